@@ -28,8 +28,7 @@ from belated.integrations.arguments import ADVICE, check_optimizer, positive_sec
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName
-from belated.optimizers.curve_reports import check_curve
+from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import checked
 from belated.short_repr import short_repr

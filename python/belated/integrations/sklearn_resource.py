@@ -24,7 +24,8 @@ from sklearn.utils.multiclass import unique_labels
 from belated._core import InvalidSetting
 from belated.integrations.arguments import positive_integer
 from belated.integrations.candidates import Outcome, SearchedSpace, mean_score
-from belated.run.curves import DirectReports, Reports
+from belated.run.curves import DirectReports
+from belated.run.objective import Reports
 from belated.run.report_server import ReportServer
 from belated.short_repr import short_repr
 

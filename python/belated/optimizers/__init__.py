@@ -8,9 +8,9 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.bpe import BPEDelay, SubExponential
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
-from belated.optimizers.read_access import NotFitted
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma, TreeSearch
 from belated.optimizers.trial import Trial
+from belated.optimizers.trials import NotFitted
 from belated.space.arguments import UnknownArgument
 
 __all__ = [

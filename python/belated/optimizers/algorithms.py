@@ -35,7 +35,7 @@ _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensi
 
 # Arguments that some algorithms require, each with the reason for the requirement.
 _NEEDED = {
-    "window": "{} keeps a trial at the floor if its result comes later; pass twice the expected delay, or \"auto\"",
+    "window": '{} keeps a trial at the floor if its result comes later; pass twice the expected delay, or "auto"',
     "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
     "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
     "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
@@ -181,7 +181,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {method_advice(name) or similar}")
     made = known.optimizer
     for argument, given in kwargs.items():
-        if argument.partition("__")[0] not in arguments_of(made, private=True):
+        if argument.partition("__")[0] not in {*arguments_of(made, private=True), *made._lacks}:
             raise unknown_argument(argument, given, f"an argument of {name}", made, nested=True)
     for argument, kind in known.essence.items():
         given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]

@@ -8,7 +8,7 @@ from belated.optimizers.optimizer import Optimizer
 
 
 @dataclass(eq=False, repr=False)
-class BayesOpt(Optimizer, strategy="BayesOpt"):
+class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     """Bayesian optimisation with a Gaussian process that accounts for pending trials.
 
     Parameters
@@ -17,8 +17,6 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         As for `RandomSearch`. The model uses the values of finished trials, and what the curves of
         running and stopped trials say about their values. If a curve was declared, ``stopping="auto"`` means
         `ModelStopping`.
-    fidelity
-        Not supported.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
         The function that is maximised to choose a point. A string ("log_ei", "ucb", "thompson", "max_variance" or
         "ucb_pe") denotes the value of this name with its defaults.
@@ -67,14 +65,3 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     search: settings.Search | None = None
 
     _has_model = True
-    _supports_curves = True
-
-    @property
-    def window_(self) -> float | None:
-        """The window that is in force, in units of the clock; None without a time limit.
-
-        With ``window="auto"``, there is no limit until ten results have arrived. The window is then the 99.5 % quantile
-        of the fitted delays of trials that arrive (see `delays_`), and is chosen again when the number of results has
-        grown by a quarter. If late results are discarded, each trial keeps the window in force at its suggestion.
-        """
-        return self._log.window() if self.window == "auto" else self.window

@@ -96,7 +96,9 @@ class Round:
 
 
 @dataclass(eq=False, repr=False)
-class BPEDelay(Optimizer, strategy="BPEDelay"):
+class BPEDelay(
+    Optimizer, strategy="BPEDelay", lacks=("context", "constraints", "fidelity", "clock", "curve", "stopping")
+):
     """Batched pure exploration with elimination for delayed results (BPE-Delay, Vakili et al. 2023).
 
     The search consists of rounds. Within a round, each suggestion is the point with the largest uncertainty. The

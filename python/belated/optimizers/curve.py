@@ -1,10 +1,13 @@
 """Learning curves: their declaration, and the rules that stop trials before the last step."""
 
+import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from belated._core import InvalidSetting
+from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.values import Value, checked
+from belated.short_repr import short_repr
+from belated.space.arguments import real_number, whole_number
 
 # "auto", or a string that stands for a rule with default fields.
 StoppingName: TypeAlias = Literal["auto", "asha", "median", "model"]
@@ -51,6 +54,29 @@ class Curve:
             raise InvalidSetting(f"steps={steps} of Curve is not usable: pass an integer from 1 to 2**32 - 1")
         object.__setattr__(self, "steps", steps)
         checked(self.value, Literal["last", "best"], "value")
+
+
+def check_curve(curve: Any) -> None:
+    """Raise InvalidSetting unless the argument `curve` is a `Curve` or None."""
+    if curve is not None and not isinstance(curve, Curve):
+        raise InvalidSetting(f"curve={short_repr(curve)} is not usable: pass bl.Curve(steps), or None")
+
+
+def checked_report(curve: Curve | None, number: int, step: Any, value: Any) -> tuple[int, float]:
+    """Return the step and the value of a report; raise InvalidValue if a trial cannot have them."""
+    given = whole_number(step)
+    if curve is not None and (given is None or not 1 <= given <= curve.steps):
+        raise InvalidValue(
+            f"step={short_repr(step)} for trial {number} is not usable: pass an integer from 1 to {curve.steps}"
+        )
+    y = real_number(value)
+    if y is None or math.isinf(y):
+        raise InvalidValue(
+            f"value={short_repr(value)} at step {step} of trial {number} is not usable: pass a finite number, or NaN "
+            "for a step that failed"
+        )
+    # Without a curve, the core refuses any step.
+    return given if curve is not None and given is not None else 0, y
 
 
 class Stopping(Value, argument=True):

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from belated._core import DelayDistribution, InvalidValue
-from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
-from belated.warn import warn
-
-if TYPE_CHECKING:
-    from belated.optimizers.life_cycle import LifeCycle
 
 # The longest time that the core takes. A trial that does not arrive within this time never arrives.
 _FOREVER = 1e300
@@ -331,29 +325,3 @@ def _loaded(clock: Any, now: float, records: tuple[Any, Any], in_flight: Mapping
 
 def _estimate(found: tuple[float, float, float, bool] | None) -> Estimate | None:
     return None if found is None else Estimate(*found)
-
-
-# The number of events when the results of an optimizer or study were last checked for hand-overs; None after a warning.
-_CHECKED: WeakKeyDictionary[LifeCycle[Any], int | None] = WeakKeyDictionary()
-
-
-def delays_of(source: LifeCycle[Any]) -> Delays:
-    """Return the delay distribution of an optimizer or study at the current time."""
-    clock = source._problem.clock
-    now, distribution, in_flight = source._current_log().delays(source._problem.wall_time())
-    return Delays(clock, now, distribution, in_flight)
-
-
-def forecast_of(source: LifeCycle[Any], by: float | datetime | timedelta | None) -> Forecast:
-    """Return the forecast of an optimizer or study. If results are handed over together, warn once."""
-    forecast, log = delays_of(source).forecast(by), source._log
-    n_events, checked = log.n_events(), _CHECKED.get(source, 0)
-    if source._problem.clock == "seconds" and forecast.n_pending and checked not in (None, n_events):
-        number = n_hand_overs(*log.arrivals(in_wall_time=False))
-        _CHECKED[source] = None if number else n_events
-        if number:
-            warn(
-                f"the results came together at {number} times: forecasts assume that results come one by one, so the "
-                "intervals do not hold for times between such hand-overs"
-            )
-    return forecast

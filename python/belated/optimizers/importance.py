@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated._core import InvalidSetting
-from belated.space.candidates import Candidates
+from belated.optimizers.log import Array
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
-
-if TYPE_CHECKING:
-    from belated.optimizers.read_access import ReadAccess
-
-Array = NDArray[np.float64]
 
 # The maximum number of rows of a draw. All parameters use the same rows. The time of a draw is cubic in this number.
 _MAX_ROWS = 1200
@@ -24,20 +17,15 @@ _MAX_POINTS = 300
 _N_DRAWS = 100
 
 
-def total_effects(search: ReadAccess, context: Mapping[str, Any] | None, caller: str) -> tuple[list[str], Array]:
+def total_effects(space: Space, draw: Callable[[Array, int], Array]) -> tuple[list[str], Array]:
     """Return the names of all parameters except constants, and their total effects by draw, shape (draws, names).
 
-    `caller` is the name of the caller, for messages.
+    `draw` takes encoded points and a number, and returns this number of draws of f at the points.
     """
-    space = search.domain_
-    if isinstance(space, Candidates):
-        raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
-    model, *_ = search._fitted(caller)
     n = max(2, min(_MAX_POINTS, _MAX_ROWS // (len(space) + 1)))
-    rows = search._source._problem.with_context(_rows(space, n), context)
     # Merge equal rows, which occur if points differ only in inactive parameters, for example.
-    different, place = np.unique(rows, axis=0, return_inverse=True)
-    draws = model.sample(different, _N_DRAWS, 0)[:, place.ravel()].reshape(_N_DRAWS, -1, n)
+    different, place = np.unique(_rows(space, n), axis=0, return_inverse=True)
+    draws = draw(different, _N_DRAWS)[:, place.ravel()].reshape(_N_DRAWS, -1, n)
     variance = draws[:, 0].var(axis=1)
     squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
     effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)

@@ -76,6 +76,9 @@ class Log(Protocol):
     def late(self, time: float | None) -> list[int]:
         """Return the observed and pending trials whose lease or window had passed before their result, or has now."""
 
+    def window(self) -> float | None:
+        """Return the time for which a pending trial counts as arriving, on the clock; None without a limit."""
+
     def now(self, time: float | None) -> float:
         """Return the time on the optimizer's clock."""
 
@@ -87,6 +90,12 @@ class Log(Protocol):
 
     def stops(self, number: int, time: float | None) -> bool:
         """Return whether the rule of the optimizer stops a trial after its last report."""
+
+    def next_fidelity(self, time: float | None, feasible: Feasible | None) -> float | None:
+        """Return the fidelity of the next suggestion; None without fidelities."""
+
+    def status(self) -> str | None:
+        """Return the state of the strategy (rounds or trees) as JSON; None if the strategy does not have a state."""
 
     def best(self) -> int | None:
         """Return the number of the trial with the best value at the highest observed fidelity; None without values."""

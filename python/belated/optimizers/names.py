@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 from belated.space.arguments import unknown_argument
 
@@ -11,14 +11,14 @@ from belated.space.arguments import unknown_argument
 def _public_signature(cls: Any) -> inspect.Signature:
     """Return the signature of a dataclass: first its own arguments, then the arguments of its base classes.
 
-    The signature omits private fields and types; types are in the docstring.
+    The signature omits private fields, arguments that the class refuses, and types; types are in the docstring.
     """
     made = inspect.signature(cls.__init__)
     own, fields = inspect.get_annotations(cls), cls.__dataclass_fields__
     shown = [
         each.replace(annotation=inspect.Parameter.empty)
         for name, each in made.parameters.items()
-        if name != "self" and not (name in fields and fields[name].metadata.get("private"))
+        if name != "self" and name not in cls._lacks and not (name in fields and fields[name].metadata.get("private"))
     ]
     shown.sort(key=lambda each: each.kind is inspect.Parameter.KEYWORD_ONLY and 1 + (each.name not in own))
     return made.replace(parameters=shown, return_annotation=inspect.Parameter.empty)
@@ -40,6 +40,8 @@ class ChecksKeywords:
     """The base of dataclasses; an error for an unknown keyword names the most similar argument."""
 
     __signature__ = _PublicSignature()
+    # The arguments of base classes that the class refuses.
+    _lacks: ClassVar[frozenset[str]] = frozenset()
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Any:
         for name, value in kwargs.items():

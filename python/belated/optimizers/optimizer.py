@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, overload
 
@@ -11,20 +11,20 @@ from numpy.typing import ArrayLike
 from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
-from belated.optimizers.curve import Curve, Stopping, StoppingName
-from belated.optimizers.curve_reports import checked_rule
-from belated.optimizers.life_cycle import LifeCycle
+from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
+from belated.optimizers.trials import Trials
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
+from belated.short_repr import short_repr
 from belated.space.arguments import arguments_of, checks_arguments, shown, unknown_argument
 from belated.space.fidelity import Fidelity
 
 
 @dataclass(eq=False, repr=False)
-class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
+class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
     Each constructor argument is stored in an attribute of the same name, which cannot change after the first trial.
@@ -35,9 +35,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     # The optimizers that studies support: name of the strategy in the core → class.
     registry: ClassVar[dict[str, "type[Optimizer]"]] = {}
     _strategy: ClassVar[str | None] = None
-    # Whether the strategy has a model of f.
-    _has_model: ClassVar[bool] = False
-    _supports_curves: ClassVar[bool] = False
+    _has_model = False
 
     space: SpaceLike | None = None
     _: KW_ONLY
@@ -52,8 +50,13 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
     curve: Curve | None = None
     stopping: Stopping | StoppingName | None = "auto"
 
-    def __init_subclass__(cls, *, strategy: str | None = None) -> None:
-        """Register a class; `strategy` is the name of its strategy in the core."""
+    def __init_subclass__(cls, *, strategy: str | None = None, lacks: Collection[str] = ()) -> None:
+        """Register a class.
+
+        `strategy` is the name of its strategy in the core. `lacks` has the arguments that the class refuses; they are
+        left out of its signature, its `get_params` and its stored definitions.
+        """
+        cls._lacks = cls._lacks | frozenset(lacks)
         if strategy is not None:
             cls._strategy = strategy
             Optimizer.registry[strategy] = cls
@@ -65,7 +68,8 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         names = ("clock", "direction", "seed")
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
-        self._rule = checked_rule(type(self), self.curve, self.stopping)
+        self._rule = self._checked_rule()
+        self._window = vars(self).get("window")
         self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain_)
@@ -77,8 +81,29 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         self._log = self._new_core()
 
     @property
-    def _optimizer(self) -> "Optimizer":  # type: ignore[override]
+    def _optimizer(self) -> "Optimizer":
         return self
+
+    @property
+    def _source(self) -> Trials[Any]:
+        # `Study.optimizer` has this entry.
+        found: Trials[Any] = vars(self).get("_study", self)
+        return found
+
+    def _checked_rule(self) -> Stopping | None:
+        """Check the arguments `curve` and `stopping`, and return the rule that they denote."""
+        name, curve, stopping = type(self).__name__, self.curve, self.stopping
+        check_curve(curve)
+        if curve is not None and "curve" in self._lacks:
+            raise InvalidSetting(f"{name} does not support curves: leave curve out, or use BayesOpt or RandomSearch")
+        if isinstance(stopping, str) and stopping == "auto":
+            return ModelStopping() if curve is not None and self._has_model else None
+        if stopping is not None and curve is None:
+            raise InvalidSetting(f"stopping={short_repr(stopping)} needs a curve: pass curve=bl.Curve(steps), too")
+        rule: Stopping | None = checked(stopping, Stopping | None, "stopping")
+        if isinstance(rule, ModelStopping) and not self._has_model:
+            raise InvalidSetting(f"stopping={short_repr(stopping)} needs a model, and {name} has none: pass bl.ASHA()")
+        return rule
 
     def _new_core(self, rule: Stopping | None = None) -> _core.Optimizer:
         """Return the core of this optimizer with an empty log. `rule` replaces the rule that stops trials."""
@@ -164,12 +189,9 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         """Start trials. `limit` is the limit of the run, and the share of it that has been used."""
         return self._log.suggest(n, context, self._problem.wall_time(), self._constraints, fidelity, limit)
 
-    def _next_fidelity(self) -> float | None:
-        return self._log.next_fidelity(self._problem.wall_time(), self._constraints)
-
     def _status(self) -> Any:
         """Return the state of the strategy (rounds or trees) as JSON data."""
-        return json.loads(self._log.status() or "null")
+        return json.loads(self._source._current_log().status() or "null")
 
     # Methods for settings, as in scikit-learn.
 
@@ -203,7 +225,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         arguments = with_nested(type(self), given, params)
         # Reuse unchanged spaces, because reading them again would repeat their warnings.
         read = {"space": self.domain_, "context": self.context_space_}
-        kept = {name: given[name] for name in read if given[name] is not None and arguments[name] is given[name]}
+        kept = {name: given[name] for name in read if given.get(name) is not None and arguments[name] is given[name]}
         made = type(self)(**(arguments | {name: read[name] for name in kept}))
         vars(self).update(vars(made) | kept)
         return self
@@ -228,7 +250,7 @@ def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapp
     """Return `arguments` updated by `params`; a name of the form ``argument__field`` sets a field of a value."""
     result = dict(arguments)
     nested: dict[str, dict[str, Any]] = {}
-    known = arguments_of(cls, private=True)
+    known = {*arguments_of(cls, private=True), *cls._lacks}
     for name, value in params.items():
         argument, separator, field = name.partition("__")
         if argument not in known or (separator and family_of(cls, argument) is None):

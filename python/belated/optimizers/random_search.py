@@ -62,5 +62,3 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     >>> optimizer.best_value_ < 0.01
     True
     """
-
-    _supports_curves = True

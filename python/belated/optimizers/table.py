@@ -6,8 +6,8 @@ empty string are read as missing values, and tuples are read as text. JSON, pick
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 from belated._core import InvalidSpace, InvalidValue, TrialRecord
 from belated.optimizers.delays import Delays, InFlight
@@ -19,9 +19,6 @@ from belated.space.arguments import finite, is_table, real_number
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 from belated.space.space import Space
-
-if TYPE_CHECKING:
-    from belated.optimizers.life_cycle import LifeCycle
 
 _STATES = ("observed", "pending", "failed", "abandoned", "stopped")
 
@@ -101,12 +98,12 @@ def is_trials_table(params: Any) -> bool:
     return points and {"number", "state", "value"} <= set(columns)
 
 
-def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
-    """Add the trials of a table, each in its state.
+def add_trials_table(problem: Problem, table: Any, add: Callable[..., Any]) -> list[Trial]:
+    """Add the trials of a table by the method `add`, each in its state.
 
     All trials are checked before the first trial is added.
     """
-    problem, contexts = owner._problem, owner._problem.context_space
+    contexts = problem.context_space
     cells = table.astype(object).where(table.notna(), None).to_dict("records")
     rows = [{str(name): cell for name, cell in row.items() if cell is not None} for row in cells]
     for i, row in enumerate(rows):
@@ -116,7 +113,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
             )
         if row["state"] == "observed" and "value" not in row:
             raise InvalidValue(f"row {i} is observed and has no value: fill it in, or write another state")
-    trials: list[Trial] = owner.add(
+    trials: list[Trial] = add(
         [_point(problem, row, i) for i, row in enumerate(rows)],
         [row["value"] if row["state"] == "observed" else None for row in rows],
         None if contexts is None else [_values(contexts, _part(row, "context_"), i) for i, row in enumerate(rows)],

@@ -77,7 +77,7 @@ class Tree:
 
 
 @dataclass(eq=False, repr=False)
-class TreeSearch(Optimizer, strategy="TreeSearch"):
+class TreeSearch(Optimizer, strategy="TreeSearch", lacks=("context", "candidates", "curve", "stopping")):
     """Optimistic tree search: HOO, its extension PCTS for delays, and its extension POO for unknown smoothness.
 
     The search builds a tree of cells. The root is the whole space, and the children of a cell are its halves along the
@@ -95,7 +95,7 @@ class TreeSearch(Optimizer, strategy="TreeSearch"):
 
     Parameters
     ----------
-    space, constraints, clock, direction, seed, time
+    space, constraints, fidelity, clock, direction, seed, time
         As for `RandomSearch`. The search tries at most 512 points in a cell. If all of these points violate the
         constraints, the cell is permanently excluded.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"

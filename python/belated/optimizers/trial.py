@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
 from belated._core import TrialRecord
-from belated.optimizers.curve_reports import curve_of
+from belated.optimizers.log import Log
+from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, headline, merged_attrs
 from belated.space.space import Space
-
-if TYPE_CHECKING:
-    from belated.optimizers.life_cycle import LifeCycle
 
 
 def rounded(value: Any) -> str:
@@ -53,6 +51,29 @@ def utc(seconds: float | None) -> datetime | None:
         return None
 
 
+class Owner(Protocol):
+    """What a trial needs of its optimizer or study."""
+
+    @property
+    def _problem(self) -> Problem: ...
+    @property
+    def _log(self) -> Log: ...
+    @property
+    def _token(self) -> str: ...
+    @property
+    def observe(self) -> Callable[..., None]: ...
+    @property
+    def fail(self) -> Callable[..., None]: ...
+    @property
+    def report(self) -> Callable[..., None]: ...
+    @property
+    def should_stop(self) -> Callable[..., bool]: ...
+    @property
+    def stop(self) -> Callable[..., None]: ...
+    @property
+    def abandon(self) -> Callable[..., None]: ...
+
+
 class Trial:
     """A trial of an optimizer.
 
@@ -75,7 +96,7 @@ class Trial:
 
     __slots__ = ("_owner", "number")
 
-    def __init__(self, owner: LifeCycle[Any], number: int) -> None:
+    def __init__(self, owner: Owner, number: int) -> None:
         self._owner = owner
         #: The trial's number, counted from 0.
         self.number = number
@@ -83,8 +104,7 @@ class Trial:
     @property
     def _record(self) -> TrialRecord:
         """The core's record of the trial."""
-        record: TrialRecord = self._owner._log.trial(self.number)
-        return record
+        return self._owner._log.trial(self.number)
 
     @property
     def params(self) -> dict[str, Any] | Any:
@@ -139,7 +159,7 @@ class Trial:
     @property
     def curve(self) -> dict[int, float]:
         """The reported steps of the learning curve in ascending order, with their values."""
-        return curve_of(self)
+        return dict(self._record.curve)
 
     @property
     def std(self) -> float | None:

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
-from belated.optimizers.importance import total_effects
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, RED, Axes
 from belated.plotting.slices import base_point, positions, predict_at, set_parameter, values_of
@@ -26,7 +25,7 @@ _EDGE: Any = {"markeredgecolor": "black", "markeredgewidth": 0.5, "clip_on": Fal
 
 
 def plot_contour(
-    search: ReadAccess,
+    search: Reading,
     names: Sequence[str] | None = None,
     ax: Any = None,
     *,
@@ -118,10 +117,10 @@ def plot_contour(
     return made
 
 
-def _chosen(search: ReadAccess, space: Space, names: Any, context: Any) -> list[str]:
+def _chosen(search: Reading, space: Space, names: Any, context: Any) -> list[str]:
     searched = [name for name, dimension in space.items() if dimension.width]
     if names is None and len(searched) > _MAX_NAMES:
-        drawn, draws = total_effects(search, context, "plot_contour")
+        drawn, draws = search._total_effects(context, "plot_contour")
         effects = dict(zip(drawn, np.median(draws, axis=0), strict=True))
         largest = sorted(searched, key=lambda name: -effects[name])[:_MAX_NAMES]
         return [name for name in searched if name in largest]
@@ -133,7 +132,7 @@ def _chosen(search: ReadAccess, space: Space, names: Any, context: Any) -> list[
     return wanted
 
 
-def _predicted(search: ReadAccess, space: Space, best: Any, names: Sequence[str], context: Any) -> Any:
+def _predicted(search: Reading, space: Space, best: Any, names: Sequence[str], context: Any) -> Any:
     """Return the mean and the standard deviation over two parameters, shape (2, values of y, values of x)."""
     xs, ys = (values_of(space[name], _N_POINTS) for name in names)
     base = base_point(search, space, best, names)
@@ -177,7 +176,7 @@ def _blocks(space: Space, name: str) -> list[tuple[Any, list[int]]]:
     return [((i - 0.5, i + 0.5), [i, i]) for i in range(len(values))]
 
 
-def _draw_trials(ax: Axes, search: ReadAccess, space: Space, best: Mapping[str, Any], x: str, y: str) -> None:
+def _draw_trials(ax: Axes, search: Reading, space: Space, best: Mapping[str, Any], x: str, y: str) -> None:
     for state in ("observed", "failed", "stopped", "pending"):
         found = [space.flat(trial.params_run) for trial in search.trials if trial.state == state]
         found = [params for params in found if x in params and y in params]

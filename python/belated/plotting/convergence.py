@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
-from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import BLUE, DASHES, ORANGE, PALETTE, Axes
 
 Array = NDArray[np.float64]
-Runs: TypeAlias = ReadAccess | Sequence[ReadAccess]
+Runs: TypeAlias = Reading | Sequence[Reading]
 
 # Fidelities that differ by at most this number count as equal, as in the core.
 _SAME_FIDELITY = 1e-3
@@ -97,7 +97,7 @@ def plot_convergence(
     return figures.finished(ax, xlabel=xlabel, ylabel=ylabel, yscale=scale)
 
 
-def _run_of(search: ReadAccess, optimum: float | None) -> _Run:
+def _run_of(search: Reading, optimum: float | None) -> _Run:
     observed = sorted((t for t in search.trials if t.value is not None), key=lambda t: (t.observed_at, t.number))
     at = np.array([t.observed_at for t in observed], dtype=float)
     if search.clock == "seconds":
@@ -118,7 +118,7 @@ def _quartiles(runs: Sequence[_Run]) -> tuple[Array, Any]:
     return at, np.quantile(best, [0.25, 0.5, 0.75], axis=0)
 
 
-def _best_so_far(search: ReadAccess, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:
+def _best_so_far(search: Reading, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:
     """Return an array with the best value, after each of these trials, at the highest fidelity observed so far."""
     fidelity = search._source._problem.fidelity
     shares = [1.0 if fidelity is None else fidelity.encode(trial.fidelity) for trial in observed]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import Axes
 
 Array = NDArray[np.float64]
 
 
-def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
+def plot_delays(search: Reading, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
     """Plot, against the delay, the share of trials that ended within this delay, with a band of one standard error.
 
     The delay of a trial is known if it ended with a value or a failure. The delay of a trial in flight is *censored*:
@@ -67,14 +67,14 @@ def plot_delays(search: ReadAccess, ax: Axes | None = None, *, clock: str = "sec
     if ages:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
         ax.plot(np.array(ages) / unit, heights, "k+", markersize=8, label=f"in flight ({len(ages)})")
-    window = figures.window_of(search)
+    window = search.window_
     if window is not None and clock == search.clock:
         ax.axvline(window / unit, color=figures.GREY, linestyle=":", label="window")
     ax.set_xlim(left=0)
     return figures.finished(ax, xlabel=xlabel, ylabel="Share of trials ended", ylim=(-0.03, 1.05))
 
 
-def fitted_share(search: ReadAccess, last: float) -> tuple[Array, Array] | None:
+def fitted_share(search: Reading, last: float) -> tuple[Array, Array] | None:
     """Return delays up to `last`, and the probability that a trial ends within each delay; None if it is unknown."""
     law = search.delays_._distribution
     start = 0.0

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.optimizers.trials import NotFitted, Reading
 from belated.plotting.figures import GREY, LOOKS, Axes, axes_for, checked_search, finished, time_scale
 
 
-def plot_durations(search: ReadAccess, ax: Axes | None = None) -> Axes:
+def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
     """Plot cross-validated predictions of durations against the durations of trials, on logarithmic axes.
 
     The trials are split into at most ten parts, and the model of `durations_` predicts each part from the other parts.

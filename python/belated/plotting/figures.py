@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
-from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial
+from belated.optimizers.trials import Reading
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.space import Space
@@ -45,16 +44,16 @@ LOOKS = {
 }
 
 
-def checked_search(search: ReadAccess, what: str) -> ReadAccess:
+def checked_search(search: Reading, what: str) -> Reading:
     """Return `search` if it is a result, study or optimizer; otherwise raise an error."""
-    if not isinstance(search, ReadAccess):
+    if not isinstance(search, Reading):
         raise InvalidSetting(
             f"search={short_repr(search)} cannot be drawn by {what}: pass the result of a run, a study or an optimizer"
         )
     return search
 
 
-def space_of(search: ReadAccess, what: str) -> Space:
+def space_of(search: Reading, what: str) -> Space:
     """Return the space of a search; raise an error if the search has candidates."""
     domain = checked_search(search, what).domain_
     if isinstance(domain, Candidates):
@@ -202,7 +201,7 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def value_label(search: ReadAccess) -> str:
+def value_label(search: Reading) -> str:
     """Return the label of an axis of values."""
     return f"Value ({search.direction}d)"
 
@@ -227,7 +226,7 @@ def time_scale(clock: str, longest: float, what: str = "Time") -> tuple[float, s
     return units.get(name, 1.0), f"{what} ({name})"
 
 
-def checked_clock(search: ReadAccess, clock: Any) -> str:
+def checked_clock(search: Reading, clock: Any) -> str:
     """Return the clock of a time axis; raise an error if the clock is unknown or the search lacks this clock."""
     if clock not in ("seconds", "iterations") or (clock == "iterations" and search.clock == "seconds"):
         raise InvalidSetting(
@@ -236,13 +235,13 @@ def checked_clock(search: ReadAccess, clock: Any) -> str:
     return str(clock)
 
 
-def now_of(search: ReadAccess, clock: str) -> float:
+def now_of(search: Reading, clock: str) -> float:
     """Return the current time on a clock."""
     time = search._source._problem.wall_time()
     return time if clock == "seconds" else search._source._current_log().now(time)
 
 
-def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]:
+def spans_of(search: Reading, clock: str) -> list[tuple[Trial, float, float]]:
     """Return each trial with its start and its end, ordered by start; trials whose times are unknown are left out.
 
     Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the current
@@ -261,12 +260,6 @@ def spans_of(search: ReadAccess, clock: str) -> list[tuple[Trial, float, float]]
     first = min((start for _, start, _ in spans), default=0.0) if clock == "seconds" else 0.0
     spans.sort(key=lambda span: (span[1], span[0].number))
     return [(trial, start - first, end - first) for trial, start, end in spans]
-
-
-def window_of(search: ReadAccess) -> float | None:
-    """Return the window of the optimizer; None without a limit."""
-    optimizer = search._source._optimizer
-    return optimizer.window_ if isinstance(optimizer, BayesOpt) else None
 
 
 def is_log(space: Space, name: str) -> bool:

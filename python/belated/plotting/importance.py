@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from belated.optimizers.importance import total_effects
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, shortened
 
 
-def plot_importance(search: ReadAccess, ax: Axes | None = None, *, context: Mapping[str, Any] | None = None) -> Axes:
+def plot_importance(search: Reading, ax: Axes | None = None, *, context: Mapping[str, Any] | None = None) -> Axes:
     """Plot the importance of each parameter: its total effect on the variance of f over the space.
 
     The total effect of parameter i is T_i = E[Var(f | all other parameters)] / Var(f), where params are drawn uniformly
@@ -45,7 +44,7 @@ def plot_importance(search: ReadAccess, ax: Axes | None = None, *, context: Mapp
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """
-    names, effects = total_effects(checked_search(search, "plot_importance"), context, "plot_importance")
+    names, effects = checked_search(search, "plot_importance")._total_effects(context, "plot_importance")
     low, middle, high = np.quantile(effects, [0.05, 0.5, 0.95], axis=0)
     # Draw the most important parameter on top.
     order = np.argsort(middle, kind="stable")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.optimizers.trials import NotFitted, Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 
 _STATES = ("abandoned", "failed", "stopped", "pending", "observed")  # the curves of finished trials are drawn last
 
 
-def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: bool = False) -> Axes:
+def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Plot the reported value of each step against the step, one line for each trial.
 
     A marker at the last step shows that a trial has ended without a value or is running. The curve of the best trial is
@@ -42,7 +42,7 @@ def plot_learning_curves(search: ReadAccess, ax: Axes | None = None, *, log: boo
         No trial has reported a step.
     """
     trials = figures.checked_search(search, "plot_learning_curves").trials
-    declared, has_model = search._source._problem.curve, search._source._optimizer._has_model
+    declared, has_model = search._source._problem.curve, search._source._has_model
     if declared is None:
         raise InvalidSetting("plot_learning_curves needs a search with curve=bl.Curve(steps)")
     curves = {trial: trial.curve for trial in trials}

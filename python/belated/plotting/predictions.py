@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import BLUE, GREY, Axes
 
 _Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
 
-def plot_predictions(search: ReadAccess, ax: Axes | None = None, *, log: bool = False) -> Axes:
+def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Plot leave-one-out predictions against the observed values.
 
     The Gaussian process predicts each value from all other values, with unchanged hyperparameters. The prediction has

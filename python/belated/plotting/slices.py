@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.optimizers.trials import NotFitted, Reading
 from belated.plotting import figures
 from belated.plotting.figures import GREY, LOOKS, ORANGE, Axes
 from belated.space.dimensions import Categorical, Dimension, Integer, choices_of
@@ -18,7 +18,7 @@ _N_POINTS = 101
 
 
 def plot_slice(
-    search: ReadAccess,
+    search: Reading,
     names: str | Sequence[str] | None = None,
     ax: Any = None,
     *,
@@ -94,9 +94,9 @@ def plot_slice(
     return made
 
 
-def _recommended(search: ReadAccess, space: Space, context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def _recommended(search: Reading, space: Space, context: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     """Return the values of the recommended point. Return None if there is no model, or before the first value."""
-    if not search._source._optimizer._has_model:
+    if not search._source._has_model:
         return None
     try:
         search.predict([], context)
@@ -105,9 +105,7 @@ def _recommended(search: ReadAccess, space: Space, context: Mapping[str, Any] | 
     return space.flat(search.recommend(context))
 
 
-def base_point(
-    search: ReadAccess, space: Space, best: Mapping[str, Any], names: Sequence[str]
-) -> dict[str, Any] | None:
+def base_point(search: Reading, space: Space, best: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:
     """Return a point at which all `names` are active, or None if they are never active together.
 
     The point is the recommended point `best` or, if one of `names` is inactive there, the best observed trial in which
@@ -124,7 +122,7 @@ def base_point(
     return base
 
 
-def _draw_trials(ax: Axes, search: ReadAccess, space: Space, name: str) -> None:
+def _draw_trials(ax: Axes, search: Reading, space: Space, name: str) -> None:
     # Trials without a value are drawn at the edge of the bad values.
     edge = 0.96 if search.direction == "minimize" else 0.04
     for state in ("observed", "failed", "stopped", "pending"):
@@ -182,7 +180,7 @@ def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
 
 
 def predict_at(
-    search: ReadAccess, space: Space, points: Sequence[dict[str, Any]], context: Any, names: Sequence[str]
+    search: Reading, space: Space, points: Sequence[dict[str, Any]], context: Any, names: Sequence[str]
 ) -> tuple[Any, Any]:
     """Return the mean and std at points; both are NaN at points at which one of `names` is inactive.
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 
 
-def plot_trials(search: ReadAccess, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
+def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "seconds") -> Axes:
     """Plot each trial as a horizontal bar from its suggestion to its end.
 
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is

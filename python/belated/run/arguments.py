@@ -97,11 +97,10 @@ def chosen_optimizer(
         raise InvalidSetting(
             f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated{advice}"
         )
-    params = chosen.get_params()
-    if params["direction"] != direction:
+    if chosen.direction != direction:
         other = "minimize" if direction == "maximize" else "maximize"
-        raise InvalidSetting(f"optimizer has direction={params['direction']!r}: call {other}, or pass another one")
-    if params["context"] is not None:
+        raise InvalidSetting(f"optimizer has direction={chosen.direction!r}: call {other}, or pass another one")
+    if chosen.context_space_ is not None:
         raise InvalidSetting(
             f"optimizer has a context, which {direction} cannot give with its suggestions: use suggest and observe"
         )

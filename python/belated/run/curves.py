@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import Executor, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting
 from belated.optimizers.curve import Curve
 from belated.run.calling_thread import CallingThread
+from belated.run.objective import Reports
 from belated.run.threads import DaemonThreads
 
 if TYPE_CHECKING:
@@ -20,27 +21,11 @@ if TYPE_CHECKING:
     from belated.study.study import Study
 
 
-class Reports(Protocol):
-    """What a worker needs to report the steps of a curve."""
-
-    curve: Curve
-    minimizes: bool
-
-    def start(self, number: int) -> int | None:
-        """Return the number of the attempt that starts; None if the trial has been stopped."""
-
-    def report(self, number: int, step: int, value: float, attempt: int) -> bool:
-        """Report a step of a trial; return whether the trial should stop."""
-
-    def should_stop(self, number: int) -> bool:
-        """Return whether a trial should stop."""
-
-
 class DirectReports:
     """Reports of threads in the process of the optimizer."""
 
     def __init__(self, optimizer: Optimizer | Study) -> None:
-        curve = optimizer._optimizer.curve
+        curve = optimizer._problem.curve
         assert curve is not None
         self.curve: Curve = curve
         self.minimizes = optimizer.direction == "minimize"
@@ -77,7 +62,7 @@ def reports_for(
     InvalidSetting
         The function is a generator, and a curve was not declared, or the executor does not support reports.
     """
-    if optimizer._optimizer.curve is None:
+    if optimizer._problem.curve is None:
         if is_generator:
             raise InvalidSetting(
                 "f is a generator, whose values are the steps of a learning curve: pass curve=bl.Curve(steps) with the "

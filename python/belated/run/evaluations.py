@@ -14,7 +14,7 @@ from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from belated._core import AlreadyObserved, BelatedError
 from belated.optimizers.log import Limit
@@ -22,7 +22,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import ATTRS_AS_TEXT, format_error
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
-from belated.run.objective import Objective, Outcome, evaluate
+from belated.run.objective import Objective, Outcome, Reports, evaluate
 from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place, without_objects
 from belated.run.total import Total
@@ -30,9 +30,6 @@ from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_t
 from belated.store import StoreError
 from belated.study.study import Study
 from belated.warn import logger, warn
-
-if TYPE_CHECKING:
-    from belated.run.curves import Reports
 
 LOGGER = logger()
 
@@ -287,7 +284,7 @@ class Evaluations:
 
     def check_curve(self, trial: Trial, value: float) -> None:
         """Warn once if a value differs from the value of the reported curve."""
-        declared = self.optimizer._optimizer.curve
+        declared = self.optimizer._problem.curve
         known = [] if declared is None else [y for y in trial.curve.values() if not math.isnan(y)]
         if declared is None or not known:
             return

@@ -10,18 +10,16 @@ from contextlib import closing
 from dataclasses import dataclass, field, fields
 from time import perf_counter
 from types import BuiltinFunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
 from belated._core import InvalidSetting, InvalidValue
+from belated.optimizers.curve import Curve
 from belated.optimizers.report import usable_attrs
 from belated.run.raised import Place, Sendable, drop_frames, last_line_of_user
 from belated.space.arguments import copied, finite, one_line, real_number
 from belated.store import StoreError
-
-if TYPE_CHECKING:
-    from belated.run.curves import Reports
 
 T = TypeVar("T")
 
@@ -42,6 +40,22 @@ _TRIAL_ELSEWHERE = {
     "user_attrs": "use trial.attrs",
     "should_prune": "use trial.should_stop()",
 }
+
+
+class Reports(Protocol):
+    """What a worker needs to report the steps of a curve."""
+
+    curve: Curve
+    minimizes: bool
+
+    def start(self, number: int) -> int | None:
+        """Return the number of the attempt that starts; None if the trial has been stopped."""
+
+    def report(self, number: int, step: int, value: float, attempt: int) -> bool:
+        """Report a step of a trial; return whether the trial should stop."""
+
+    def should_stop(self, number: int) -> bool:
+        """Return whether a trial should stop."""
 
 
 @dataclass

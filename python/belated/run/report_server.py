@@ -15,17 +15,14 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Client, Connection, Listener, answer_challenge, deliver_challenge
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from belated import _core
 from belated._core import InvalidSetting
-from belated.optimizers.curve_reports import checked_report
+from belated.optimizers.curve import Curve, checked_report
 from belated.run.local_listener import local_listener
+from belated.run.objective import Reports
 from belated.store import StoreError
-
-if TYPE_CHECKING:
-    from belated.optimizers.curve import Curve
-    from belated.run.curves import DirectReports
 
 #: Maximum number of connections that have not proved that they have the key. Connections of workers are not limited.
 MOST_STRANGERS = 64
@@ -49,7 +46,8 @@ class ReportServer:
 
     Parameters
     ----------
-    direct : DirectReports
+    direct : Reports
+        The reports of this process.
     host : str, optional
         The address of this machine at which workers on other machines can reach the socket. None: all workers are on
         this machine.
@@ -60,7 +58,7 @@ class ReportServer:
         A socket cannot be opened at the host.
     """
 
-    def __init__(self, direct: DirectReports, host: str | None = None) -> None:
+    def __init__(self, direct: Reports, host: str | None = None) -> None:
         self._methods = {name: getattr(direct, name) for name in ("start", "report", "should_stop")}
         self._key = os.urandom(32)
         try:

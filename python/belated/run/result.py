@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.read_access import ReadAccess
 from belated.optimizers.trial import Trial, html_table, trials_html
+from belated.optimizers.trials import Reading
 from belated.run.budget import charged_cost
 from belated.study.study import Study
 
@@ -16,7 +16,7 @@ StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result(ReadAccess):
+class Result(Reading):
     """The result of a run.
 
     A result has the members of an optimizer that read trials and the model. Each access reads the current state of the

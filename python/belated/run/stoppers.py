@@ -107,7 +107,7 @@ class ValueReached(Stopper):
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if the best value is good enough."""
         best = optimizer.best_value_
-        sign = -1 if optimizer.get_params(deep=False)["direction"] == "minimize" else 1
+        sign = -1 if optimizer.direction == "minimize" else 1
         if best is not None and sign * best >= sign * self.value:
             raise StopRun(f"the value {best!r} reached {self.value!r}")
 

@@ -7,7 +7,6 @@ from typing import Any, get_args
 import numpy as np
 
 from belated._core import NumericalError
-from belated.optimizers.importance import total_effects
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.trial import Trial
 from belated.serve.messages import Page, State
@@ -101,7 +100,7 @@ def importance_as_data(study: Study) -> dict[str, Any]:
         if contexts is not None and best is not None:
             context = contexts.params_at(list(log.trial(best).context))
         try:
-            names, effects = total_effects(study, context, "importance")
+            names, effects = study._total_effects(context, "importance")
         except NumericalError as error:
             unknown = str(error)
         else:
@@ -115,7 +114,7 @@ def importance_as_data(study: Study) -> dict[str, Any]:
 def _no_model(study: Study) -> str | None:
     """Return why a request does not use the model of a study; None if it does."""
     n_values = len(study._current_log().numbers("observed"))
-    if not study._optimizer._has_model:
+    if not study._has_model:
         return f"{study._strategy_name} has no model"
     if n_values == 0:
         return "no trial has a value"

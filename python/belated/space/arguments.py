@@ -161,7 +161,8 @@ def check_picklable(function: Any, what: str, advice: str) -> None:
 def arguments_of(cls: Any, *, private: bool = False) -> list[str]:
     """Return the names of a class's arguments in the order of the signature; with `private`, include private fields."""
     names = list(inspect.signature(cls).parameters)
-    return list(dict.fromkeys(names + [field.name for field in dataclasses.fields(cls)])) if private else names
+    fields, lacked = dataclasses.fields(cls), getattr(cls, "_lacks", ())
+    return list(dict.fromkeys(names + [each.name for each in fields if each.name not in lacked])) if private else names
 
 
 def shown(value: Any, **replaced: Any) -> str:

@@ -16,8 +16,7 @@ from belated._core import BelatedError
 from belated.store import Header, Record, Store, StoreError, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
-from belated.study.management import unless_deleted
-from belated.study.study import Study
+from belated.study.study import Study, unless_deleted
 
 DONE, FAILED = 0, 1
 

@@ -145,7 +145,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         raise InvalidSetting(f"a study cannot store {kind.__name__}: pass one of {names}")
     settings = {name: as_data(value) for name, value in optimizer._settings().items()}
     domain, contexts = optimizer.domain_, optimizer.context_space_
-    arguments = {
+    arguments: dict[str, Any] = {
         "space": _dimensions_as_data(domain, "space") if isinstance(domain, Space) else None,
         "candidates": _candidates_as_data(domain) if isinstance(domain, Candidates) else None,
         "context": None if contexts is None else _dimensions_as_data(contexts, "context"),
@@ -153,6 +153,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         "direction": optimizer.direction,
         "seed": optimizer.seed_,
     }
+    arguments = {name: data for name, data in arguments.items() if name not in kind._lacks}
     # Leave out arguments that most optimizers do not use.
     if optimizer.fidelity is not None:
         arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)

@@ -73,6 +73,7 @@ class SharedLog:
         self.now, self.numbers, self.best, self.stops = core.now, core.numbers, core.best, core.stops
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
         self.delays, self.arrivals, self.late = core.delays, core.arrivals, core.late
+        self.next_fidelity, self.status, self.window = core.next_fidelity, core.status, core.window
 
     # Reading from the store and writing to it.
 

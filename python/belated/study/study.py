@@ -3,35 +3,86 @@
 import os
 import threading
 import time as clocks
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
-from typing import Any, TypeGuard, overload
+from typing import Any, TypeGuard, TypeVar, overload
 
-from belated._core import Action, InvalidSetting
+from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
-from belated.optimizers.log import Limit
+from belated.optimizers.log import Limit, Observation
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.problem import LATEST, seconds
-from belated.optimizers.short_limits import check_lease
-from belated.optimizers.trial import Trial
+from belated.optimizers.problem import LATEST, SpaceLike, seconds
+from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
+from belated.optimizers.trial import Trial, utc
+from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, whole_number
-from belated.store import Store, StoreError, open_store
+from belated.space.space import Space
+from belated.store import Header, Store, StoreError, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.management import ManagedStudy
 from belated.study.shared_log import SharedLog
+from belated.warn import warn
+
+T = TypeVar("T")
 
 # The longest key, in bytes of UTF-8. PostgreSQL's index takes rows of at most 2704 bytes, and a key is stored with the
 # study's id and the call.
 LONGEST_NAME = 2500
 
+# A warning contains at most this many numbers of trials.
+_NUMBERS_SHOWN = 10
 
-class Study(ManagedStudy):
+
+@dataclass(frozen=True)
+class StudySummary:
+    """A summary of a stored study, from `Study.list`."""
+
+    #: The name of the study.
+    name: str
+    #: The class of the optimizer.
+    optimizer: str
+    #: "maximize" or "minimize".
+    direction: str
+    #: The number of trials in all states, and the number for each state that occurs.
+    n_trials: int
+    n_by_state: dict[str, int]
+    #: The best value and its params; None before the first value.
+    best_value: float | None
+    best_params: Any
+    #: The attributes of the study.
+    attrs: dict[str, Any]
+    #: When the study was created, and when its last event was written (UTC).
+    created_at: datetime | None
+    last_event_at: datetime | None
+
+
+class _ReadOnly:
+    """The log of `Study.optimizer`. Reading goes to the study, so every use of this log is an attempt to write."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, _: str) -> Any:
+        raise self._refusal()
+
+    def __len__(self) -> int:
+        raise self._refusal()
+
+    def _refusal(self) -> InvalidSetting:
+        return InvalidSetting(
+            f"this is the optimizer of study {self._name!r}, which is only for reading: call the method of the study"
+        )
+
+
+class Study(Trials[SharedLog]):
     """An optimizer whose log is kept in a store. A study outlives the process, and many processes can share a study.
 
     Suggesting and reporting work as with an optimizer. When the call that makes a report returns, the report is stored.
@@ -228,7 +279,9 @@ class Study(ManagedStudy):
                 f"{self._stored_constraints}: pass the same ones in the same order"
             )
         self._optimizer = optimizer_from(definition, self._time, self._functions or None)
-        self._problem = self._optimizer._problem
+        self._problem, self._constraints = self._optimizer._problem, self._optimizer._constraints
+        self._rule, self._window = self._optimizer._rule, self._optimizer._window
+        self.seed_, self._has_model = self._optimizer.seed_, self._optimizer._has_model
         self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id)
         self.sync()
         if not is_new:
@@ -258,7 +311,7 @@ class Study(ManagedStudy):
 
     def _check_suggested(self) -> None:
         """Check that every point that was suggested so far satisfies the given constraints."""
-        constraints = self._optimizer._constraints
+        constraints = self._constraints
         if constraints is None:
             return
         for number in range(len(self._log)):
@@ -289,12 +342,12 @@ class Study(ManagedStudy):
     # Differences between the log of a study and the log of an optimizer.
 
     def _constraints_for(self, call: str) -> Constraints | None:
-        if self._stored_constraints and self._optimizer._constraints is None:
+        if self._stored_constraints and self._constraints is None:
             raise InvalidSetting(
                 f"study {self.name!r} has constraints {self._stored_constraints}, which are not stored, and {call} has "
                 "to keep to them: open it with Study.load(…, constraints=[…])"
             )
-        return self._optimizer._constraints
+        return self._constraints
 
     def _start_trials(
         self,
@@ -311,10 +364,6 @@ class Study(ManagedStudy):
         constraints = self._constraints_for("suggest")
         time = self._problem.wall_time
         return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start, limit)
-
-    def _next_fidelity(self) -> float | None:
-        self.sync()
-        return self._optimizer._next_fidelity()
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -389,7 +438,7 @@ class Study(ManagedStudy):
             )
         started = self._start(n, context, fidelity, partial(self._start_trials, key=key, expires_after=lease))
         if lease is not None:
-            check_lease(self, lease)
+            self._check_limit("expires_after", lease, 0.5)
         return started
 
     @checks_arguments
@@ -439,6 +488,16 @@ class Study(ManagedStudy):
         """The URL of the store."""
         return self._store.url
 
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimizer of the study, for its settings and for what only its class has, such as `TreeSearch.trees_`.
+
+        Reading reads the trials of the study. Methods that write raise `InvalidSetting`: call them on the study.
+        """
+        view: Optimizer = object.__new__(type(self._optimizer))
+        vars(view).update(vars(self._optimizer), _study=self, _token=self._token, _log=_ReadOnly(self.name))
+        return view
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
         return self._optimizer.get_params(deep)
@@ -474,6 +533,188 @@ class Study(ManagedStudy):
             self._header()  # raises an error if the study was deleted
             self._open(None)
 
+    # The whole study.
+
+    @classmethod
+    def list(cls, store: "str | os.PathLike[str] | Store") -> "list[StudySummary]":
+        """Return a summary of each study in a store, the oldest first. Each study is read completely.
+
+        Parameters
+        ----------
+        store : str or path
+            The store; see `Study`.
+
+        Raises
+        ------
+        StoreError
+            The store does not exist or cannot be read, or a study is damaged.
+
+        Examples
+        --------
+        >>> import belated as bl, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = f"sqlite:///{folder.name}/dose.db"
+        >>> study = bl.Study("first", store, bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> study.suggest().observe(0.5)
+        >>> trial = study.suggest()
+        >>> [(each.name, each.n_by_state, each.best_value) for each in bl.Study.list(store)]
+        [('first', {'observed': 1, 'pending': 1}, 0.5)]
+        """
+        opened = open_store(store)
+        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in opened.names()]
+        return [each for each in found if each is not None]
+
+    @classmethod
+    def delete(cls, name: str, store: "str | os.PathLike[str] | Store") -> None:
+        """Delete a study with all its trials from a store. The deletion cannot be undone.
+
+        A process that has opened the study gets `StoreError` at its next call. Calls that are being written are
+        completed first.
+
+        Parameters
+        ----------
+        name : str
+            The name of the study.
+        store : str or path
+            The store; see `Study`.
+
+        Raises
+        ------
+        StoreError
+            The study does not exist, or the store cannot be written.
+
+        Examples
+        --------
+        >>> import belated as bl, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> store = f"sqlite:///{folder.name}/dose.db"
+        >>> study = bl.Study("first", store, bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> bl.Study.delete("first", store)
+        >>> bl.Study.list(store)
+        []
+        """
+        opened = open_store(store)
+        found = opened.header(name) if _is_printable(name) else None
+        if found is None or not opened.delete(found.id):
+            raise StoreError(f"there is no study {short_repr(name)} in {opened.url}, which has {opened.names()}")
+
+    def copy(
+        self, name: str, space: "SpaceLike | None" = None, store: "str | os.PathLike[str] | Store | None" = None
+    ) -> "Study":
+        """Create a study that begins with the trials of this study, perhaps with another space.
+
+        This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
+        values, std, cost, duration, errors, attrs, curves, and the times of starts and ends, at the points that were
+        run. They count as added trials: estimates of delays leave them out. Pending trials, enqueued points and the
+        times of reports are not copied.
+
+        Parameters
+        ----------
+        name : str
+            The name of the new study.
+        space : mapping, optional
+            The space of the new study. Trials whose point does not belong to this space are left out, with a
+            `BelatedWarning` that counts them. A point belongs to the space if it has a value in range for each
+            parameter that is not a constant, and if each parameter that the space lacks was a constant. Default None:
+            the same space.
+        store : str or path, optional
+            The store of the new study; see `Study`. Default None: the store of this study.
+
+        Returns
+        -------
+        Study
+
+        Raises
+        ------
+        InvalidSetting
+            A study of this name already exists; or this study has constraints, and was opened without them.
+        InvalidSpace
+            The space is invalid, or this study has candidates.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("narrow", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> trials = study.add([{"dose": 0.2}, {"dose": 0.7}], [1.0, 2.0])
+        >>> wide = study.copy("wide", {"dose": (0.0, 5.0), "unit": "mg"})
+        >>> [trial.params for trial in wide.trials]
+        [{'dose': 0.2, 'unit': 'mg'}, {'dose': 0.7, 'unit': 'mg'}]
+        """
+        target = self._store if store is None else open_store(store)
+        exists = f"study {short_repr(name)} exists already in {target.url}: pass another name"
+        if _is_printable(name) and target.header(name) is not None:
+            raise InvalidSetting(exists)
+        self._constraints_for("copy")  # raises an error if the constraints are missing
+        log, mine = self._current_log(), self._optimizer
+        made = optimizer_from(definition_of(mine), mine.time, mine.constraints)
+        if space is not None:
+            made.set_params(space=space)
+        left_out: dict[str, list[int]] = {"pending": [], "outside": []}
+        for number in log.numbers(None):
+            record = log.trial(number)
+            if record.state == "pending":
+                left_out["pending"].append(number)
+            elif not _add(made, record, mine):
+                left_out["outside"].append(number)
+        if self._create(name, target, made, made.time, self.attrs) is None:
+            raise InvalidSetting(exists)
+        copied = type(self)(name, target, time=made.time, constraints=mine.constraints)
+        reasons = {"outside": "do not belong to the space", "pending": "are pending"}
+        found = [f"{_numbers(left_out[key])} {reason}" for key, reason in reasons.items() if left_out[key]]
+        if found:
+            warn(f"study {name!r} has {copied.n_trials} of the {len(log)} trials of {self.name!r}: {'; '.join(found)}")
+        return copied
+
+    @property
+    def attrs(self) -> dict[str, Any]:
+        """A copy of the attributes of the study, read from the store; see `set_attrs`."""
+        found: dict[str, Any] = read_header(self._header()).get("attrs", {})
+        return found
+
+    def set_attrs(self, attrs: Mapping[str, Any]) -> None:
+        """Store data about the study, for example the version of a data set.
+
+        Parameters
+        ----------
+        attrs : mapping
+            Keys are strings. Values are None, booleans, finite numbers, strings, and lists and dicts of these. New
+            entries replace earlier entries with the same key, including entries of other processes.
+
+        Raises
+        ------
+        InvalidValue
+            The attrs are not JSON data. The study is unchanged.
+        StoreError
+            The store cannot be written, or the study was deleted.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("dose", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> study.set_attrs({"data": "v3", "cells": [4, 5]})
+        >>> study.set_attrs({"data": "v4"})
+        >>> study.attrs
+        {'data': 'v4', 'cells': [4, 5]}
+        """
+        data, problem = usable_attrs(attrs)
+        if problem:
+            raise InvalidValue(f"{problem} (nothing was changed)")
+        while data:
+            old = self._header()
+            definition = read_header(old)
+            definition["attrs"] = definition.get("attrs", {}) | data
+            definition["revision"] = definition.get("revision", 0) + 1
+            if self._store.replace_header(old, header(old.id, old.name, definition, old.at)):
+                return
+
+    def _header(self) -> Header:
+        found = self._store.header(self.name)
+        if found is None or found.id != self._log.id:
+            raise StoreError(f"study {self.name!r} was deleted from {self._store.url}")
+        return found
+
 
 def is_usable_name(name: object) -> TypeGuard[str]:
     """Return whether a text can be the name of a new study, or the key of a call."""
@@ -495,3 +736,69 @@ def _check_key(key: str | None) -> None:
             f"key={short_repr(key)} is not usable: pass a printable string of at most {LONGEST_NAME} bytes in UTF-8, "
             "or None"
         )
+
+
+def unless_deleted(store: Store, name: str, read: Callable[[str], T]) -> T | None:
+    """Call a function that reads the study of this name. Return None if another process deletes it meanwhile."""
+    while (found := store.header(name)) is not None:
+        try:
+            return read(name)
+        except StoreError:
+            now = store.header(name)
+            if now is not None and now.id == found.id:
+                raise
+    return None
+
+
+def _summary(study: Study) -> StudySummary:
+    stored, log, best = study._header(), study._log, study.best_trial_
+    last = study._store.events(log.id, max(log.n_events() - 1, 0))
+    return StudySummary(
+        study.name,
+        study._strategy_name,
+        study.direction,
+        study.n_trials,
+        dict(Counter(trial.state for trial in study.trials)),
+        None if best is None else best.value,
+        None if best is None else best.params_run,
+        read_header(stored).get("attrs", {}),
+        utc(stored.at),
+        utc(last[-1].at if last else stored.at),
+    )
+
+
+def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
+    """Add a finished trial of `source` in its present state. Return False if its point does not belong to the space."""
+    place = record.place if record.run is None else record.run
+    old, new = source.domain_, made.domain_
+    if isinstance(old, Space) and isinstance(new, Space):
+        values = old.named_at(place)
+        try:
+            place = new.locate({key: value for key, value in values.items() if key in new or old[key].width})
+        except InvalidPoint:
+            return False
+    log, end = made._log, record.finished_at
+    attrs = attrs_as_json(merged_attrs(record.attrs))
+    number = log.record(
+        Action.add(place, list(record.context) or None, None, record.fidelity, attrs), record.started_at
+    )
+    assert number is not None  # the trial is new
+    for step, value in record.curve:
+        # The record does not have the times of reports. With equal times, they do not forecast durations.
+        log.record(Action.report(number, step, value, record.attempt), record.started_at)
+    if record.value is not None:
+        observation = Observation(record.value, record.std, record.cost, record.duration)
+        log.record(Action.observe(number, observation, False, False), end)
+    elif record.state == "failed":
+        log.record(Action.fail(number, record.error, None, record.duration), end)
+    elif record.state == "abandoned":
+        log.record(Action.abandon(number), end)
+    else:
+        log.record(Action.stop(number), end)
+    return True
+
+
+def _numbers(numbers: list[int]) -> str:
+    """Return a count of trials and their numbers, for a warning."""
+    shown = ", ".join(map(str, numbers[:_NUMBERS_SHOWN])) + (", …" if len(numbers) > _NUMBERS_SHOWN else "")
+    return f"{len(numbers)} ({'number' if len(numbers) == 1 else 'numbers'} {shown})"

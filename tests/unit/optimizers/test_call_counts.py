@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 from belated.run.objective import RunningTrial
 from belated.store.memory import MemoryStore
 
@@ -134,7 +134,7 @@ def missed(monkeypatch):
 
         return record
 
-    for cls in (ReadAccess, RunningTrial):
+    for cls in (Reading, RunningTrial):
         monkeypatch.setattr(cls, "__getattr__", recorded(cls.__getattr__))
     return names
 

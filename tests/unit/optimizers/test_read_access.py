@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers.read_access import ReadAccess
+from belated.optimizers.trials import Reading
 
 ROUNDS = ["round_", "rounds_", "surviving_"]
-MEMBERS = [name for name in vars(ReadAccess) if not name.startswith("_")]
+MEMBERS = [name for name in vars(Reading) if not name.startswith("_")]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}),
     "forecast": lambda member: member(),

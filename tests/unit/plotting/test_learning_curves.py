@@ -7,7 +7,7 @@ import pytest
 
 import belated as bl
 from belated import plotting
-from belated.optimizers.read_access import NotFitted
+from belated.optimizers.trials import NotFitted
 
 pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")

@@ -15,8 +15,7 @@ from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTr
 from belated.integrations.ray.results import Steps, declared_value, duration_of
 from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode, space_as_data, space_from_data
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.curve import Curve
-from belated.optimizers.curve_reports import check_curve
+from belated.optimizers.curve import Curve, check_curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr

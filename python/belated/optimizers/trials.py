@@ -1,0 +1,1071 @@
+"""The base classes of optimizers, studies and results of runs: reading trials, and their life cycle."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from belated._core import (
+    Action,
+    AlreadyObserved,
+    BelatedError,
+    GaussianProcess,
+    InvalidSetting,
+    InvalidValue,
+    UnknownTrial,
+)
+from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
+from belated.optimizers.constraints import Constraints
+from belated.optimizers.curve import Stopping, checked_report
+from belated.optimizers.delays import Delays, Forecast, Overdue
+from belated.optimizers.durations import Durations, durations_of
+from belated.optimizers.hand_overs import n_hand_overs
+from belated.optimizers.importance import total_effects
+from belated.optimizers.log import Array, Log
+from belated.optimizers.problem import Problem
+from belated.optimizers.report import attrs_as_json, check_amount, error_facts
+from belated.optimizers.surrogate import Surrogate, surrogate_of
+from belated.optimizers.table import add_trials_table, is_trials_table, trials_dataframe
+from belated.optimizers.trial import Trial, trials_html
+from belated.short_repr import short_repr
+from belated.space.arguments import checks_arguments, finite, whole_number
+from belated.space.candidates import Candidates
+from belated.space.space import ContextSpace, Space
+from belated.warn import warn
+
+T = TypeVar("T")
+AnyLog = TypeVar("AnyLog", bound=Log)
+
+
+class NotFitted(BelatedError, ValueError):
+    """A call needs the model, but the model cannot be fitted before the first value is observed."""
+
+
+class Reading(ABC):
+    """The members that read trials and the model without changing them; the subclass defines `_source`.
+
+    Optimizers, studies and results of runs share them.
+    """
+
+    # Hide this method from type checkers; otherwise they would allow any attribute.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            cls = type(self)
+            if any(name in vars(base) for base in cls.__mro__):
+                # The attribute exists, but its property raised an AttributeError. Raise the same error again.
+                return object.__getattribute__(self, name)
+            message = f"{cls.__name__!r} object has no attribute {name!r}"
+            if name.startswith("_"):
+                raise AttributeError(message)
+            from belated.hints import attribute_advice
+
+            known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
+            if "optimizer" in known and hasattr(type(self._source._optimizer), name):
+                raise AttributeError(f"{message}: use optimizer.{name}")
+            raise AttributeError(message + attribute_advice(name, known))
+
+    @property
+    @abstractmethod
+    def _source(self) -> Trials[Any]:
+        """The optimizer or study to read."""
+
+    def _numbers(self, state: str | None) -> list[int]:
+        """Return the numbers of the trials in a state, or of all trials if `state` is None."""
+        return self._source._current_log().numbers(state)
+
+    # The problem.
+
+    @property
+    def domain_(self) -> Space | Candidates:
+        """The search space, or the candidates."""
+        return self._source._problem.domain
+
+    @property
+    def context_space_(self) -> ContextSpace | None:
+        """The space of contexts; None if contexts were not declared."""
+        return self._source._problem.context_space
+
+    @property
+    def direction(self) -> Literal["maximize", "minimize"]:
+        """Whether f is maximized or minimized."""
+        return self._source._problem.direction
+
+    @property
+    def clock(self) -> Literal["iterations", "seconds"]:
+        """The unit of times and delays."""
+        return self._source._problem.clock
+
+    # Trials.
+
+    def trial(self, number: int) -> Trial:
+        """Return the trial with this number; raise UnknownTrial if it does not exist."""
+        return Trial(self._source, self._source._number_of(number))
+
+    @property
+    def n_trials(self) -> int:
+        """Number of trials in any state."""
+        return len(self._source._current_log())
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials, by number."""
+        return [Trial(self._source, number) for number in self._numbers(None)]
+
+    @property
+    def pending_(self) -> list[Trial]:
+        """The trials without a result."""
+        return [Trial(self._source, number) for number in self._numbers("pending")]
+
+    # `X | Any` means X or None. Users then need not check for None after an observation, and type checkers still report
+    # a wrong attribute of X.
+
+    @property
+    def best_trial_(self) -> Trial | Any:
+        """The trial with the best observed value at the highest observed fidelity; None before the first value."""
+        number = self._source._current_log().best()
+        return None if number is None else Trial(self._source, number)
+
+    @property
+    def best_params_(self) -> Any:
+        """The params with the best observed value (for candidates, the row); None before the first value.
+
+        If a fidelity was declared, only values at the highest observed fidelity count. If `observe` reported params
+        that differ from the suggested params, the reported params are returned.
+        """
+        best = self.best_trial_
+        return None if best is None else best.params_run
+
+    @property
+    def best_value_(self) -> float | Any:
+        """The best observed value at the highest observed fidelity; None before the first value."""
+        best = self.best_trial_
+        return None if best is None else best.value
+
+    def trials_dataframe(self, *, delays: bool = False, curves: bool = False) -> Any:
+        """Return all trials as a pandas DataFrame, one row for each trial.
+
+        The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
+        ``"type: message"``) and, if a fidelity was declared, fidelity. The next columns are ``params_…``, one for each
+        name. For candidates, the column ``index`` has the row number in the array. If a trial was run at a point that
+        differs from the suggested point, there are also columns ``params_run_…`` (for candidates, ``index_run``). The
+        last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a
+        trial does not have some of these data, the cell contains a missing value. If a space has both ``x`` and
+        ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
+        ``params_run__…``.
+
+        To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
+        ``add(pandas.read_csv(file))``.
+
+        Parameters
+        ----------
+        delays : bool, default False
+            If True, there are three more columns after ``error``, which describe trials in flight at the current time:
+            ``age``, the time since the suggestion; ``expected_remaining``, the median time until the result arrives,
+            given that it arrives; and ``arrival_probability``, the probability that it ever arrives. Times are on the
+            optimizer's clock. The cells of other trials are missing, and so are the forecasts before the first result;
+            see `delays_`.
+        curves : bool, default False
+            If True, there is a column ``curve_1``, ``curve_2``, … for each reported step of the learning curves.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        log = self._source._current_log()
+        records = [log.trial(number) for number in self._numbers(None)]
+        return trials_dataframe(self._source._problem, records, self.delays_ if delays else None, curves)
+
+    # Delays.
+
+    @property
+    def delays_(self) -> Delays:
+        """The distribution of delays, estimated from all suggested trials up to now."""
+        problem, log = self._source._problem, self._source._current_log()
+        return Delays(problem.clock, *log.delays(problem.wall_time()))
+
+    @property
+    def window_(self) -> float | None:
+        """The window that is in force, in units of the clock; None without a time limit.
+
+        With ``window="auto"``, there is no limit until ten results have arrived. The window is then the 99.5 % quantile
+        of the fitted delays of trials that arrive (see `delays_`), and is chosen again when the number of results has
+        grown by a quarter. If late results are discarded, each trial keeps the window in force at its suggestion.
+        """
+        return self._source._current_log().window()
+
+    def forecast(self, by: float | datetime | timedelta | None = None) -> Forecast:
+        """Return how many results of the trials in flight arrive up to a time. Added trials are left out.
+
+        Parameters
+        ----------
+        by : float, datetime or timedelta, optional
+            A time on the optimizer's clock. If the clock is "seconds", also a datetime, or a timedelta from now.
+            Default None: the median delay from now.
+
+        Returns
+        -------
+        Forecast
+            `expected`, `low` and `high` (a central 80 % interval), `n_pending`, and `never`, the expected number of
+            results that never arrive. `str` returns a sentence. Before the first result, the numbers are None, and
+            `unknown` is the reason.
+
+        Raises
+        ------
+        InvalidValue
+            `by` is not a time on the clock, or has passed.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> trials = optimizer.suggest(n=8)
+        >>> str(optimizer.forecast(by=20))
+        '8 pending, no forecast: no trial has arrived'
+        """
+        forecast = self.delays_.forecast(by)
+        if forecast.n_pending:
+            self._source._check_hand_overs()
+        return forecast
+
+    def overdue(self) -> list[Overdue]:
+        """Return the trials in flight that are late and whose results probably never arrive.
+
+        The age of such a trial exceeds the 95 % quantile of the delays of trials that arrive, and the 98 % interval of
+        the probability that its result arrives lies below 1/2. The trials are sorted by this probability; the least
+        likely result comes first. The list is empty before the first result. Early in a study and with few results, it
+        is often empty, because long delays and lost trials look the same.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> lost = optimizer.suggest()
+        >>> for _ in range(20):
+        ...     optimizer.suggest().observe(0.5)
+        >>> [(late.trial.number, late.age) for late in optimizer.overdue()]
+        [(0, 21.0)]
+        """
+        return [Overdue(Trial(self._source, number), age, arrives) for number, age, arrives in self.delays_.overdue()]
+
+    # The model.
+
+    def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
+        """Return the point to use after the search, or a list of the n best points.
+
+        `BayesOpt` returns the best observed point if all values are exact: their noise is declared to be zero, or the
+        fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
+        ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). If a list is returned, the
+        observed points follow. Points that violate a constraint or where a trial probably fails are left out.
+        `RandomSearch` returns the best observed point. If a fidelity was declared, the highest fidelity counts.
+
+        Parameters
+        ----------
+        context : mapping, optional
+            The context for which a point is recommended, if a context was declared.
+        n : int, optional
+            The number of distinct points in the list, best first. The list is shorter if there are fewer points among
+            which to choose. If n is None, a single point is returned.
+
+        Returns
+        -------
+        dict or ndarray, or list of these
+            Params by name; for candidates the row, shape (d,).
+
+        Raises
+        ------
+        NotFitted
+            No trial has been observed yet.
+        InvalidContext
+            The context is missing, was not declared, or is out of its space.
+        InvalidSetting
+            n is not an integer >= 1.
+        """
+        wanted = 1 if n is None else whole_number(n)
+        if wanted is None or not 1 <= wanted < 2**32:
+            raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer from 1 to 2**32 - 1, or None")
+        source = self._source
+        numbers = source._problem.context_numbers(context)
+        constraints = source._constraints_for("recommend")
+        found = source._current_log().recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted)
+        if not found:
+            where = "" if constraints is None else " whose params satisfy the constraints"
+            raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
+        points = [source._problem.domain.params_at(place) for place, _, _ in found]
+        return points[0] if n is None else points
+
+    def predict(
+        self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
+    ) -> tuple[Any, ...]:
+        """Return the model's mean and standard deviation of f, in your units.
+
+        Parameters
+        ----------
+        params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
+            One or several points at which to predict. The columns of an array are the parameters in the order of the
+            space; an array is not allowed if a parameter is a `Categorical`. For candidates, None means all candidates.
+        context : mapping, optional
+            A single context for all points, if a context was declared.
+        pending : bool, default False
+            If True, the model takes trials without a result into account, as the pending policy defines and as the next
+            suggestion does.
+
+        Returns
+        -------
+        mean, std : ndarray of shape (n,), or float for a single point
+            Mean and standard deviation of f, without observation noise. If bad values are compressed (`GP`,
+            ``targets="robust"``), the first array contains medians instead of means. The second array then contains the
+            larger distance from the median to an end of the central 95 % interval, divided by 1.96. The median ± 1.96
+            std therefore contains the interval.
+
+        Raises
+        ------
+        NotFitted
+            No trial has been observed yet.
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+        InvalidPoint, InvalidContext
+            A point or context does not belong to its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+        >>> optimizer.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 2.0, 1.0])  # doctest: +ELLIPSIS
+        [...]
+        >>> mean, std = optimizer.predict({"x": 0.5})
+        >>> round(mean, 1)
+        2.0
+        """
+        log, problem = self._model_log("predict"), self._source._problem
+        points = problem.with_context(problem.domain.points(params), context)
+        return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending))))
+
+    def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
+        """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
+
+        The call does not change later suggestions. The acquisition is also computed for points that violate
+        constraints, although such points are never suggested.
+
+        Parameters
+        ----------
+        params, context
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or float for a single point
+            Larger numbers are better, also if f is minimised. If trials have failed and the evidence for a region of
+            failures is strong, -inf marks points at which failure is more likely than success; such points are not
+            suggested. `LogEI`: the logarithm of the expected improvement in units of f. If trials have failed, the
+            logarithm of the probability that a trial at the point succeeds is added. `UCB`: the upper bound of f, or of
+            -f if f is minimized. `MaxVariance`: the variance of f. `UCBPE`: if no trial is in flight, the same as for
+            `UCB`. If trials are in flight, the number is the variance of f. However, at points whose upper bound is too
+            low for exploration, the number is minus the amount by which the bound is too low.
+
+        Raises
+        ------
+        NotFitted
+            No trial has been observed yet.
+        InvalidSetting
+            The optimizer does not have a model; or the acquisition is `ThompsonSampling`, which maximises a new draw at
+            each suggestion.
+        InvalidPoint, InvalidContext
+            A point or context does not belong to its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"n": (1, 30)}, initial=2, seed=0)
+        >>> optimizer.add([{"n": 3}, {"n": 10}, {"n": 25}, {"n": 29}], [1.0, 3.0, 2.0, 0.0])  # doctest: +ELLIPSIS
+        [...]
+        >>> grid = [{"n": n} for n in range(1, 31)]
+        >>> best = grid[optimizer.acquisition_at(grid).argmax()]
+        >>> best == optimizer.suggest().params
+        True
+        """
+        log, problem = self._model_log("acquisition_at"), self._source._problem
+        numbers, points = problem.context_numbers(context), problem.domain.points(params)
+        constraints = self._source._constraints_for("acquisition_at")
+        values = log.acquisition(points, numbers, problem.wall_time(), feasible=constraints)
+        return problem.as_given(params, _fitted("acquisition_at", values))[0]
+
+    @property
+    def surrogate_(self) -> Surrogate:
+        """The fitted model: lengthscales by name, standard deviations of signal and noise, and the evidence.
+
+        Raises
+        ------
+        NotFitted
+            No trial has been observed yet.
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+        """
+        return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+
+    def importances(self, context: Mapping[str, Any] | None = None) -> dict[str, float]:
+        """Return the importance of each parameter: its share in the variance of f over the space.
+
+        The importance is the total effect of the parameter, E[Var(f | all other parameters)] / Var(f), where params are
+        drawn uniformly from the space (on the scales of the parameters). The total effect is computed for each of 100
+        draws of f from the posterior; the importances are the medians, divided by their sum. A parameter does not have
+        an effect at points where it is inactive. If bad values are compressed (`GP`, ``targets="robust"``), f has the
+        compressed values. With few trials the importances are uncertain: `plot_importance` of `belated.plotting` shows
+        the undivided medians with intervals.
+
+        Parameters
+        ----------
+        context : mapping, optional
+            The context at which the model is used, if a context was declared.
+
+        Returns
+        -------
+        dict
+            The importances by name, the largest first. Their sum is 1. Constants are left out.
+
+        Raises
+        ------
+        NotFitted
+            Fewer than two different values have been observed, or the model does not depend on any parameter.
+        InvalidSetting
+            The search does not have a model, or has candidates.
+        InvalidContext
+            The context is missing, was not declared, or is out of its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+        >>> for trial in optimizer.suggest(n=20):
+        ...     trial.observe(3 * trial.params["x"] + trial.params["y"])
+        >>> {name: round(share, 1) for name, share in optimizer.importances().items()}
+        {'x': 0.9, 'y': 0.1}
+        """
+        names, effects = self._total_effects(context, "importances")
+        log = self._source._current_log()
+        medians, n_values = np.median(effects, axis=0), len({log.trial(i).value for i in log.numbers("observed")})
+        if n_values < 2 or not medians.sum() > 0:
+            found = "a single value" if n_values < 2 else "values that do not depend on the parameters"
+            raise NotFitted(f"importances needs different values, and the trials have {found}: observe more trials")
+        shares = medians / medians.sum()
+        return {names[i]: float(shares[i]) for i in np.argsort(-shares, kind="stable")}
+
+    @property
+    def durations_(self) -> Durations:
+        """The model of the durations of trials, fitted to all durations up to now.
+
+        Raises
+        ------
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+        """
+        return durations_of(self._source._problem, self._model_log("durations_"))
+
+    def predict_final(self, trial: Trial | int) -> tuple[float, float] | None:
+        """Return the mean and standard deviation of the value that a running or stopped trial has at its last step.
+
+        The forecast uses the curve of the trial and the values and curves of the trials that have ended.
+
+        Returns
+        -------
+        mean, std : float
+            In your units, with observation noise. None if the trial is neither running nor stopped, if its curve has no
+            usable report, or before five trials with a curve have finished.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(10), stopping=None, seed=0)
+        >>> for trial in optimizer.suggest(n=6):
+        ...     for step in range(1, 11):
+        ...         trial.report(step, trial.params["x"] - 1 / step)
+        ...     trial.observe(trial.params["x"] - 0.1)
+        >>> running = optimizer.add({"x": 0.3})
+        >>> running.report(1, -0.7)
+        >>> mean, std = optimizer.predict_final(running)
+        >>> abs(mean - 0.2) < 0.1
+        True
+        """
+        log = self._model_log("predict_final")
+        return log.forecast_value(self._source._number_of(trial), self._source._problem.wall_time())
+
+    def _total_effects(self, context: Mapping[str, Any] | None, caller: str) -> tuple[list[str], Array]:
+        """Return the names of all parameters except constants, and their total effects by draw, (draws, names).
+
+        `caller` is the name of the caller, for messages.
+        """
+        space, problem = self.domain_, self._source._problem
+        if isinstance(space, Candidates):
+            raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
+        model, *_ = self._fitted(caller)
+        return total_effects(space, lambda rows, n: model.sample(problem.with_context(rows, context), n, 0))
+
+    def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
+        """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
+        return _fitted(what, self._model_log(what).surrogate(self._source._problem.wall_time(), False))
+
+    def _leave_one_out(self) -> tuple[list[int], Array, Array]:
+        """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
+        log = self._model_log("leave-one-out")
+        return _fitted("leave-one-out", log.leave_one_out(self._source._problem.wall_time()))
+
+    def _model_log(self, what: str) -> Log:
+        """Return the log; raise InvalidSetting if the source does not have a model."""
+        source = self._source
+        if not source._has_model:
+            raise InvalidSetting(f"{what} needs a model, and {source._strategy_name} has none: use BayesOpt")
+        return source._current_log()
+
+
+class Trials(Reading, Generic[AnyLog]):
+    """The base class of optimizers and studies, with the methods that start trials and report their results.
+
+    A subclass sets the attributes below, and overrides the members that depend on the log.
+    """
+
+    _problem: Problem
+    _log: AnyLog
+    # A token that identifies the trials of this optimizer or study. Copies have the same token.
+    _token: str
+    #: The seed of all random numbers.
+    seed_: int
+    _constraints: Constraints | None
+    # The rule that stops trials.
+    _rule: Stopping | None
+    # Whether the strategy has a model of f.
+    _has_model: bool
+    # The argument window, for optimizers that have it.
+    _window: float | Literal["auto"] | None
+
+    @property
+    def _source(self) -> Trials[Any]:
+        return self
+
+    @property
+    def _strategy_name(self) -> str:
+        """The name of the optimizer's class, for messages."""
+        return self._problem.owner
+
+    # Members that a subclass may override.
+
+    def _current_log(self) -> Log:
+        """Read all events that other processes have written, and return the log."""
+        return self._log
+
+    def _constraints_for(self, call: str) -> Constraints | None:
+        """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
+        return self._constraints
+
+    def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
+        """Log actions that were already checked, and return the number of the trial of each action.
+
+        Either all actions are logged, or none of them.
+        """
+        time = self._problem.wall_time()
+        return [self._log.record(action, time) for action in actions]
+
+    def _next_fidelity(self) -> float | None:
+        return self._current_log().next_fidelity(self._problem.wall_time(), self._constraints)
+
+    # The life cycle.
+
+    @checks_arguments
+    def observe(
+        self,
+        trial: Trial | int,
+        value: float,
+        *,
+        std: float | None = None,
+        cost: float | None = None,
+        duration: float | None = None,
+        params: Any = None,
+        attrs: Mapping[str, Any] | None = None,
+        fidelity: float | None = None,
+        amend: bool = False,
+        replicate: bool = False,
+    ) -> None:
+        """Report the value of a trial.
+
+        Values may be reported at any time and in any order, also after `fail` or `abandon`.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        value : float
+            A finite real number (or a 0-d array).
+        std : float, optional
+            The standard deviation of the noise of this value, if you know it. If the value is a mean over n
+            repetitions, pass the standard deviation of one repetition divided by sqrt(n). The model uses this number
+            unchanged. For values that are reported without a std, the model fits the noise.
+        cost : float, optional
+            The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
+            of a run. The model of f does not use the cost, and ``LogEI(per="cost")`` does.
+        duration : float, optional
+            The duration of the evaluation in seconds, for `durations_` and ``LogEI(per="time")``.
+        params : mapping; for candidates an index or a row; optional
+            The point that was evaluated, if it differs from the suggested point. The model uses the value at the
+            evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and
+            `Trial.params_run` is the evaluated point.
+        attrs : mapping, optional
+            Further data to store with the trial. Keys are strings. Values are None, booleans, finite numbers, strings,
+            and lists and dicts of these. New entries replace earlier entries with the same key. Other data never
+            prevent a report: with a warning, NaN and infinite numbers become None, and other objects become text.
+        fidelity : int or float, optional
+            The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
+            Use `add` to report a value at another fidelity.
+        amend : bool, default False
+            Replace an earlier value and its std. The cost, the duration and the evaluated point change only if they are
+            passed again.
+        replicate : bool, default False
+            If the trial already has a value, record the new value as another trial at the same point (or at `params`).
+
+        Raises
+        ------
+        InvalidValue
+            The value is NaN, inf, complex, a bool, a str, or an array with an axis; or a std, cost or duration is
+            negative. The trial stays unchanged.
+        InvalidPoint
+            The params do not belong to the space or the candidates.
+        InvalidFidelity
+            The fidelity differs from the fidelity of the trial.
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The trial has a different value, and neither amend nor replicate is True. This error is not raised if a
+            report is a repetition: the value and the given std, cost, duration and params are the same as before. A
+            repetition does not change the trial, and its attrs are ignored.
+        InvalidSetting
+            Both amend and replicate are True.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
+        >>> first, second = optimizer.suggest(n=2)
+        >>> optimizer.observe(second, 0.5, params={"x": 0.25}, attrs={"operator": "Ada"})
+        >>> optimizer.observe(0, 0.75)
+        >>> optimizer.best_value_, optimizer.best_params_
+        (0.5, {'x': 0.25})
+        >>> second.attrs
+        {'operator': 'Ada'}
+        """
+        facts = (std, cost, duration, params, attrs)
+        self._observe(trial, value, facts, fidelity, (amend, replicate), self._log.record)
+
+    def _start(
+        self,
+        n: int | None,
+        context: Any,
+        fidelity: Any,
+        start: Callable[[int, list[float] | None, float | None], list[int]],
+    ) -> Trial | list[Trial]:
+        """Check the arguments of `suggest`, and call `start` to start the trials."""
+        wanted = 1 if n is None else whole_number(n)
+        if wanted is None or not 0 <= wanted < 2**32:
+            raise InvalidSetting(
+                f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
+            )
+        numbers, checked = self._problem.context_numbers(context), self._problem.check_fidelity(fidelity)
+        trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
+        window = None if self._window is None else finite(self._window)
+        if window is not None:
+            self._check_limit("window", window, 0.25)
+        return trials[0] if n is None else trials
+
+    def _observe(
+        self,
+        trial: Trial | int,
+        value: float,
+        facts: Facts,
+        fidelity: float | None,
+        flags: tuple[bool, bool],
+        record: Callable[[Action, float], Any],
+    ) -> None:
+        """Check the arguments of `observe`, and call `record` to log the value and the other data of the report.
+
+        `flags` has the arguments amend and replicate.
+        """
+        amend, replicate = bool(flags[0]), bool(flags[1])
+        if amend and replicate:
+            raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
+        number = self._number_of(trial)
+        std, cost, duration, params, _ = facts
+        if fidelity is not None:
+            check_same_fidelity(self._problem, number, fidelity, self._current_log().trial(number).fidelity)
+        started = None if params is None else self._current_log().trial(number)
+        observation = observation_of(self._problem, number, started, value, facts)
+        try:
+            record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
+        except AlreadyObserved:
+            # The message of the core does not contain the reported value.
+            given = {"std": std, "cost": cost, "duration": duration, "params": params}
+            others = "".join(f", {name}={short_repr(fact)}" for name, fact in given.items() if fact is not None)
+            raise AlreadyObserved(
+                f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
+                "pass amend=True to replace it, or replicate=True to keep both"
+            ) from None
+
+    @checks_arguments
+    def fail(
+        self,
+        trial: Trial | int,
+        *,
+        error: BaseException | str | None = None,
+        duration: float | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Report that the evaluation of a trial failed; later suggestions avoid the point.
+
+        If the trial has already failed, the call only adds an error or a duration that the trial does not have yet.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        error : exception or str, optional
+            The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
+            the message is longer than 2 kB, only the beginning and the end of the message are stored.
+        duration : float, optional
+            The seconds that the evaluation took until it failed.
+        attrs : mapping, optional
+            Further data to store with the trial; see `observe`.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The trial has a value.
+        InvalidValue
+            The error is neither an exception nor a string, or the duration is negative or not finite.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> trial = optimizer.suggest()
+        >>> try:
+        ...     value = 1 / 0
+        ... except ZeroDivisionError as error:
+        ...     optimizer.fail(trial, error=error)
+        >>> trial.state, str(trial.error)
+        ('failed', 'ZeroDivisionError: division by zero')
+        """
+        facts, text = error_facts(error), attrs_as_json(attrs)
+        number = self._number_of(trial)
+        seconds = check_amount("duration", duration, f"trial {number}")
+        self._resolve(Action.fail(number, facts, text, seconds), number, "fail")
+
+    def abandon(self, trial: Trial | int) -> None:
+        """Abandon a trial. The trial does not count as a failure, and the model leaves it out.
+
+        The point is not suggested again until a value or a failure of another trial has been reported.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The trial has a value.
+        """
+        number = self._number_of(trial)
+        self._resolve(Action.abandon(number), number, "be abandoned")
+
+    @checks_arguments
+    def report(self, trial: Trial | int, step: int, value: float, *, attempt: int | None = None) -> None:
+        """Report the value of a step of the learning curve of a trial.
+
+        Reports may come late, in any order and repeatedly, and in every state of the trial. A report renews the lease
+        of the trial.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        step : int
+            The step, from 1 to the last step of the declared `Curve`.
+        value : float
+            A finite number, or NaN for a step that failed.
+        attempt : int, optional
+            The number of the attempt, counted from 0, if the evaluation was started again. The first report of a new
+            attempt replaces the curve from its step on. Later reports of earlier attempts have no effect. Default
+            None: the attempt that reported last.
+
+        Raises
+        ------
+        InvalidValue
+            A curve was not declared, the step is not in the curve, or the value is not a number or infinite.
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The attempt reported another value at this step.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), seed=0)
+        >>> trial = optimizer.suggest()
+        >>> optimizer.report(trial, 1, 0.5)
+        >>> optimizer.report(trial, 2, 0.75)
+        >>> trial.curve
+        {1: 0.5, 2: 0.75}
+        """
+        number = self._number_of(trial)
+        record = self._current_log().trial(number)
+        given, y = checked_report(self._problem.curve, number, step, value)
+        start = record.attempt if attempt is None else whole_number(attempt)
+        if start is None or not 0 <= start < 2**32:
+            raise InvalidValue(f"attempt={short_repr(attempt)} for trial {number} is not usable: pass an integer >= 0")
+        self._log.record(Action.report(number, given, y, start), self._problem.wall_time())
+
+    def should_stop(self, trial: Trial | int) -> bool:
+        """Return True if the evaluation of a trial should end before the last step of its curve.
+
+        The rule `stopping` of the optimizer decides after each report. If the rule stops the trial, the trial gets the
+        state "stopped", and later calls return True, in every process of a study.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        """
+        number = self._number_of(trial)
+        state = self._current_log().trial(number).state
+        if state != "pending":
+            return state == "stopped"
+        if self._rule is None or not self._log.stops(number, self._problem.wall_time()):
+            return False
+        try:
+            self._log.record(Action.stop(number), self._problem.wall_time())
+        except AlreadyObserved:  # another process has reported the value
+            return False
+        return True
+
+    def stop(self, trial: Trial | int) -> None:
+        """Stop a trial before the last step of its curve. The trial counts as a trial of a run, and has no value.
+
+        Raises
+        ------
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+        AlreadyObserved
+            The trial has a value.
+        """
+        number = self._number_of(trial)
+        self._resolve(Action.stop(number), number, "be stopped")
+
+    def _resolve(self, action: Action, number: int, verb: str) -> None:
+        try:
+            self._log.record(action, self._problem.wall_time())
+        except AlreadyObserved:
+            value = Trial(self, number).value
+            raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
+
+    @checks_arguments
+    def add(
+        self,
+        params: Any,
+        value: Any = None,
+        context: Any = None,
+        *,
+        std: Any = None,
+        cost: Any = None,
+        duration: Any = None,
+        attrs: Any = None,
+        fidelity: Any = None,
+    ) -> Any:
+        """Add trials that were not suggested: earlier data, or points that you chose.
+
+        Parameters
+        ----------
+        params : mapping, row or index; or a list of these; or DataFrame or array
+            In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
+            as for `predict`. Only constants may be left out. For candidates: an index, a row, or several rows of shape
+            (n, d). If `value` is a list, a list of numbers is a list of indices. A table of trials from
+            `trials_dataframe` may be passed instead of points, also if the table was read from a CSV file. Other
+            arguments are not allowed together with a table. Each trial is added with its state, at the point that was
+            evaluated. The times in the table are not used: all trials are recorded at the current time.
+        value : float or sequence of float, optional
+            The observed value of each point. A trial without a value (None) is pending.
+        context : mapping, list of mappings or DataFrame, optional
+            If a context was declared: a single context for all points, or one context for each point.
+        std : float or sequence of float, optional
+            The standard deviation of the noise: one number for all values, or one number for each value; see `observe`.
+        cost : float or sequence of float, optional
+            The cost of an evaluation: one number for all trials, or one number for each trial. A cost is stored only
+            together with a value.
+        duration : float or sequence of float, optional
+            The seconds that an evaluation took: one number for all trials, or one number for each trial. A duration is
+            stored only together with a value.
+        attrs : mapping or sequence of mappings, optional
+            Further data to store: the same data for all trials, or data for each trial; see `observe`.
+        fidelity : int, float or sequence of these, optional
+            The fidelity in your units: one fidelity for all trials, or one for each trial. None means the highest
+            fidelity.
+
+        Returns
+        -------
+        Trial or list of Trial
+            One trial for each point; a list if the points were passed as a list.
+
+        Raises
+        ------
+        InvalidPoint, InvalidValue, InvalidContext, InvalidFidelity
+            An argument is invalid. The optimizer is unchanged.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)})
+        >>> optimizer.add({"x": 0.25}, 3.0)
+        Trial(number=0, params={'x': 0.25}, state='observed', value=3.0)
+        >>> len(optimizer.add([{"x": 0.5}, {"x": 0.75}], [4.0, None]))
+        2
+        """
+        if is_trials_table(params):
+            if any(each is not None for each in (value, context, std, cost, duration, attrs, fidelity)):
+                raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
+            return add_trials_table(self._problem, params, self.add)
+        facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
+        actions, several = added_actions(self._problem, params, value, context, facts)
+        numbers = self._record_all(actions)
+        trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
+        return trials if several else trials[0]
+
+    @checks_arguments
+    def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
+        """Add points to a queue; the next suggestions are these points, in this order.
+
+        Parameters
+        ----------
+        params : mapping, row or index; or a list of these; or DataFrame or array
+            As for `add`, but in a space any parameters may be left out. Their values are drawn when this method is
+            called, uniformly at random among the values that satisfy the constraints. The draw depends on the seed and
+            on the number of events so far.
+        fidelity : int, float or sequence of these, optional
+            The fidelity in your units: one fidelity for all trials, or one for each trial. None means the fidelity that
+            is passed to `suggest`, or the highest fidelity if `suggest` is called without a fidelity.
+
+        Raises
+        ------
+        InvalidPoint
+            A point does not belong to the space or the candidates, or violates a constraint. The queue is unchanged.
+        InvalidFidelity
+            The fidelity was not declared, or is out of its range. The queue is unchanged.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> optimizer.enqueue({"x": 0.5})
+        >>> optimizer.suggest().params
+        {'x': 0.5}
+
+        Only the number of layers is given, and the other parameters are drawn:
+
+        >>> optimizer = bl.RandomSearch({"layers": (1, 4), "lr": bl.Real(1e-4, 1, log=True)}, seed=0)
+        >>> optimizer.enqueue([{"layers": 1}, {"layers": 4}])
+        >>> [trial.params["layers"] for trial in optimizer.suggest(n=2)]
+        [1, 4]
+        """
+        constraints = self._constraints_for("enqueue")
+        seed = [self.seed_, self._current_log().n_events()]
+        self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
+
+    def _check_limit(self, name: str, limit: float, share: float) -> None:
+        """Warn once if a window or a lease is below this quantile of the delays."""
+        log, checks = self._log, _CHECKS.setdefault(self, {})
+        n_events, due = log.n_events(), checks.get(name, _MIN_ARRIVALS)
+        if due is None or n_events < due:
+            return
+        is_lease = name == "expires_after"
+        starts, ends = log.arrivals(in_wall_time=is_lease)
+        # Each further delay needs a further event.
+        missing = _MIN_ARRIVALS - len(starts)
+        checks[name] = n_events + missing if missing > 0 else None
+        if missing > 0:
+            return
+        delays = np.maximum(ends - starts, 0.0)
+        known = delays[~np.isnan(delays)]
+        if not known.size:  # the log does not have the times
+            return
+        quantile, enough = np.quantile(known, [share, 0.95])
+        if limit < quantile:
+            unit = "s" if is_lease or self.clock == "seconds" else "suggestions"
+            warn(
+                f"{name}={limit:g} is below the {share:.0%} quantile of the delays so far, {quantile:.3g} {unit}, so "
+                f"most results come later; set {name}={enough:.3g} or more, which includes 95% of the results so far"
+            )
+
+    def _check_hand_overs(self) -> None:
+        """Warn once if results are handed over together."""
+        log, checks = self._log, _CHECKS.setdefault(self, {})
+        n_events, checked = log.n_events(), checks.get("hand-overs", 0)
+        if self.clock == "seconds" and checked not in (None, n_events):
+            number = n_hand_overs(*log.arrivals(in_wall_time=False))
+            checks["hand-overs"] = None if number else n_events
+            if number:
+                warn(
+                    f"the results came together at {number} times: forecasts assume that results come one by one, so "
+                    "the intervals do not hold for times between such hand-overs"
+                )
+
+    def _number_of(self, trial: Trial | int) -> int:
+        if isinstance(trial, Trial):
+            other = trial._owner
+            if other is self:
+                return trial.number  # this optimizer started the trial
+            # If a trial was pickled in another process, it belongs to a copy of this optimizer.
+            is_own = (
+                other._token == self._token
+                and trial.number < len(self._log)
+                and other._log.trial(trial.number).place == self._log.trial(trial.number).place
+            )
+            if not is_own:
+                raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
+            return trial.number
+        known = len(self._log)
+        number = whole_number(trial)
+        if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping) or np.ndim(trial)):
+            raise UnknownTrial(
+                f"trial={short_repr(trial)} is not a trial: pass one that suggest or add returned, or its number; "
+                "add(params, value) takes params"
+            )
+        if number is None or not 0 <= number < known:
+            raise UnknownTrial(
+                f"trial {short_repr(trial)} is unknown: there are {known} trials, numbered from 0; "
+                "pass a trial that suggest or add returned, or its number"
+            )
+        return number
+
+    def _repr_html_(self) -> str:
+        return trials_html(self._strategy_name, self.trials, len(self.pending_), self.best_trial_)
+
+
+def _fitted(what: str, found: T | None) -> T:
+    """Return a result of the model. The result is None before the first observed value; then raise NotFitted."""
+    if found is None:
+        raise NotFitted(f"{what} needs values: observe at least one trial first")
+    return found
+
+
+# For each optimizer and study, when its delays are checked again: name of the check → number of events; None after the
+# check.
+_CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictionary()
+
+# The number of results that a check of a window or a lease needs.
+_MIN_ARRIVALS = 20
