@@ -4,7 +4,7 @@ import difflib
 import inspect
 import math
 import typing
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 # The arguments of `maximize` and `minimize` that are not arguments of the optimizer.
@@ -148,29 +148,40 @@ def nearest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 def argument_advice(
-    name: str, cls: type, *, nested: bool = False, more: Iterable[str] = (), current: type | None = None
+    name: str,
+    cls: type,
+    *,
+    nested: bool = False,
+    more: Iterable[str] = (),
+    passed_on: Collection[str] | None = None,
+    current: type | None = None,
 ) -> str:
     """Return advice on an unknown argument of a class: the name to write instead, or the known names.
 
     `nested` is True for calls that accept names of the form ``argument__field``. `more` has the names of further
-    arguments of the call. If the name is ``argument__field``, `current` may be the class of the argument's value. The
-    field must then be a field of this class.
+    arguments of the call. If the call makes an optimizer of the class, `passed_on` has the arguments of the class that
+    the call takes. If the name is ``argument__field``, `current` may be the class of the argument's value. The field
+    must then be a field of this class.
     """
-    known = dict.fromkeys([*more, *inspect.signature(cls).parameters])
+    own = list(inspect.signature(cls).parameters)
+    known = dict.fromkeys([*more, *(own if passed_on is None else passed_on)])
     argument, _, field = name.partition("__")
     options = {each: each for each in known}
     if field and argument in known:
         name, options, arguments = field, {}, [argument]
     else:
-        arguments = list(inspect.signature(cls).parameters)
-        options |= {f"{cls.__name__}.{each}": each for each in arguments}
+        arguments = own
+        options |= {each: f"optimizer=bl.{cls.__name__}(…, {each}=…)" for each in own if each not in known}
+        options |= {f"{cls.__name__}.{each}": options[each] for each in own}
     for each in arguments:
         for kind in sorted(_kinds(cls, each), key=lambda kind: kind is not current):
-            for own in inspect.signature(kind).parameters:
+            for entry in inspect.signature(kind).parameters:
                 by_name = kind is current if current else nested
-                option = f"{each}__{own}" if by_name else f"{each}=bl.{kind.__name__}({own}=…)"
-                options.setdefault(own, option)
-                options[f"{kind.__name__}.{own}"] = option
+                option = f"{each}__{entry}" if by_name else f"{each}=bl.{kind.__name__}({entry}=…)"
+                if passed_on is not None and each not in known:
+                    option = f"optimizer=bl.{cls.__name__}(…, {option})"
+                options.setdefault(entry, option)
+                options[f"{kind.__name__}.{entry}"] = option
     replacement = ELSEWHERE.get(name.lower(), name)
     # `Integer` has the arguments of `Real`.
     found = options.get(replacement) or options.get(replacement.removeprefix("Real.")) or options.get(name)

@@ -66,27 +66,29 @@ MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
 KNOWN = {*MODULES, "belated._core"}
 
 
-def statements(node, in_function=False):
-    """For each import statement of a module, return the statement and whether it is in a function. Imports only for
-    type checkers are left out."""
+def statements(node, later=False):
+    """For each import statement of a module, return the statement and whether it is left out when the module is loaded,
+    because it is in a function or only for type checkers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
-            yield child, in_function
-        elif not (isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"):
-            yield from statements(child, in_function or isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)))
+            yield child, later
+        else:
+            for_types = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+            in_function = isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef))
+            yield from statements(child, later or for_types or in_function)
 
 
 def imports(name):
-    """For each import of a module, return (line, imported module, whether the import is in a function); `from belated
-    import x` imports belated.x."""
-    for statement, in_function in statements(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
+    """For each import of a module, return (line, imported module, whether the import is left out when the module is
+    loaded); `from belated import x` imports belated.x."""
+    for statement, later in statements(ast.parse(MODULES[name].read_text(encoding="utf-8"))):
         if isinstance(statement, ast.Import):
             found = [alias.name for alias in statement.names]
         else:
             assert statement.level == 0, f"{name}:{statement.lineno}: relative import"
             names = [f"{statement.module}.{alias.name}" for alias in statement.names]
             found = [each if each in KNOWN else statement.module for each in names]
-        yield from ((statement.lineno, each, in_function) for each in dict.fromkeys(found))
+        yield from ((statement.lineno, each, later) for each in dict.fromkeys(found))
 
 
 def room(module):
@@ -113,6 +115,7 @@ def test_rooms_import_only_rooms_before_them():
 
 
 def test_imports_are_not_circular():
+    """Imports inside functions and imports for type checkers count, too."""
     graph = {}
     for name in MODULES:
         graph[name] = set()
@@ -134,8 +137,8 @@ def test_modules_load_without_heavy_libraries():
     heavy = [
         f"{name}:{line} imports {module}"
         for name in MODULES
-        for line, module, in_function in imports(name)
-        if not in_function and module.split(".")[0] not in light | INTEGRATED.get(name, set())
+        for line, module, later in imports(name)
+        if not later and module.split(".")[0] not in light | INTEGRATED.get(name, set())
     ]
     assert not heavy, "\n".join(heavy)
 

@@ -66,7 +66,7 @@ class Reading(ABC):
             from belated.hints import attribute_advice
 
             known = {each for each in [*dir(cls), *vars(self)] if not each.startswith("_")}
-            if "optimizer" in known and hasattr(type(self._source._optimizer), name):
+            if "optimizer" in known and name in dir(type(self._source._optimizer)):
                 raise AttributeError(f"{message}: use optimizer.{name}")
             raise AttributeError(message + attribute_advice(name, known))
 

@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.constraints import Constraint
 from belated.optimizers.curve import Curve, Stopping, StoppingName
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
-from belated.optimizers.settings import (
-    Acquisition,
-    AcquisitionName,
-    Initial,
-    PendingName,
-    PendingPolicy,
-    Search,
-    Surrogate,
-)
+from belated.optimizers.settings import Acquisition, AcquisitionName, Initial
 from belated.run.calling_thread import CallingThread
 from belated.run.evaluations import PICKLING_ADVICE
 from belated.run.objective import Objective, signature_of
@@ -29,31 +21,23 @@ from belated.run.stoppers import NoImprovement
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
 from belated.space.arguments import UnknownArgument, finite, whole_number
-from belated.space.fidelity import Fidelity
 from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
 
-# Arguments of `BayesOpt` that are not settings of a run.
-NOT_PASSED_ON = ("space", "candidates", "direction", "context")
-
 
 class BayesOptSettings(TypedDict, total=False):
-    """The arguments that a run passes on to `BayesOpt`, for type checkers."""
+    """The arguments that a run passes on to `BayesOpt`."""
 
     acquisition: Acquisition | AcquisitionName
-    pending: PendingPolicy | PendingName | None
-    surrogate: Surrogate | Literal["gp"]
     initial: Initial | int | None
-    window: float | Literal["auto"] | None
-    search: Search | None
-    clock: Literal["iterations", "seconds"]
+    constraints: Sequence[Constraint] | None
     seed: int | None
-    time: Callable[[], float] | None
-    constraints: Sequence[Callable[[dict[str, Any]], bool]] | None
-    fidelity: Fidelity | None
     curve: Curve | None
     stopping: Stopping | StoppingName | None
+
+
+PASSED_ON = tuple(BayesOptSettings.__annotations__)
 
 
 def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
@@ -63,16 +47,20 @@ def check_names(direction: Direction, arguments: tuple[Any, ...], keywords: Mapp
             f"{direction} takes f and space by position, and got {short_repr(arguments[2])} besides: name the others, "
             "as in n_trials=50"
         )
-    own = inspect.signature(BayesOpt).parameters
     for name, value in keywords.items():
-        if name in RUN_ARGUMENTS or (name in own and name != "direction"):
+        if name in RUN_ARGUMENTS or name in PASSED_ON:
             continue
         shown = f"{name}={short_repr(value)} is not an argument of {direction}"
         if name == "direction":
             raise UnknownArgument(f"direction is fixed by the name of {direction}: leave it out, or call the other one")
         if ELSEWHERE.get(name.lower()) == "direction":
             raise UnknownArgument(f"{shown}: call bl.maximize or bl.minimize, by what you want")
-        raise UnknownArgument(f"{shown}: {argument_advice(name, BayesOpt, more=RUN_ARGUMENTS)}")
+        if name == "context":
+            raise UnknownArgument(f"{shown}, which cannot give contexts: use suggest and observe")
+        if name in BayesOpt.__dataclass_fields__:
+            kind = "RandomSearch" if name in BayesOpt._lacks else "BayesOpt"
+            raise UnknownArgument(f"{shown}: pass optimizer=bl.{kind}(…, {name}=…)")
+        raise UnknownArgument(f"{shown}: {argument_advice(name, BayesOpt, more=RUN_ARGUMENTS, passed_on=PASSED_ON)}")
     if not arguments and "f" not in keywords:
         raise UnknownArgument(f"f is missing: call {direction}(f, space, n_trials=…), with a function of the params")
 

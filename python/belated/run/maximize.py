@@ -23,7 +23,7 @@ from belated.optimizers.problem import SpaceLike
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import checked
 from belated.run import arguments
-from belated.run.arguments import NOT_PASSED_ON, BayesOptSettings, Direction
+from belated.run.arguments import PASSED_ON, BayesOptSettings, Direction
 from belated.run.budget import Budget
 from belated.run.curves import reports_for
 from belated.run.evaluations import Evaluations, RunError
@@ -103,7 +103,19 @@ def _optimize(
     # While one worker waits for a trial, the other workers are busy. Workers of a given executor may run elsewhere.
     busy = size - 1 if executor is None else 0
     evaluations = Evaluations(
-        function, chosen, pool, size, limit, total, spending, deadline, n_retries, functions, bar, used, waiting,
+        function,
+        chosen,
+        pool,
+        size,
+        limit,
+        total,
+        spending,
+        deadline,
+        n_retries,
+        functions,
+        bar,
+        used,
+        waiting,
         reports=reports,
     )
 
@@ -185,11 +197,12 @@ def _is_at_a_prompt() -> bool:
 def _with_arguments_of(
     optimize: Callable[Concatenate[Direction, Arguments], Result],
 ) -> Callable[[Callable[..., Result]], Callable[Arguments, Result]]:
-    """Decorate a function so that type checkers, help() and Jupyter show the arguments of `optimize` and `BayesOpt`."""
+    """Decorate a function so that type checkers, help() and Jupyter show the arguments of `optimize`, and those that it
+    passes on to `BayesOpt`."""
     signature = inspect.signature(optimize)
     _, *parameters, _ = signature.parameters.values()
     own = inspect.signature(BayesOpt).parameters
-    passed_on = [own[name].replace(kind=inspect.Parameter.KEYWORD_ONLY) for name in own if name not in NOT_PASSED_ON]
+    passed_on = [own[name].replace(kind=inspect.Parameter.KEYWORD_ONLY) for name in PASSED_ON]
     # The signature omits types, because the docstring has them.
     shown = [each.replace(annotation=inspect.Parameter.empty) for each in [*parameters, *passed_on]]
 
@@ -268,8 +281,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     progress : bool, optional
         Whether to show a progress bar, which requires tqdm. None: show a progress bar in a terminal or notebook if tqdm
         is installed.
-    **settings
-        Further arguments of `BayesOpt`, such as seed.
+    acquisition, initial, constraints, seed, curve, stopping
+        As for `BayesOpt`. For its other arguments, pass an optimizer: ``optimizer=bl.BayesOpt(space, window=20)``.
 
     Returns
     -------

@@ -145,7 +145,6 @@ def test_the_constructor_accepts_only_a_fidelity_object():
         lambda: bl.BayesOpt(SPACE, fidelity=SAMPLES),
         lambda: bl.BPEDelay(SPACE, fidelity=SAMPLES, horizon=100, lengthscale=0.2, noise_std=0.1),
         lambda: bl.algorithm("GP-UCB", SPACE, fidelity=SAMPLES),
-        lambda: bl.maximize(lambda p, trial: 0.0, SPACE, fidelity=SAMPLES, n_trials=1),
     ],
 )
 def test_optimizers_without_support_refuse_a_fidelity(make):

@@ -10,6 +10,7 @@ import pytest
 
 import belated as bl
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS
+from belated.run.arguments import PASSED_ON
 from tests.unit.optimizers.problem import BOX
 
 OPTIMIZERS = pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch])
@@ -49,14 +50,15 @@ NEAREST = {"callback": "callbacks", "timeout_seconds": "timeout", "study": "opti
 @pytest.mark.parametrize(("name", "meant"), (MEANT | MEANT_BY_RUNS | NEAREST).items())
 def test_arguments_of_runs(name, meant):
     message = message_of(lambda: bl.minimize(f, BOX, n_trials=3, **{name: 3}))
+    if meant == "surrogate":
+        meant = "optimizer=bl.BayesOpt(…, surrogate=…)"
     assert message.startswith(f"{name}=3 ") and f"minimize: did you mean {meant}?" in message
 
 
 def test_each_argument_of_a_run_is_listed_once():
     _, _, listed = message_of(lambda: bl.maximize(f, BOX, n_trials=3, qqqq=3)).partition(": it has ")
     assert listed.split(", ") == list(dict.fromkeys(listed.split(", ")))
-    of_optimizer = set(inspect.signature(bl.BayesOpt).parameters) - {"direction"}
-    assert of_optimizer | set(RUN_ARGUMENTS) <= set(listed.split(", "))
+    assert set(listed.split(", ")) == {*RUN_ARGUMENTS, *PASSED_ON}
 
 
 @pytest.mark.parametrize(("name", "meant"), MEANT.items())
@@ -105,6 +107,10 @@ def test_error_for_a_direction_names_maximize_and_minimize(name):
         (
             lambda: bl.maximize(f, BOX, n_trials=3, kappa=2.0),
             r"did you mean acquisition=bl.UCB\(beta=…\)\?",
+        ),
+        (
+            lambda: bl.maximize(f, BOX, n_trials=3, alpha=2.0),
+            r"did you mean optimizer=bl.BayesOpt\(…, surrogate=bl.GP\(noise_std=…\)\)\?",
         ),
         (lambda: bl.UCB(kappa=2.0), r"kappa=2.0 .*UCB: did you mean beta\?"),
         (lambda: bl.GP(alpha=2.0), r"alpha=2.0 .*GP: did you mean noise_std\?"),

@@ -1,12 +1,18 @@
 """Optimizers, studies and results of runs have the same attributes and methods for reading."""
 
+import copy
+import inspect
+import pickle
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import belated as bl
 from belated.optimizers.trials import Reading
+from belated.store.memory import MemoryStore
+from belated.study.definition import definition_of
 
-ROUNDS = ["round_", "rounds_", "surviving_"]
 MEMBERS = [name for name in vars(Reading) if not name.startswith("_")]
 CALLS = {
     "acquisition_at": lambda member: member({"x": 0.5}),
@@ -44,20 +50,102 @@ def test_a_result_with_all_trials_equals_its_optimizer(kind, tmp_path):
     assert set(MEMBERS) >= {"trials_dataframe", "best_params_", "pending_", "surrogate_", "predict", "domain_"}
 
 
-@pytest.mark.parametrize("kind", ["optimizer", "study"])
-def test_a_result_has_the_rounds_of_its_optimizer(kind, tmp_path):
-    owner = bl.BPEDelay({"x": (0.0, 1.0)}, horizon=8, lengthscale=0.3, noise_std=0.1, n_points=9, delay="none", seed=0)
-    if kind == "study":
-        owner = bl.Study("s", f"sqlite:///{tmp_path}/s.db", owner)
-    result = bl.maximize(f, optimizer=owner, n_trials=8)
-    assert [repr(getattr(result, name)) for name in ROUNDS] == [repr(getattr(owner, name)) for name in ROUNDS]
-    assert result.round_ == len(result.rounds_) == 2
+def test_members_of_one_class_are_read_from_the_optimizer():
+    trees = bl.TreeSearch({"x": (0.0, 1.0)}, rho=[0.7, 0.5], seed=0)
+    study = bl.Study("s", MemoryStore(), trees)
+    result = bl.maximize(f, optimizer=trees, n_trials=8)
+    assert bl.maximize(f, optimizer=study, n_trials=8).optimizer is study
+    assert study.optimizer.trees_ == trees.trees_ and trees.trees_[0].n_cells >= 4
+    for owner in (study, result):
+        with pytest.raises(AttributeError, match=f"'{type(owner).__name__}'.*'trees_': use optimizer.trees_$"):
+            _ = owner.trees_
 
 
-def test_a_result_has_the_trees_of_its_optimizer():
-    owner = bl.TreeSearch({"x": (0.0, 1.0)}, rho=[0.7, 0.5], seed=0)
-    result = bl.maximize(f, optimizer=owner, n_trials=8)
-    assert result.trees_ == owner.trees_ and len(result.trees_) == 2 and result.trees_[0].n_cells >= 4
+def test_the_optimizer_of_a_study_reads_what_other_processes_wrote(tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+    study = bl.Study("s", url, bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+    view = study.optimizer
+    other = bl.Study.load("s", url)
+    bl.maximize(f, optimizer=other, n_trials=8)
+    assert view.n_trials == 8 and read(view) == read(other)
+    other.observe(other.suggest(), 0.5)
+    assert [trial.value for trial in view.trials][-1] == 0.5
+    view.trials[0].observe(0.25, amend=True)  # the trials are trials of the study
+    assert other.sync() == 1
+    assert other.trial(0).value == view.trial(0).value == study.trial(0).value == 0.25
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda view: view.suggest(),
+        lambda view: view.suggest(2),
+        lambda view: view.observe(0, 0.5),
+        lambda view: view.observe(view.trial(0), 0.5),
+        lambda view: view.fail(0),
+        lambda view: view.abandon(0),
+        lambda view: view.report(0, 1, 0.5),
+        lambda view: view.should_stop(0),
+        lambda view: view.stop(0),
+        lambda view: view.add({"x": 0.5}, 0.5),
+        lambda view: view.enqueue({"x": 0.5}),
+        lambda view: view.set_params(seed=3),
+        lambda view: bl.maximize(f, optimizer=view, n_trials=1),
+        lambda view: bl.Study("other", MemoryStore(), view),
+        pickle.dumps,
+        copy.deepcopy,
+    ],
+)
+def test_the_optimizer_of_a_study_is_not_written(write):
+    study = bl.Study("s", MemoryStore(), bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), stopping="asha", seed=0))
+    study.suggest()
+    before = study._log.events(0)
+    with pytest.raises(bl.InvalidSetting, match="optimizer of study 's'"):
+        write(study.optimizer)
+    assert study._log.events(0) == before
+
+
+def test_all_searches_have_a_window():
+    for window in (None, 7):
+        owner = bl.BayesOpt({"x": (0.0, 1.0)}, window=window, seed=0)
+        study = bl.Study("s", MemoryStore(), owner)
+        result = bl.maximize(f, optimizer=study, n_trials=1)
+        assert owner.window_ == study.window_ == study.optimizer.window_ == result.window_ == window
+    assert bl.TreeSearch({"x": (0.0, 1.0)}).window_ is None
+
+
+LACKS = {
+    bl.BayesOpt: {"fidelity": bl.Fidelity(1, 9)},
+    bl.BPEDelay: {
+        "context": {"age": (0, 9)},
+        "constraints": [bool],
+        "fidelity": bl.Fidelity(1, 9),
+        "clock": "seconds",
+        "curve": bl.Curve(3),
+        "stopping": bl.ASHA(),
+    },
+    bl.TreeSearch: {"context": {"age": (0, 9)}, "candidates": [[0.0], [1.0]], "curve": bl.Curve(3), "stopping": "asha"},
+}
+REQUIRED = {bl.BPEDelay: {"horizon": 9, "lengthscale": 0.5, "noise_std": 0.1}}
+
+
+@pytest.mark.parametrize("kind", LACKS)
+def test_arguments_that_a_class_refuses_are_hidden(kind):
+    lacked, required = LACKS[kind], REQUIRED.get(kind, {})
+    made = kind({"x": (0.0, 1.0)}, **required)
+    shown = [*inspect.signature(kind).parameters, *made.get_params(), *definition_of(made)["arguments"]]
+    assert (
+        lacked.keys().isdisjoint(shown) and lacked.keys() <= inspect.signature(bl.Optimizer.__init__).parameters.keys()
+    )
+    assert clone(made).get_params() == made.get_params()
+    for name, value in lacked.items():
+        space = None if name == "candidates" else {"x": (0.0, 1.0)}
+        for call in (
+            lambda name=name, value=value, space=space: kind(space, **required, **{name: value}),
+            lambda name=name, value=value, space=space: made.set_params(**{name: value, "space": space}),
+        ):
+            with pytest.raises(bl.InvalidSetting, match="does not support|needs a curve"):
+                call()
 
 
 def test_a_result_lists_the_trials_of_its_run_and_reads_the_model_of_all():

@@ -15,8 +15,8 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 
 
 @RUNS
-def test_a_run_accepts_the_arguments_of_bayes_opt(run):
-    of_bayes_opt = set(inspect.signature(bl.BayesOpt).parameters) - {"space", "candidates", "direction", "context"}
+def test_a_run_accepts_some_arguments_of_bayes_opt(run):
+    of_bayes_opt = {"acquisition", "initial", "constraints", "seed", "curve", "stopping"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
     own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
     shown = list(inspect.signature(run).parameters.values())
@@ -42,7 +42,7 @@ def test_a_run_accepts_the_arguments_of_bayes_opt(run):
         ((f, SPACE), {"Maximize": True}, ("Maximize=True", "bl.maximize or bl.minimize")),
         ((f, SPACE), {"n_trial": 3}, ("n_trial=3", "did you mean n_trials?")),
         ((f, SPACE), {"random_state": 3}, ("random_state=3", "did you mean seed?")),
-        ((f, SPACE), {"windw": 4}, ("windw=4", "did you mean window")),
+        ((f, SPACE), {"windw": 4}, ("windw=4", "did you mean optimizer=bl.BayesOpt(…, window=…)?")),
         ((f, SPACE), {"zzz": 3}, ("zzz=3", "it has f, space")),
     ],
 )
@@ -97,11 +97,14 @@ def test_f_and_space_may_be_given_by_name():
         ({"optimizer": bl.RandomSearch}, ("optimizer=<class", "an optimizer or a Study")),
         ({"space": SPACE}, ("['space'] would make",)),
         (
-            {"space": SPACE, "candidates": ROWS, "seed": 0, "window": 3},
-            ("['space', 'candidates', 'seed', 'window'] would make",),
+            {"space": SPACE, "candidates": ROWS, "seed": 0, "initial": 3},
+            ("['space', 'candidates', 'seed', 'initial'] would make",),
         ),
         ({"space": bl.RandomSearch(SPACE)}, ("space=", "pass it as optimizer=")),
-        ({"optimizer": None, "space": SPACE, "window": -1}, ("window",)),
+        ({"optimizer": None, "space": SPACE, "initial": -1}, ("initial",)),
+        ({"optimizer": None, "space": SPACE, "window": 9}, ("pass optimizer=bl.BayesOpt(…, window=…)",)),
+        ({"optimizer": None, "space": SPACE, "fidelity": 9}, ("pass optimizer=bl.RandomSearch(…, fidelity=…)",)),
+        ({"optimizer": None, "space": SPACE, "context": SPACE}, ("context", "use suggest and observe")),
         ({"optimizer": None}, ("neither of space and candidates",)),
         ({"optimizer": bl.BayesOpt(SPACE, direction="minimize")}, ("direction='minimize'", "call minimize")),
         ({"optimizer": bl.RandomSearch(SPACE, context={"age": (0, 9)})}, ("context", "use suggest and observe")),
@@ -116,7 +119,7 @@ def test_unusable_values_are_refused(arguments, parts):
 
 
 def test_none_arguments_are_allowed_with_an_optimizer():
-    assert bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1, seed=None, window=None).n_trials == 1
+    assert bl.maximize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1, seed=None, initial=None).n_trials == 1
 
 
 def test_minimize_refuses_an_optimizer_that_maximizes():

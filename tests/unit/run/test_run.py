@@ -40,10 +40,8 @@ def test_best_value_params_and_trial_agree():
 
 
 def test_settings_are_those_of_bayes_opt():
-    optimizer = bl.minimize(f, SPACE, n_trials=1, seed=3, acquisition="ucb", pending="ignore").optimizer
-    assert repr(optimizer) == repr(
-        bl.BayesOpt(SPACE, seed=3, acquisition="ucb", pending="ignore", direction="minimize")
-    )
+    optimizer = bl.minimize(f, SPACE, n_trials=1, seed=3, acquisition="ucb", initial=4).optimizer
+    assert repr(optimizer) == repr(bl.BayesOpt(SPACE, seed=3, acquisition="ucb", initial=4, direction="minimize"))
 
 
 def test_candidates_come_as_rows():
