@@ -64,7 +64,7 @@ def check_optimizer(
     if made.domain_ != space:  # type: ignore[attr-defined]
         raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
     for name in refused:
-        if settings[name] is not None:
+        if settings.get(name) is not None:
             raise InvalidSetting(f"optimizer has a {name}, which {users} do not have: leave it out")
 
 

@@ -115,7 +115,7 @@ class BPEDelay(
 
     Parameters
     ----------
-    space, candidates, direction, seed
+    space, candidates, direction, seed, time
         As for `RandomSearch`.
     horizon : int
         The total number of suggestions, which determines the lengths of the rounds. After this number of suggestions,

@@ -16,7 +16,7 @@ from belated.store.interface import EventsGone, Header, Record, StoreError
 
 #: The version of the format of headers and records. A store with another version is refused, and the error names the
 #: version.
-VERSION = 5
+VERSION = 6
 
 
 def _digest(*parts: object) -> bytes:

@@ -279,7 +279,7 @@ class SharedLog:
         same = len(numbers) in (0, n) and all(self.core.trial(i).context == (context or []) for i in numbers)
         if fidelity is not None:
             # Enqueued points may have another fidelity.
-            same = same and all(record.queued or record.fidelity == fidelity for record in map(self.core.trial, numbers))
+            same = same and all(each.queued or each.fidelity == fidelity for each in map(self.core.trial, numbers))
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers.importance import total_effects
 
 pytest.importorskip("pydantic")
 
@@ -41,7 +40,7 @@ def test_importance_is_ordered_and_leaves_out_constants(client, create, path):
     assert [each["name"] for each in found["importance"]] == ["strong", "weak"]
     assert all(each["low"] <= each["middle"] <= each["high"] for each in found["importance"])
     assert found["context"] is None and found["unknown"] is None
-    names, effects = total_effects(study, None, "importance")
+    names, effects = study._total_effects(None, "importance")
     expected = dict(zip(names, np.median(effects, axis=0), strict=True))
     assert {each["name"]: each["middle"] for each in found["importance"]} == pytest.approx(expected)
 
@@ -76,7 +75,7 @@ def test_the_model_of_a_large_study_is_not_used(create, monkeypatch):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(2), seed=0))
     study.add([{"x": 0.1}, {"x": 0.2}, {"x": 0.3}], [1.0, 2.0, 3.5])
     monkeypatch.setattr(answers, "MOST_VALUES", 2)
-    monkeypatch.setattr(answers, "total_effects", None)
+    monkeypatch.setattr(bl.Study, "_total_effects", None)
     reason = "the study has more than 2 values, and its model would take long"
     assert answers.importance_as_data(study)["unknown"] == reason == answers.finals_as_data(study)["unknown"]
 

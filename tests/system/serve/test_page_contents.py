@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.optimizers.importance import total_effects
 from belated.serve.answers import study_as_data
 from campaigns import service
 from tests.system.serve.browser import complaints, dots_of, log_in, overflow, set_width, shown, text, wait
@@ -109,7 +108,7 @@ def test_forecasts_of_running_trials_equal_predict_final(page, curves):
 
 def test_importance_has_a_bar_and_figures_for_each_parameter(page, curves):
     _, study = curves
-    low, middle, high = np.quantile(total_effects(study, None, "importance")[1], [0.05, 0.5, 0.95], axis=0)
+    low, middle, high = np.quantile(study._total_effects(None, "importance")[1], [0.05, 0.5, 0.95], axis=0)
     order = np.argsort(-middle)
     expected = [f"{list(SPACE)[i]} {middle[i]:.2f} ({low[i]:.2f} to {high[i]:.2f})" for i in order]
     rows = page.find_elements("css selector", "#importance tbody tr")

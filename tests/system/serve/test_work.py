@@ -100,7 +100,7 @@ def test_rungs_are_bounded(reduction):
 
 
 def test_the_importance_of_many_parameters_is_not_computed(create, client, path, monkeypatch):
-    monkeypatch.setattr(answers, "total_effects", lambda *_: pytest.fail("the importance is computed"))
+    monkeypatch.setattr(bl.Study, "_total_effects", lambda *_: pytest.fail("the importance is computed"))
     study = create(bl.BayesOpt({f"x{i}": (0.0, 1.0) for i in range(answers.MOST_PARAMS + 1)}, seed=0))
     study.suggest().observe(1.0)
     assert "more than 200 parameters" in answers.importance_as_data(study)["unknown"]
