@@ -364,7 +364,7 @@ impl Optimizer {
     }
 
     /// Returns the forecast of a running or stopped trial from its curve, in units of the maximised function. Returns None
-    /// if the curve says nothing. The call does not change later suggestions.
+    /// if the curve lacks usable reports. The call does not change later suggestions.
     pub(crate) fn forecast(
         &mut self,
         number: TrialNumber,

@@ -635,7 +635,7 @@ class CurveModel:
 
     Notes
     -----
-    With fewer than five curves there is no model: all statements, and ``noise``, are None.
+    With fewer than five curves there is no model: all pseudo-observations, and ``noise``, are None.
     """
 
     def __new__(cls, steps: list[int], ended: NDArray[np.float64]) -> CurveModel: ...
@@ -643,10 +643,10 @@ class CurveModel:
     def noise(self) -> float | None:
         """The variance σ² of the noise of a value."""
 
-    def statement(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
-        """What the reports (k,) of a trial say about its h: an observation and the variance of its error.
+    def pseudo_observation(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
+        """The pseudo-observation of h from the reports (k,) of a trial: an observation and the variance of its error.
 
-        NaN is no report. The result is None without a usable report before the last step, or with a report at the last
+        NaN is not a report. The result is None without a usable report before the last step, or with a report at the last
         step."""
 
 @final

@@ -1,4 +1,4 @@
-//! A model of learning curves: what the first reports of a trial say about its value.
+//! A model of learning curves, which turns the first reports of a trial into a pseudo-observation of its value.
 //!
 //! * [`table`]: the curves of ended trials on a grid of steps; [`covariance`]: the covariance of a curve and its fit
 //!
@@ -8,8 +8,8 @@
 //!
 //! where f is a function of the point, and u_i differs between trainings at the same point. c(T) = 1 and m(T) = g_i(T) =
 //! 0, so h_i is the value at the last step without noise. m is a mean curve, K is the covariance of g + ε, and c is small
-//! at steps whose values do not depend on h. Reports of a trial at some steps, with r = y − m there, say about h_i the
-//! same as one observation f̂ ~ N(h_i, 1/p), where K and c are restricted to these steps (generalised least squares):
+//! at steps whose values do not depend on h. Reports of a trial at some steps, with r = y − m there, carry the
+//! same information about h_i as one observation f̂ ~ N(h_i, 1/p), the pseudo-observation, where K and c are restricted to these steps (generalised least squares):
 //!
 //! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!
@@ -47,10 +47,10 @@ pub const UNCERTAINTY: f64 = 20.0;
 /// ignored.
 pub type Curve = [(u32, f64)];
 
-/// What reports before the last step say about h, the value at the last step without noise: an observation `value` with
-/// normal error of variance `variance`. Both are in the units of the reports.
+/// A pseudo-observation of h, the value at the last step without noise, from reports before the last step: an observation
+/// `value` with normal error of variance `variance`. Both are in the units of the reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Statement {
+pub struct PseudoObservation {
     pub value: f64,
     pub variance: f64,
 }
@@ -123,10 +123,11 @@ impl CurveModel {
         self.noise * self.units.scale * self.units.scale
     }
 
-    /// Returns what a curve says about h, or `None` if it has no report on the grid.
+    /// Returns the pseudo-observation of h from a curve, or `None` if it lacks a report on the grid.
     ///
-    /// The variance is (1 + 20/n)/p. A curve with a report at the last step has no statement: its value is this report.
-    pub fn statement(&self, curve: &Curve) -> Option<Statement> {
+    /// The variance is (1 + 20/n)/p. A curve with a report at the last step lacks a pseudo-observation: its value is this
+    /// report.
+    pub fn pseudo_observation(&self, curve: &Curve) -> Option<PseudoObservation> {
         let (mut reported, mut r) = (Vec::new(), Vec::new());
         let mut position = 0;
         for &(step, value) in curve.iter().filter(|(_, value)| value.is_finite()) {
@@ -152,11 +153,11 @@ impl CurveModel {
             let slope = reported.iter().map(|&i| self.slope[i]).collect();
             estimate(factor.view(), slope, r)
         };
-        let statement = Statement {
+        let found = PseudoObservation {
             value: self.units.restored(estimate),
             variance: self.inflation / precision * self.units.scale * self.units.scale,
         };
-        (statement.value.is_finite() && statement.variance.is_normal()).then_some(statement)
+        (found.value.is_finite() && found.variance.is_normal()).then_some(found)
     }
 }
 

@@ -8,7 +8,7 @@ use rand_distr::StandardNormal;
 
 use super::covariance::{Kernel, P};
 use super::table::{Table, Units, fill};
-use super::{CurveModel, Statement};
+use super::{CurveModel, PseudoObservation};
 use crate::error::Error;
 use crate::numerics::cholesky::factor_in_place;
 use crate::random::Rng;
@@ -187,7 +187,7 @@ fn model() -> CurveModel {
 }
 
 #[test]
-fn statements_give_the_posterior_of_the_joint_gaussian_process() {
+fn pseudo_observations_give_the_posterior_of_the_joint_gaussian_process() {
     let model = model();
     let [centre, scale] = [model.units.centre, model.units.scale];
     let points = [0.1, 0.35, 0.5, 0.8, 0.8];
@@ -195,16 +195,20 @@ fn statements_give_the_posterior_of_the_joint_gaussian_process() {
     let (signal, between) = (2.0, 0.3);
     let f = |x: f64, z: f64| signal * (-(x - z) * (x - z) / 0.08).exp();
     let mut all = Vec::new();
-    let mut statements: Vec<Statement> = Vec::new();
+    let mut found: Vec<PseudoObservation> = Vec::new();
     for (i, steps) in reported.iter().enumerate() {
         let value = |s: usize| ((5 * i + 3 * s) as f64).sin();
         all.extend(steps.iter().map(|&s| (i, s, value(s))));
         let curve = steps.iter().map(|&s| (STEPS[s], centre + scale * value(s)));
-        statements.push(model.statement(&curve.collect::<Reports>()).unwrap());
+        found.push(
+            model
+                .pseudo_observation(&curve.collect::<Reports>())
+                .unwrap(),
+        );
     }
     // Standardised observations of h, without the factor for the uncertainty of the model.
-    let h = Array1::from_iter(statements.iter().map(|s| (s.value - centre) / scale));
-    let errors: Vec<f64> = statements.iter().map(|s| s.variance / 1.25 / 9.0).collect();
+    let h = Array1::from_iter(found.iter().map(|s| (s.value - centre) / scale));
+    let errors: Vec<f64> = found.iter().map(|s| s.variance / 1.25 / 9.0).collect();
     let same = |i: usize, j: usize, value: f64| if i == j { value } else { 0.0 };
     let short = Array2::from_shape_fn((5, 5), |(i, j)| {
         f(points[i], points[j]) + same(i, j, between + errors[i])
@@ -235,16 +239,16 @@ fn statements_give_the_posterior_of_the_joint_gaussian_process() {
 }
 
 #[test]
-fn a_statement_needs_a_report_before_the_last_step_on_the_grid() {
+fn a_pseudo_observation_needs_a_report_before_the_last_step_on_the_grid() {
     let model = model();
-    assert_eq!(model.statement(&[]), None);
-    assert_eq!(model.statement(&[(1, f64::NAN), (3, 0.4)]), None);
-    assert_eq!(model.statement(&[(1, 0.3), (LAST, 0.4)]), None);
-    let known = model.statement(&[(1, 0.3), (4, 0.9)]);
+    assert_eq!(model.pseudo_observation(&[]), None);
+    assert_eq!(model.pseudo_observation(&[(1, f64::NAN), (3, 0.4)]), None);
+    assert_eq!(model.pseudo_observation(&[(1, 0.3), (LAST, 0.4)]), None);
+    let known = model.pseudo_observation(&[(1, 0.3), (4, 0.9)]);
     assert!(known.is_some());
     assert_eq!(
         known,
-        model.statement(&[(1, 0.3), (2, f64::INFINITY), (3, 7.0), (4, 0.9)])
+        model.pseudo_observation(&[(1, 0.3), (2, f64::INFINITY), (3, 7.0), (4, 0.9)])
     );
 }
 
@@ -265,14 +269,14 @@ fn a_model_needs_five_curves_with_common_steps() {
 }
 
 #[test]
-fn statements_about_new_curves_have_the_stated_errors() {
+fn pseudo_observations_of_new_curves_have_the_predicted_errors() {
     let (n, known) = (400, 12);
     let model = fit(&simulate(200, 40, 5), 40).unwrap();
     let mut sum = 0.0;
     for curve in simulate(n, 40, 6) {
-        let statement = model.statement(&prefix(&curve, known)).unwrap();
-        let error = curve[39].1 - statement.value;
-        sum += error * error / (statement.variance + model.noise());
+        let pseudo = model.pseudo_observation(&prefix(&curve, known)).unwrap();
+        let error = curve[39].1 - pseudo.value;
+        sum += error * error / (pseudo.variance + model.noise());
     }
     let ratio = sum / n as f64;
     assert!((0.7..1.3).contains(&ratio), "{ratio}");
@@ -284,8 +288,8 @@ fn reports_that_do_not_depend_on_the_last_value_say_almost_nothing() {
     let constant = |i: usize| (1..20).map(|t| (t, 0.3)).chain([(20, last(i))]);
     let ended: Vec<Reports> = (0..12).map(|i| constant(i).collect()).collect();
     let model = fit(&ended, 20).unwrap();
-    if let Some(statement) = model.statement(&[(1, 0.3), (2, 0.3)]) {
-        assert!(statement.variance > 100.0, "{}", statement.variance);
+    if let Some(pseudo) = model.pseudo_observation(&[(1, 0.3), (2, 0.3)]) {
+        assert!(pseudo.variance > 100.0, "{}", pseudo.variance);
     }
 }
 
@@ -295,7 +299,10 @@ fn more_reports_give_smaller_variances() {
     let curve = simulate(1, 40, 8).remove(0);
     let mut before = f64::INFINITY;
     for known in 1..40 {
-        let variance = model.statement(&prefix(&curve, known)).unwrap().variance;
+        let variance = model
+            .pseudo_observation(&prefix(&curve, known))
+            .unwrap()
+            .variance;
         assert!(variance <= before * (1.0 + 1e-9), "{known}");
         before = variance;
     }
@@ -305,19 +312,20 @@ fn more_reports_give_smaller_variances() {
 fn neither_the_order_of_curves_nor_units_matter() {
     let ended = simulate(25, 30, 2);
     let curve = prefix(&simulate(1, 30, 9)[0], 10);
-    let statement =
-        |ended: &[Reports], curve: &Reports| fit(ended, 30).unwrap().statement(curve).unwrap();
-    let base = statement(&ended, &curve);
-    assert_eq!(base, statement(&ended, &curve));
+    let pseudo = |ended: &[Reports], curve: &Reports| {
+        fit(ended, 30).unwrap().pseudo_observation(curve).unwrap()
+    };
+    let base = pseudo(&ended, &curve);
+    assert_eq!(base, pseudo(&ended, &curve));
     let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs();
     let mut reversed = ended.clone();
     reversed.reverse();
-    let other = statement(&reversed, &curve);
+    let other = pseudo(&reversed, &curve);
     assert!(close(other.value, base.value) && close(other.variance, base.variance));
     for (factor, shift) in [(1e-9, 0.0), (-3.0, 70.0), (1e9, 1e8)] {
         let change = |y: f64| factor * y + shift;
         let curve = changed(std::slice::from_ref(&curve), change).remove(0);
-        let other = statement(&changed(&ended, change), &curve);
+        let other = pseudo(&changed(&ended, change), &curve);
         assert!(close(other.value, change(base.value)), "{other:?} {base:?}");
         assert!(close(other.variance, factor * factor * base.variance));
     }
@@ -364,23 +372,23 @@ fn missing_residuals_are_interpolated_over_the_log_of_the_step() {
 fn the_size_of_a_diverging_training_has_no_effect_beyond_a_bound() {
     let ended = simulate(30, 30, 2);
     let curve = prefix(&simulate(1, 30, 9)[0], 10);
-    let statement = |value: f64| {
+    let pseudo = |value: f64| {
         let mut ended = ended.clone();
         for report in &mut ended[7][3..29] {
             report.1 = value;
         }
-        fit(&ended, 30).unwrap().statement(&curve).unwrap()
+        fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap()
     };
-    let far = statement(-100.0);
-    assert_eq!(far, statement(-1e6));
-    // The other curves still determine the statement: h has a standard deviation of 1.
-    let before = fit(&ended, 30).unwrap().statement(&curve).unwrap();
+    let far = pseudo(-100.0);
+    assert_eq!(far, pseudo(-1e6));
+    // The other curves still determine the pseudo-observation: h has a standard deviation of 1.
+    let before = fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap();
     assert!(far.variance < 0.1);
     assert!((far.value - before.value).abs() < 0.2);
 }
 
 #[test]
-fn degenerate_curves_give_finite_statements_or_none() {
+fn degenerate_curves_give_finite_pseudo_observations_or_none() {
     let ended = simulate(8, 12, 7);
     let alter = |change: &dyn Fn(usize, u32, f64) -> f64| -> Vec<Reports> {
         let of = |(i, curve): (usize, &Reports)| {
@@ -428,7 +436,7 @@ fn degenerate_curves_give_finite_statements_or_none() {
         curves.push(vec![(3, 0.0), (5, 1.0), (8, 1e-300)]);
         for curve in &curves {
             for known in 1..curve.len().min(12) {
-                if let Some(found) = model.statement(&prefix(curve, known)) {
+                if let Some(found) = model.pseudo_observation(&prefix(curve, known)) {
                     assert!(found.value.is_finite(), "{kind}");
                     assert!(found.variance.is_finite() && found.variance > 0.0, "{kind}");
                     given += 1;
@@ -444,7 +452,7 @@ fn degenerate_curves_give_finite_statements_or_none() {
 fn identical_curves_give_small_variances() {
     let curve = simulate(1, 20, 3).remove(0);
     let model = fit(&vec![curve.clone(); 10], 20).unwrap();
-    let statement = model.statement(&prefix(&curve, 8)).unwrap();
-    assert!((statement.value - curve[19].1).abs() < 1e-6);
-    assert!(statement.variance > 0.0 && statement.variance < 1e-6);
+    let pseudo = model.pseudo_observation(&prefix(&curve, 8)).unwrap();
+    assert!((pseudo.value - curve[19].1).abs() < 1e-6);
+    assert!(pseudo.variance > 0.0 && pseudo.variance < 1e-6);
 }

@@ -73,7 +73,7 @@ pub struct DelayDistribution {
     draws: Vec<Draw>,
     /// The unit of time, which is a typical delay, on the clock.
     scale: f64,
-    /// The largest age of a record. Statements about later ages are extrapolated.
+    /// The largest age of a record. Probabilities at later ages are extrapolated.
     follow_up: f64,
     resolution: Resolution,
 }

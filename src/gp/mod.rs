@@ -39,5 +39,4 @@ pub use hyperparameters::Hyperparameters;
 pub(crate) use hyperparameters::NOISELESS;
 pub(crate) use posterior::{BLOCK, as_row, contiguous, dot_row, variance_left};
 pub use posterior::{GaussianProcess, RowNoise, Workspace};
-pub(crate) use tail::statements;
-pub use tail::{Conditioned, TailStatement, Target};
+pub use tail::{Conditioned, Target};

@@ -20,18 +20,9 @@ pub enum Target {
     PosteriorMean,
     /// The mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
     NearestMean(usize),
-    /// The posterior mean of the pending value given a statement: an observation `value` of the pending value with
-    /// normal error of this variance. Rows with statements come first in a tail.
-    Stated { value: f64, variance: f64 },
-}
-
-/// A statement about the noisy value of a row of the tail: an observation with normal error.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TailStatement {
-    /// The index of the row in the tail.
-    pub row: usize,
-    pub value: f64,
-    pub variance: f64,
+    /// The posterior mean of the pending value given a pseudo-observation: an observation `value` of the pending value
+    /// with normal error of this variance. Rows with pseudo-observations come first in a tail.
+    PseudoObserved { value: f64, variance: f64 },
 }
 
 /// A Gaussian process that is conditioned on a tail, which follows the observed rows. `G` owns or borrows the process.
@@ -81,14 +72,14 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
         if targets.is_empty() {
             return Ok(conditioned);
         }
-        let statements = statements(targets);
         let gp = conditioned.gp.borrow_mut();
-        let targets = gp.resolved(x, targets);
+        let values = gp.resolved(x, targets);
         gp.append_tail(x.slice(s![..0, ..]), x, gp.noise_variance())?;
-        let stated = conditioned.stated(&statements)?;
+        let given = conditioned.given_pseudo_observations(targets)?;
         let gp = conditioned.gp.borrow_mut();
-        gp.z.extend(stated.into_iter().flat_map(|stated| stated.mean));
-        for (i, target) in (gp.n_observed()..).zip(&targets).skip(statements.len()) {
+        let n = gp.n_observed();
+        gp.z.extend(given.into_iter().flat_map(|given| given.mean));
+        for (i, target) in (n..).zip(&values).skip(gp.z.len() - n) {
             // Row i of L z = y determines z_i.
             let z = match target {
                 None => 0.0,
@@ -101,7 +92,7 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
             gp.z.push(z);
         }
         gp.update_alpha();
-        gp.check_range(targets.into_iter().flatten())?;
+        gp.check_range(values.into_iter().flatten())?;
         Ok(conditioned)
     }
 
@@ -135,42 +126,51 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
     }
 
     /// Replaces draws of the entries of z for the tail (m draws, rows of the tail), which are standard normal, by draws
-    /// given statements.
+    /// given the pseudo-observations in `targets`, the targets of the last rows of the tail.
     pub(crate) fn condition_draws(
         &self,
         draws: &mut Array2<f64>,
-        statements: &[TailStatement],
+        targets: &[Target],
     ) -> Result<()> {
-        let Some(stated) = self.stated(statements)? else {
+        let Some(given) = self.given_pseudo_observations(targets)? else {
             return Ok(());
         };
-        let mut part = draws.slice_mut(s![.., ..stated.mean.len()]);
+        let mut part = draws.slice_mut(s![.., ..given.mean.len()]);
         let mut solved = part.to_owned();
-        LowerFactor::of(&stated.factor).backward_substitution(solved.view_mut());
-        part.assign(&(solved + ArrayView1::from(&stated.mean)));
+        LowerFactor::of(&given.factor).backward_substitution(solved.view_mut());
+        part.assign(&(solved + ArrayView1::from(&given.mean)));
         Ok(())
     }
 
-    /// The distribution of the entries of z for the tail given statements, up to the last row with a statement. The
-    /// later entries do not depend on the statements. Without statements, the result is `None`.
+    /// The distribution of the entries of z for the tail given the pseudo-observations in `targets`, the targets of the
+    /// last rows of the tail. The distribution ends at the last row with a pseudo-observation, because later entries do
+    /// not depend on the pseudo-observations. Without any, the result is `None`.
     ///
     /// The values of the tail are mu + B z, where mu is their posterior mean, B is a part of L, and z ~ N(0, I). The
-    /// statements are s = mu + B z + e with e ~ N(0, V). So the precision of z is G = I + BᵀV⁻¹B, and the mean is
-    /// G⁻¹BᵀV⁻¹(s − mu).
-    fn stated(&self, statements: &[TailStatement]) -> Result<Option<Stated>> {
-        let Some(last) = statements.iter().map(|statement| statement.row).max() else {
+    /// pseudo-observations are s = mu + B z + e with e ~ N(0, V). So the precision of z is G = I + BᵀV⁻¹B, and the mean
+    /// is G⁻¹BᵀV⁻¹(s − mu). A pseudo-observation has the noise λ of a value. V contains the part of λ that the row lacks.
+    fn given_pseudo_observations(&self, targets: &[Target]) -> Result<Option<TailDistribution>> {
+        let first = self.len() - targets.len();
+        let pseudo_observations = (first..)
+            .zip(targets)
+            .filter_map(|(i, target)| match *target {
+                Target::PseudoObserved { value, variance } => Some((i, value, variance)),
+                _ => None,
+            });
+        let n = self.n_observed();
+        let Some((last, ..)) = pseudo_observations.clone().last() else {
             return Ok(None);
         };
-        let (n, factor) = (self.n_observed(), self.factor());
-        let mut precision = Array2::eye(last + 1);
-        let mut mean = vec![0.0; last + 1];
-        for statement in statements {
-            let i = n + statement.row;
+        let factor = self.factor();
+        let mut precision = Array2::eye(last + 1 - n);
+        let mut mean = vec![0.0; last + 1 - n];
+        for (i, value, variance) in pseudo_observations {
+            let variance = variance + (self.noise_variance() - self.row_noise()[i]);
             let known: f64 = (0..n).map(|j| factor.at(i, j) * self.z[j]).sum();
             let row: Vec<f64> = (n..=i).map(|j| factor.at(i, j)).collect();
             for (j, b) in row.iter().enumerate() {
-                let weight = b / statement.variance;
-                mean[j] += weight * (statement.value - known);
+                let weight = b / variance;
+                mean[j] += weight * (value - known);
                 for (k, c) in row.iter().enumerate() {
                     precision[[j, k]] += weight * c;
                 }
@@ -182,7 +182,7 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
         let factor = LowerFactor::of(&precision);
         factor.forward_substitution(solved.view_mut());
         factor.backward_substitution(solved.view_mut());
-        Ok(Some(Stated {
+        Ok(Some(TailDistribution {
             mean: solved.into_raw_vec_and_offset().0,
             factor: precision,
         }))
@@ -204,7 +204,7 @@ impl GaussianProcess {
         let targets = x.rows().into_iter().zip(targets);
         targets
             .map(|(x, target)| match *target {
-                Target::PosteriorMean | Target::Stated { .. } => None,
+                Target::PosteriorMean | Target::PseudoObserved { .. } => None,
                 Target::Value(y) => Some(y),
                 Target::NearestMean(k) => {
                     let means = observed.get_or_insert_with(|| self.mean(self.rows()));
@@ -240,23 +240,8 @@ impl GaussianProcess {
     }
 }
 
-/// The statements of a tail.
-pub(crate) fn statements(targets: &[Target]) -> Vec<TailStatement> {
-    let stated = targets.iter().enumerate();
-    stated
-        .filter_map(|(row, target)| match *target {
-            Target::Stated { value, variance } => Some(TailStatement {
-                row,
-                value,
-                variance,
-            }),
-            _ => None,
-        })
-        .collect()
-}
-
 /// The normal distribution of the first entries of z for the tail, with precision G.
-struct Stated {
+struct TailDistribution {
     mean: Vec<f64>,
     /// The Cholesky factor of G.
     factor: Array2<f64>,

@@ -2,7 +2,7 @@
 //! each other.
 
 mod limits;
-mod statements;
+mod pseudo_observed;
 
 use ndarray::{Array2, Axis};
 

@@ -57,11 +57,14 @@ impl CurveModel {
         self.core.as_ref().map(Core::noise)
     }
 
-    fn statement(&self, values: PyReadonlyArray1<'_, f64>) -> PyResult<Option<(f64, f64)>> {
+    fn pseudo_observation(
+        &self,
+        values: PyReadonlyArray1<'_, f64>,
+    ) -> PyResult<Option<(f64, f64)>> {
         let values = owned1(values);
         check_length("values", values.len(), &self.steps)?;
-        let statement = |core: &Core| core.statement(&curve(&self.steps, values.iter()));
-        let found = self.core.as_ref().and_then(statement);
+        let found = |core: &Core| core.pseudo_observation(&curve(&self.steps, values.iter()));
+        let found = self.core.as_ref().and_then(found);
         Ok(found.map(|found| (found.value, found.variance)))
     }
 }

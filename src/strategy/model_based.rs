@@ -83,7 +83,7 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
 
-    /// The forecast of a running or stopped trial, or `None` if its curve says nothing. `catch_up` must have been called
+    /// The forecast of a running or stopped trial, or `None` if its curve lacks usable reports. `catch_up` must have been called
     /// with this log.
     fn forecast(
         &mut self,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{GaussianProcess, as_row, statements};
+use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::Ledger;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
@@ -246,8 +246,7 @@ impl BayesOpt {
             gp: &posterior.gp,
             targets: &posterior.targets.values,
             stopped: &posterior.stopped,
-            n_pending: posterior.tail.trials.len(),
-            statements: &statements(&posterior.tail.targets),
+            pending: &posterior.tail.targets,
             n_outcomes,
             nu,
             lower_bound,

@@ -7,14 +7,14 @@ use crate::ledger::Ledger;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
+use crate::strategy::bayes::model::fit_hyperparameters::fit_hyperparameters;
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::refit::refit;
 
 impl BayesOpt {
     /// Fits θ to the current rows.
     pub(super) fn refit(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Fit> {
         let (settings, columns) = (&self.settings, &self.columns);
-        refit(settings, columns, &mut self.training, log, query, call)
+        fit_hyperparameters(settings, columns, &mut self.training, log, query, call)
     }
 
     /// Fits θ and chooses the window, if these are due. Returns the new fit, which is used from now on.

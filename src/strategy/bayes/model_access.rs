@@ -10,7 +10,7 @@ use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
-use crate::strategy::bayes::choose::continuation::forecast;
+use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::model::expense::durations::DurationModel;
 use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};

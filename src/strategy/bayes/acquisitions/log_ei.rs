@@ -12,8 +12,9 @@ use crate::gp::GaussianProcess;
 use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
-use crate::strategy::bayes::acquisitions::incumbents::{
-    baseline_points, incumbent, largest_feasible, noisy_expected_improvement, without,
+use crate::strategy::bayes::acquisitions::incumbents::{incumbent, largest_feasible, without};
+use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::{
+    LogNoisyExpectedImprovement, baseline_points,
 };
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, TailKind};
 use crate::strategy::checks::check;
@@ -94,9 +95,8 @@ impl Rule for LogEI {
 
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand> {
         if let Some(n) = situation.n_outcomes {
-            return Ok(Maximand::Formula(Box::new(noisy_expected_improvement(
-                situation, n, rng,
-            )?)));
+            let formula = LogNoisyExpectedImprovement::draw(situation, n, rng)?;
+            return Ok(Maximand::Formula(Box::new(formula)));
         }
         let Situation {
             gp, stopped, query, ..

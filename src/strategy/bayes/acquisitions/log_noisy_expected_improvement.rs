@@ -1,18 +1,31 @@
 //! The logarithm of noisy expected improvement. The expected improvement is averaged over fantasies, and every fantasy
 //! has a separate incumbent (Letham et al. 2019). The fantasies include the pending points (Balandat et al. 2020), and
-//! the computation uses logarithms (Ament et al. 2023).
+//! the computation uses logarithms (Ament et al. 2023). The posterior is conditioned on noiseless rows: the baseline
+//! points, which are the observed points that may be the best, and the pending points.
 //!
 //! Notation: m is the number of fantasies; mu_i and f*_i are the mean and incumbent under fantasy i; u_i = (mu_i −
 //! f*_i)/sigma; h, φ, Φ and Mills' ratio R are as in [`super::log_ei`].
 
+use std::borrow::BorrowMut;
+
 use multiversion::multiversion;
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::formula::{Block, Buffers, Formula, floored_std};
-use crate::gp::GaussianProcess;
+use super::incumbents::{feasible_rows, means_at, rows_in_context, without};
+use super::rule::Situation;
+use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
+use crate::gp::{Conditioned, GaussianProcess};
 use crate::numerics::cholesky::sum;
-use crate::numerics::special::{exp_nonpositive, mills_ratio};
+use crate::numerics::order::best_first;
+use crate::numerics::special::{exp_nonpositive, mills_ratio, normal_quantile};
+use crate::problem::unit_sequence;
+use crate::random::Rng;
+use crate::strategy::Query;
+
+/// The largest number of baseline points.
+const MAX_BASELINE: usize = 16;
 
 /// The acquisition log (1/m) Σ_i E max(0, f − f*_i).
 #[derive(Debug, Clone)]
@@ -20,6 +33,76 @@ pub struct LogNoisyExpectedImprovement {
     pub fantasies: Fantasies,
     /// The incumbents f*_i, shape (m,).
     pub incumbents: Vec<f64>,
+}
+
+impl LogNoisyExpectedImprovement {
+    /// Draws n quasi-random fantasies of f at the noiseless rows of the tail: the baseline points and the pending points.
+    /// The incumbent of a fantasy is its largest value.
+    pub fn draw(situation: Situation, n: usize, rng: &mut Rng) -> Result<Self> {
+        let Situation { gp, query, .. } = situation;
+        let tail = gp.tail();
+        let uniform = unit_sequence(n, tail.nrows(), rng);
+        let normal = |u: f64| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
+        let mut draws = uniform.mapv(normal);
+        gp.condition_draws(&mut draws, situation.pending)?;
+        let fantasies = gp.fantasies(draws)?;
+        // An incumbent is the value of a point in the context of the query, because the best point would be used in this
+        // context.
+        let in_context = rows_in_context(tail, query.context);
+        let values = values(gp, &fantasies, in_context.view());
+        let largest =
+            |draw: ArrayView1<f64>| draw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Ok(Self {
+            incumbents: values.rows().into_iter().map(largest).collect(),
+            fantasies,
+        })
+    }
+}
+
+/// The posterior means (m fantasies, p) at the rows of `points` (p, d), which are the rows of the tail in a context. Only
+/// the points that differ from their rows of the tail need solves.
+fn values<G: BorrowMut<GaussianProcess>>(
+    gp: &Conditioned<G>,
+    fantasies: &Fantasies,
+    points: ArrayView2<f64>,
+) -> Array2<f64> {
+    let mut values = fantasies.means_at_tail(gp);
+    let moved: Vec<usize> = (0..points.nrows())
+        .filter(|&i| gp.tail().row(i) != points.row(i))
+        .collect();
+    let (means, _) = fantasies.predict(gp, points.select(Axis(0), &moved).view());
+    for (&i, means) in moved.iter().zip(means.rows()) {
+        values.column_mut(i).assign(&means);
+    }
+    values
+}
+
+/// The baseline points, which are the observed points that may be the best points in this context. The points are
+/// sorted by mu. The points of the `stopped` rows are left out.
+///
+/// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
+/// is at least l.
+pub fn baseline_points(
+    gp: &GaussianProcess,
+    stopped: &[usize],
+    query: Query,
+) -> Result<Array2<f64>> {
+    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
+    let points = rows_in_context(observed, query.context);
+    let mean = without(means_at(gp, points.view()), stopped);
+    let mut order = best_first(&mean);
+    order.truncate(mean.len() - stopped.len());
+    let order = feasible_rows(gp, &order, MAX_BASELINE, query)?;
+    let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
+    let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
+    let lower_of_best = mean
+        .first()
+        .map_or(0.0, |best| best - 2.0 * variance[0].sqrt());
+    let kept: Vec<usize> = (0..order.len())
+        .filter(|&i| upper(i) >= lower_of_best)
+        .map(|i| order[i])
+        .collect();
+    Ok(points.select(Axis(0), &kept))
 }
 
 impl Formula for LogNoisyExpectedImprovement {
@@ -138,7 +221,13 @@ fn improve(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gp::Target;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use crate::maximize::feasible::Feasible;
     use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
+    use crate::strategy::bayes::acquisitions::tests::{on_the_left, query};
+    use rand::SeedableRng;
 
     #[test]
     fn mean_improvement_matches_high_precision_values() {
@@ -200,6 +289,100 @@ mod tests {
             assert!(
                 (by_sigma - expected).abs() < 1e-9 * (slope * u).abs().max(1.0),
                 "{u}"
+            );
+        }
+    }
+
+    #[test]
+    fn baseline_points_are_the_possibly_best_points_in_order_of_their_means() {
+        let gp = model(KernelFamily::Matern52, 15);
+        for constrained in [false, true] {
+            let feasible = match constrained {
+                true => Feasible::by(&on_the_left),
+                false => Feasible::EVERYWHERE,
+            };
+            let mut expected = Vec::new();
+            for x in gp.rows().rows() {
+                let (mean, variance) = gp.predict(x.insert_axis(Axis(0)));
+                if !constrained || x[0] < 0.0 {
+                    expected.push((mean[0], variance[0].sqrt(), x.to_vec()));
+                }
+            }
+            expected.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let lower = expected[0].0 - 2.0 * expected[0].1;
+            expected.retain(|(mean, std, _)| mean + 2.0 * std >= lower);
+            let points = baseline_points(&gp, &[], query(feasible)).unwrap();
+            let points: Vec<_> = points.rows().into_iter().map(|x| x.to_vec()).collect();
+            let expected: Vec<_> = expected.into_iter().map(|(_, _, x)| x).collect();
+            assert_eq!(points, expected);
+        }
+    }
+
+    #[test]
+    fn values_of_fantasies_equal_predictions_in_every_context() {
+        let tail = wave(4, 2, 5.0);
+        let (baseline, pending) = tail.view().split_at(Axis(0), 2);
+        let gp = model(KernelFamily::Matern52, 15);
+        let gp = Conditioned::on_noiseless(gp, baseline, pending).unwrap();
+        let fantasies = gp.fantasies(wave(6, 4, 2.2)).unwrap();
+        // The second context equals the context of one row.
+        for context in [vec![], vec![tail[[2, 1]]]] {
+            let points = rows_in_context(tail.view(), &context);
+            let (expected, _) = fantasies.predict(&gp, points.view());
+            let values = values(&gp, &fantasies, points.view());
+            assert!((values - expected.t()).iter().all(|e| e.abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn incumbents_of_noisy_improvement_are_draws_of_the_largest_value() {
+        // The only row has mean m and variance v. A pending point is far from this row, and has the prior mean 0 and
+        // the prior variance 1.3.
+        let n = 4096;
+        for tail in [0, 1] {
+            let mut gp = model(KernelFamily::Matern52, 1);
+            let (mean, variance) = gp.predict(wave(1, 2, 0.4).view());
+            let (m, v) = (mean[0], variance[0]);
+            let far = Array2::from_elem((tail, 2), 500.0);
+            let mut rng = Rng::seed_from_u64(1);
+            let query = query(Feasible::EVERYWHERE);
+            let baseline = baseline_points(&gp, &[], query).unwrap();
+            let situation = Situation {
+                gp: &Conditioned::on_noiseless(&mut gp, baseline.view(), far.view()).unwrap(),
+                targets: &[],
+                stopped: &[],
+                pending: &vec![Target::PosteriorMean; tail],
+                n_outcomes: Some(n),
+                nu: 1.0,
+                lower_bound: None,
+                query,
+            };
+            let noisy = LogNoisyExpectedImprovement::draw(situation, n, &mut rng).unwrap();
+            assert_eq!(noisy.incumbents.len(), n);
+            let average = |f: &dyn Fn(f64) -> f64| {
+                noisy.incumbents.iter().map(|y| f(*y)).sum::<f64>() / n as f64
+            };
+            let (first, second) = (average(&|y| y), average(&|y| y * y));
+            // The expected values of max and max² for two independent normal variables, with a² = v + 1.3 and α = m/a
+            // (Clark 1961).
+            let (expected_first, expected_second) = match tail {
+                0 => (m, v + m * m),
+                _ => {
+                    let a = (v + 1.3).sqrt();
+                    let alpha = m / a;
+                    let cdf = 0.5 * libm::erfc(-alpha / std::f64::consts::SQRT_2);
+                    let density = (-0.5 * alpha * alpha).exp() / std::f64::consts::TAU.sqrt();
+                    let second = (m * m + v) * cdf + 1.3 * (1.0 - cdf) + m * a * density;
+                    (m * cdf + a * density, second)
+                }
+            };
+            assert!(
+                (first - expected_first).abs() < 0.01,
+                "{first} {expected_first}"
+            );
+            assert!(
+                (second - expected_second).abs() < 0.03,
+                "{second} {expected_second}"
             );
         }
     }

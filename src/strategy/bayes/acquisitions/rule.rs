@@ -3,7 +3,7 @@
 use ndarray::Array2;
 
 use crate::error::Result;
-use crate::gp::{Conditioned, GaussianProcess, TailStatement};
+use crate::gp::{Conditioned, GaussianProcess, Target};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::draws::Draws;
@@ -18,10 +18,8 @@ pub struct Situation<'a> {
     pub targets: &'a [f64],
     /// The observed rows of stopped trials. Their values are not known, so they are not incumbents.
     pub stopped: &'a [usize],
-    /// The number of pending trials in the tail. Their rows come last.
-    pub n_pending: usize,
-    /// The statements of curves about the values of pending trials.
-    pub statements: &'a [TailStatement],
+    /// The targets of pending trials, whose rows are the last rows of the tail.
+    pub pending: &'a [Target],
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
     /// does not average.
     pub n_outcomes: Option<usize>,

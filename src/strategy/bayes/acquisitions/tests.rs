@@ -10,12 +10,15 @@ use super::log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
 use super::max_variance::MaxVariance;
 use super::ucb::UpperConfidenceBound;
 use super::ucb_pe::PureExploration;
+use crate::error::Result;
 use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
 use crate::gp::{Conditioned, GaussianProcess, Target};
+use crate::maximize::feasible::Feasible;
 use crate::problem::Objective;
 use crate::random::{Call, Rng};
+use crate::strategy::Query;
 use rand::SeedableRng;
 
 /// Returns a(x) at one point, without a context.
@@ -24,6 +27,21 @@ pub(super) fn value(gp: &GaussianProcess, acquisition: &dyn Formula, x: &[f64]) 
     let row = ArrayView2::from_shape((1, x.len()), x).unwrap();
     Scorer::new(gp, acquisition, &[]).values(row, &mut out);
     out[0]
+}
+
+pub(super) fn query(feasible: Feasible) -> Query {
+    Query {
+        now: 0.0,
+        wall_time: None,
+        context: &[],
+        fidelity: None,
+        feasible,
+        limit: None,
+    }
+}
+
+pub(super) fn on_the_left(points: ArrayView2<f64>) -> Result<Vec<bool>> {
+    Ok(points.rows().into_iter().map(|x| x[0] < 0.0).collect())
 }
 
 /// The model given p hallucinated rows.

@@ -7,12 +7,12 @@
 //!   same point twice; [`recommendation`]: the points that are recommended for use
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data
-//! * [`continuation`]: forecasts of the values of running and stopped trials
+//! * [`final_values`]: forecasts of the final values of running and stopped trials
 
 pub mod addition;
 pub mod best_observed;
-pub mod continuation;
 pub mod design;
+pub mod final_values;
 pub mod information;
 pub mod multiplier;
 pub mod recommendation;

@@ -4,18 +4,18 @@
 //! * [`targets`]: the targets computed from observed values
 //! * [`note`]: the text in which the log stores a fit
 //! * [`window`]: the window that is chosen from delays
-//! * [`statements`]: statements of learning curves about the values of running and stopped trials
+//! * [`pseudo_observations`]: pseudo-observations of the values of running and stopped trials, from their curves
 //! * [`training_set`]: the rows and their cached posterior
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`expense`]: the durations or costs of evaluations
 //! * [`success`]: the probability that a trial succeeds, if any trial has failed
-//! * [`refit`]: the fit of the hyperparameters
+//! * [`fit_hyperparameters`]: the fit of the hyperparameters
 
 pub mod candidates;
 pub mod expense;
+pub mod fit_hyperparameters;
 pub mod note;
-pub mod refit;
-pub mod statements;
+pub mod pseudo_observations;
 pub mod success;
 pub mod targets;
 pub mod training_set;

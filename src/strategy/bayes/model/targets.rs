@@ -5,7 +5,7 @@
 //! center is the prior mean of t(f). A fit chooses the center and the scale, which are the units of the targets. The
 //! units do not change until the next fit, because θ depends on the units.
 
-use crate::curves::Statement;
+use crate::curves::PseudoObservation;
 use crate::gp::Target;
 use crate::numerics::order::median;
 use crate::strategy::bayes::settings::Settings;
@@ -18,9 +18,9 @@ use crate::strategy::warp::Warp;
 /// inaccurate.
 pub const MAX_NOISE: f64 = 1e12;
 
-/// The largest absolute target that a curve can state, relative to the largest absolute target of an observed value.
+/// The largest absolute target of a pseudo-observation, relative to the largest absolute target of an observed value.
 /// Only observed values determine the units, so without this bound the target of a diverging curve could overflow.
-const MAX_STATED: f64 = 100.0;
+const MAX_PSEUDO: f64 = 100.0;
 
 /// The value of a row, in units of f.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -30,18 +30,18 @@ pub enum RowValue {
         /// The standard deviation of the noise, if it was declared.
         std: Option<f64>,
     },
-    /// The trial was stopped. The statement is missing if its curve says nothing.
-    Stopped(Option<Statement>),
+    /// The trial was stopped. The pseudo-observation is missing if its curve lacks usable reports.
+    Stopped(Option<PseudoObservation>),
     /// The window of the trial has passed.
     Discarded,
 }
 
 impl RowValue {
-    /// The value that was observed or that a curve states, if any.
+    /// The observed or pseudo-observed value, if any.
     pub fn value(self) -> Option<f64> {
         match self {
             RowValue::Observed { value, .. } => Some(value),
-            RowValue::Stopped(said) => said.map(|said| said.value),
+            RowValue::Stopped(pseudo) => pseudo.map(|pseudo| pseudo.value),
             RowValue::Discarded => None,
         }
     }
@@ -53,7 +53,7 @@ pub struct Targets {
     pub values: Vec<f64>,
     pub units: Units,
     pub levels: Levels,
-    /// The largest absolute target that a curve can state.
+    /// The largest absolute target of a pseudo-observation.
     pub bound: f64,
 }
 
@@ -82,14 +82,14 @@ impl Targets {
     }
 
     /// Computes the targets of rows in the given units. The target of a discarded trial is the floor. The target of a
-    /// stopped trial is the value that its curve states, or the prior mean.
+    /// stopped trial is its pseudo-observed value, or the prior mean.
     pub fn in_units(rows: &[RowValue], settings: &Settings, units: Units) -> Self {
         let observed = rows.iter().filter_map(|row| match *row {
             RowValue::Observed { value, .. } => Some(value),
             RowValue::Stopped(_) | RowValue::Discarded => None,
         });
         let values: Vec<f64> = observed.collect();
-        let bound = MAX_STATED
+        let bound = MAX_PSEUDO
             * values
                 .iter()
                 .map(|y| units.target(*y).abs())
@@ -104,8 +104,8 @@ impl Targets {
             .iter()
             .map(|row| match *row {
                 RowValue::Observed { value, .. } => target(value),
-                RowValue::Stopped(said) => {
-                    said.map_or(0.0, |said| target(said.value).clamp(-bound, bound))
+                RowValue::Stopped(pseudo) => {
+                    pseudo.map_or(0.0, |pseudo| target(pseudo.value).clamp(-bound, bound))
                 }
                 RowValue::Discarded => floor,
             })
@@ -123,12 +123,15 @@ impl Targets {
 }
 
 impl Targets {
-    /// The target of a pending trial whose curve has made a statement.
-    pub fn stated(&self, said: Statement) -> Target {
-        let std = said.variance.sqrt();
-        Target::Stated {
-            value: self.units.target(said.value).clamp(-self.bound, self.bound),
-            variance: variance_of_target(self.units, said.value, std).max(MIN_NOISE),
+    /// The target of a pending trial with a pseudo-observation.
+    pub fn pseudo_observed(&self, pseudo: PseudoObservation) -> Target {
+        let std = pseudo.variance.sqrt();
+        Target::PseudoObserved {
+            value: self
+                .units
+                .target(pseudo.value)
+                .clamp(-self.bound, self.bound),
+            variance: variance_of_target(self.units, pseudo.value, std).max(MIN_NOISE),
         }
     }
 

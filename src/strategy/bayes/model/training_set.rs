@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::curves::Statement;
+use crate::curves::PseudoObservation;
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target, as_row};
 use crate::ledger::{Ledger, State, TrialNumber};
@@ -20,7 +20,7 @@ use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::statements::Statements;
+use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
@@ -64,7 +64,7 @@ pub struct TrainingSet {
     categories: Vec<Range<usize>>,
     d: usize,
     pub fold: Fold,
-    statements: Statements,
+    pseudo_observations: PseudoObservations,
     kept: Option<Kept>,
     /// The number of factors built so far.
     generation: u64,
@@ -160,7 +160,7 @@ impl TrainingSet {
             categories: columns.categories.clone(),
             d: columns.dimensions,
             fold,
-            statements: Statements::default(),
+            pseudo_observations: PseudoObservations::default(),
             kept: None,
             generation: 0,
         }
@@ -170,7 +170,7 @@ impl TrainingSet {
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.fold.catch_up(log, &self.settings)?;
         let fold = &self.fold;
-        self.statements
+        self.pseudo_observations
             .catch_up(log, &fold.ended, fold.n_revisions, &fold.rows)
     }
 
@@ -323,7 +323,7 @@ impl TrainingSet {
             .map(|((&number, value), &std)| match *value {
                 Some(value) => RowValue::Observed { value, std },
                 None if log.trials()[number].state == State::Stopped => {
-                    RowValue::Stopped(self.statements.of_row(number))
+                    RowValue::Stopped(self.pseudo_observations.of_row(number))
                 }
                 None => RowValue::Discarded,
             })
@@ -339,25 +339,33 @@ impl TrainingSet {
                 value,
                 std: Some(std),
             } => RowNoise::Known(variance_of_target(units, value, std).max(MIN_NOISE)),
-            RowValue::Stopped(Some(said)) => {
-                RowNoise::Added(variance_of_target(units, said.value, said.variance.sqrt()))
-            }
+            RowValue::Stopped(Some(pseudo)) => RowNoise::Added(variance_of_target(
+                units,
+                pseudo.value,
+                pseudo.variance.sqrt(),
+            )),
             RowValue::Stopped(None) => RowNoise::Known(MAX_NOISE),
         })
         .collect()
     }
 
-    /// The statement of the curve of a running trial about its value, in units of f.
-    pub fn statement(&self, log: &Ledger, number: TrialNumber) -> Option<Statement> {
+    /// The pseudo-observation of the value of a running trial, from its curve, in units of f.
+    pub fn pseudo_observation(
+        &self,
+        log: &Ledger,
+        number: TrialNumber,
+    ) -> Option<PseudoObservation> {
         let declared = log.problem().curve?;
-        self.statements.of(&log.trials()[number], declared)
+        self.pseudo_observations.of(&log.trials()[number], declared)
     }
 
     /// The variance of the noise of the value of a trial at the last step of its curve, in squared units of f.
     pub fn noise_of_curves(&self, log: &Ledger, number: TrialNumber) -> f64 {
         let trial = &log.trials()[number];
         let declared = log.problem().curve;
-        declared.map_or(0.0, |declared| self.statements.noise(trial, declared))
+        declared.map_or(0.0, |declared| {
+            self.pseudo_observations.noise(trial, declared)
+        })
     }
 
     /// Returns one row per trial. A row contains the encoded point and the encoded context.
@@ -369,8 +377,8 @@ impl TrainingSet {
 
     /// Returns the pending trials that the policy adds to the model, and their targets.
     ///
-    /// The rows of trials whose curves say something about their values come first. The policies `Censor` and `Ignore`
-    /// do not use curves of running trials.
+    /// The rows with pseudo-observations come first. The policies `Censor` and `Ignore` do not use curves of running
+    /// trials.
     pub fn tail(&self, log: &Ledger, query: Query, targets: &Targets) -> Tail {
         let (pending, window) = (self.settings.pending(), self.window());
         let mut tail: Vec<(TrialNumber, Target)> = log
@@ -381,14 +389,17 @@ impl TrainingSet {
                 let trial = &log.trials()[number];
                 let arriving = trial.is_arriving(query.now, query.wall_time, window);
                 let target = pending.target(arriving, targets.levels)?;
-                let said = match pending.uses_curves() {
-                    true => self.statement(log, number),
+                let pseudo = match pending.uses_curves() {
+                    true => self.pseudo_observation(log, number),
                     false => None,
                 };
-                Some((number, said.map_or(target, |said| targets.stated(said))))
+                Some((
+                    number,
+                    pseudo.map_or(target, |pseudo| targets.pseudo_observed(pseudo)),
+                ))
             })
             .collect();
-        tail.sort_by_key(|(_, target)| !matches!(target, Target::Stated { .. }));
+        tail.sort_by_key(|(_, target)| !matches!(target, Target::PseudoObserved { .. }));
         let (trials, targets): (Vec<_>, Vec<_>) = tail.into_iter().unzip();
         Tail {
             rows: self.encode(log, &trials),
@@ -438,7 +449,8 @@ impl TrainingSet {
         let fits = self.settings.gp().fits();
         // If a row was removed or changed, use the base that the next suggestion will set: all current rows.
         let known = |std: &Option<f64>| std.is_some();
-        let moving = !fits && (self.fold.stds.iter().any(known) || self.statements.is_fitted());
+        let moving =
+            !fits && (self.fold.stds.iter().any(known) || self.pseudo_observations.is_fitted());
         let base = match self.fold.reordered || moving {
             true => self.fold.rows.len(),
             false => self.fold.base,

@@ -22,9 +22,8 @@ const PARTS: usize = 10;
 
 /// The model of durations, and its predictions of the known durations by cross-validation.
 ///
-/// The variance of a prediction is the variance that the model states, plus a constant: the mean square error in the
-/// cross-validation minus the mean variance that the models of the cross-validation state, if the difference is
-/// positive. The constant accounts for the uncertainty of the linear model and of the hyperparameters.
+/// The variance of a prediction is the variance of the model, plus a constant: the mean square error in the
+/// cross-validation minus the mean variance of the models of the cross-validation, if the difference is positive. The constant accounts for the uncertainty of the linear model and of the hyperparameters.
 pub struct DurationModel {
     numbers: Vec<TrialNumber>,
     log_durations: Vec<f64>,

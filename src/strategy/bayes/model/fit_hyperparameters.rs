@@ -27,7 +27,7 @@ use crate::strategy::warp::Warp;
 const GROWTH: f64 = 1.5;
 
 /// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
-pub fn refit(
+pub fn fit_hyperparameters(
     settings: &Settings,
     columns: &Columns,
     training: &mut TrainingSet,
@@ -228,7 +228,7 @@ struct Warped {
 /// Before the first fit, the target of a row in the tail, computed from the prior mean.
 fn prior_mean(target: &Target) -> f64 {
     match target {
-        Target::Value(y) | Target::Stated { value: y, .. } => *y,
+        Target::Value(y) | Target::PseudoObserved { value: y, .. } => *y,
         Target::PosteriorMean | Target::NearestMean(_) => 0.0,
     }
 }

@@ -1,4 +1,4 @@
-//! Statements of the learning curves of running and stopped trials about their values.
+//! Pseudo-observations of the values of running and stopped trials, from their learning curves.
 //!
 //! The model of curves is a function of the log: it is fitted to the curves of observed trials, and refitted after their
 //! number has grown by an eighth. Suggestions do not change it, so it needs no note.
@@ -6,24 +6,24 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::curves::{CurveModel, Statement};
+use crate::curves::{CurveModel, PseudoObservation};
 use crate::error::Result;
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::problem::{Curve, CurveValue};
 
-/// The model of curves, and its statements about stopped trials.
+/// The model of curves, and its pseudo-observations of stopped trials.
 #[derive(Default)]
-pub struct Statements {
+pub struct PseudoObservations {
     /// The number of curves to which the model was fitted, and the number of changes of ended trials at this time.
     fitted: (usize, usize),
     model: Option<CurveModel>,
-    /// For each stopped trial, the attempt and the number of reports of its curve, and its statement.
-    kept: BTreeMap<TrialNumber, ((u32, usize), Option<Statement>)>,
+    /// For each stopped trial, the attempt and the number of reports of its curve, and its pseudo-observation.
+    kept: BTreeMap<TrialNumber, ((u32, usize), Option<PseudoObservation>)>,
 }
 
-impl Statements {
-    /// Refits the model to the curves of the `ended` trials if this is due, and updates the statements about the stopped
-    /// trials among the `rows`. `n_revisions` counts changes of ended trials.
+impl PseudoObservations {
+    /// Refits the model to the curves of the `ended` trials if this is due, and updates the pseudo-observations of
+    /// the stopped trials among the `rows`. `n_revisions` counts changes of ended trials.
     pub fn catch_up(
         &mut self,
         log: &Ledger,
@@ -77,21 +77,21 @@ impl Statements {
         }
     }
 
-    /// The statement about a stopped trial that is a row, or `None` if its curve says nothing.
-    pub fn of_row(&self, number: TrialNumber) -> Option<Statement> {
+    /// The pseudo-observation of a stopped trial that is a row, or `None` if its curve lacks usable reports.
+    pub fn of_row(&self, number: TrialNumber) -> Option<PseudoObservation> {
         self.kept.get(&number).and_then(|kept| kept.1)
     }
 
-    /// The statement of the curve of a trial about its value, or `None` if the curve says nothing. The value of a curve
+    /// The pseudo-observation of the value of a trial, or `None` if its curve lacks usable reports. The value of a curve
     /// with a report at the last step is known.
-    pub fn of(&self, trial: &Trial, declared: Curve) -> Option<Statement> {
+    pub fn of(&self, trial: &Trial, declared: Curve) -> Option<PseudoObservation> {
         let curve = finite_curve(trial, declared);
         match curve.last()? {
-            &(step, value) if step == declared.steps => Some(Statement {
+            &(step, value) if step == declared.steps => Some(PseudoObservation {
                 value,
                 variance: 0.0,
             }),
-            _ => self.model.as_ref()?.statement(&curve),
+            _ => self.model.as_ref()?.pseudo_observation(&curve),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Forecasts of the values of running and stopped trials from their curves.
+//! Forecasts of the final values of running and stopped trials from their curves.
 //!
 //! Notation: T is the last step of a curve, t the last reported step, and f* the incumbent. The value at step T is
 //! h + ε, where h = f(x) + u, and u differs between trainings at the same point. The noise variance λ of the values of
@@ -20,9 +20,11 @@ use crate::strategy::model_based::Forecast;
 /// The smallest share of var u in the noise variance λ. λ and σ² are separate estimates, so λ − σ² can be negative.
 const LEAST_BETWEEN: f64 = 0.1;
 
-/// Forecasts the value of a running or stopped trial. Returns `None` if its curve says nothing, or without a model.
+/// Forecasts the value of a running or stopped trial. Returns `None` without a pseudo-observation or a
+/// model.
 ///
-/// Expected improvements are E max(0, f − f*) without the curve and E max(0, h − f*) given the curve. Let s = h + e be the statement of the curve, with e ~ N(0, v), and let b be the variance of u. The curve of a running
+/// Expected improvements are E max(0, f − f*) without the curve and E max(0, h − f*) given the curve. Let s = h + e be
+/// the pseudo-observation, with e ~ N(0, v), and let b be the variance of u. The curve of a running
 /// trial is not a row of the model, so h ~ N(E f, var f + b) before s is known. The curve of a stopped trial is a row, so
 /// f is given s. Then h = f + w(s − f) + r with w = b/(b + v) and r ~ N(0, w v).
 ///
@@ -37,7 +39,7 @@ pub fn forecast(
     if !matches!(log.trials()[number].state, State::Pending | State::Stopped) {
         return Ok(None);
     }
-    let Some(said) = bayes.training.statement(log, number) else {
+    let Some(pseudo) = bayes.training.pseudo_observation(log, number) else {
         return Ok(None);
     };
     let noise = bayes.training.noise_of_curves(log, number);
@@ -50,12 +52,13 @@ pub fn forecast(
         return Ok(None);
     };
     let (gp, units) = (&*posterior.gp, posterior.targets.units);
-    let Target::Stated { value, variance } = posterior.targets.stated(said) else {
+    let Target::PseudoObserved { value, variance } = posterior.targets.pseudo_observed(pseudo)
+    else {
         return Ok(None);
     };
     let (mean, f_variance) = gp.predict(as_row(log.row(number).to_vec()).view());
     let (mean, f_variance) = (mean[0], f_variance[0]);
-    let noise = variance_of_target(units, said.value, noise.sqrt());
+    let noise = variance_of_target(units, pseudo.value, noise.sqrt());
     let between = (gp.noise_variance() - noise).max(LEAST_BETWEEN * gp.noise_variance());
     let inflation = 1.0 + UNCERTAINTY / log.n_observed().max(1) as f64;
     let (inflated, between) = (f_variance * inflation, between * inflation);
