@@ -3,6 +3,7 @@
 //!
 //! Notation follows Verma et al. 2022: nu_t is the multiplier of sigma.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -26,8 +27,10 @@ use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
+use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::expense::missing::missing;
-use crate::strategy::bayes::model::expense::{ExpenseTerm, Residuals};
+use crate::strategy::bayes::model::fit_purpose::FitPurpose;
+use crate::strategy::bayes::model::kept_process::KeptProcess;
 use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::targets::RowValue;
@@ -62,17 +65,14 @@ pub struct BayesOpt {
     pub(super) training: TrainingSet,
     /// The model of success, if any trial has failed.
     pub(super) success: Option<Success>,
-    /// The model of durations or costs, if choices depend on these.
-    pub(super) expense: Option<Residuals>,
+    /// The residuals of the model of durations or costs, if choices depend on these.
+    pub(super) expense: Option<KeptProcess>,
     /// Whether the warning of missing durations or costs has been given.
     warned_of_missing: bool,
     candidates: Option<SolvedCandidates>,
     information: Option<InformationGain>,
-    /// The length of the log at the time of the last preview, and the fit of this preview. A preview is a fit that is
-    /// made only for predictions and is not logged.
-    pub(super) preview: Option<(usize, Arc<Fit>)>,
-    /// The last fit that was made only for decisions about running trials.
-    pub(super) decision_fit: Option<Arc<Fit>>,
+    /// The last fits that are not logged, each with the length of the log at the time of the fit.
+    pub(super) kept_fits: BTreeMap<FitPurpose, (usize, Arc<Fit>)>,
     /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
     pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
@@ -128,7 +128,7 @@ impl BayesOpt {
         fitted: &mut Option<Arc<Fit>>,
         call: &mut Call,
     ) -> Result<(Member, Option<String>)> {
-        *fitted = self.fit_if_due(log, query, call)?;
+        *fitted = self.fit_for(FitPurpose::Suggest, log, query, call)?;
         check(call.stop)?;
         let repeats = self.repeats();
         let mut excluded = repeats.excluded(log, query, false);
@@ -297,8 +297,7 @@ impl FromSettings for BayesOpt {
             warned_of_missing: false,
             candidates: None,
             information: None,
-            preview: None,
-            decision_fit: None,
+            kept_fits: BTreeMap::new(),
             duration_fit: None,
         })
     }
@@ -382,7 +381,8 @@ impl Strategy for BayesOpt {
         // The fit is kept between calls. It draws from a copy of the stream, so that the search finds the same points
         // whether or not the fit is already known.
         let mut rng = call.rng.clone();
-        self.preview_fit(log, query, &mut Call::new(&mut rng, call.stop))?;
+        let fit_call = &mut Call::new(&mut rng, call.stop);
+        self.fit_for(FitPurpose::Predict, log, query, fit_call)?;
         let (kept, columns) = (&mut self.success, &self.columns);
         let success = Success::update(kept, &self.training, columns, log, call.stop)?;
         let values = self.training.row_values(log);

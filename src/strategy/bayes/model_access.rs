@@ -12,6 +12,7 @@ use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::model::expense::durations::DurationModel;
+use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 
@@ -23,7 +24,7 @@ impl ModelBased for BayesOpt {
         pending: bool,
         call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>> {
-        self.preview_fit(log, query, call)?;
+        self.fit_for(FitPurpose::Predict, log, query, call)?;
         let values = self.training.row_values(log).into_iter();
         let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
@@ -54,7 +55,7 @@ impl ModelBased for BayesOpt {
         }
         self.training.before_suggestion(query.now);
         self.update_pool(query, call.stop)?;
-        self.fit_if_due(log, query, call)?;
+        self.fit_for(FitPurpose::Suggest, log, query, call)?;
         let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
         let Maximand::Formula(acquisition) = prepared.maximand else {

@@ -11,6 +11,7 @@ use crate::strategy::bayes::acquisitions::log_success_probability::{
     LogSuccessProbability, ShortfallOfSuccess,
 };
 use crate::strategy::bayes::model::candidates::solved;
+use crate::strategy::bayes::model::kept_process::KeptProcess;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::settings::Settings;
 
@@ -98,12 +99,12 @@ impl<'a> Addition<'a> {
 
     /// The number of rows of the model of success.
     pub fn n_rows(&self) -> usize {
-        self.model.gp.len()
+        self.model.process.gp.len()
     }
 
     /// The added term as an objective.
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
-        let scorer = Scorer::new(&self.model.gp, self.formula.as_ref(), context);
+        let scorer = Scorer::new(&self.model.process.gp, self.formula.as_ref(), context);
         Box::new(scorer)
     }
 
@@ -114,8 +115,8 @@ impl<'a> Addition<'a> {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<f64>> {
-        let (version, gp) = (self.model.version, &self.model.gp);
-        let solved = solved(&mut self.model.candidates, list, query, version, gp, stop)?;
+        let KeptProcess { version, gp, .. } = &self.model.process;
+        let solved = solved(&mut self.model.candidates, list, query, *version, gp, stop)?;
         Ok(solved.score(gp, self.formula.as_ref()))
     }
 }

@@ -14,6 +14,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::floored_std;
 use crate::strategy::bayes::acquisitions::incumbents::incumbent;
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
+use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::targets::variance_of_target;
 use crate::strategy::model_based::Forecast;
 
@@ -43,7 +44,7 @@ pub fn forecast(
         return Ok(None);
     };
     let noise = bayes.training.noise_of_curves(log, number);
-    bayes.fit_for_decisions(log, query, call)?;
+    bayes.fit_for(FitPurpose::Decide, log, query, call)?;
     let query = Query {
         context: log.context(number),
         ..query

@@ -22,7 +22,7 @@ use crate::numerics::growing_cholesky::slices;
 use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Formula, values_of_solved};
-use crate::strategy::bayes::model::training_set::Version;
+use crate::strategy::bayes::model::kept_process::Version;
 
 /// The largest number of candidates for which draws are exact. Exact draws require factorising the prior covariance of
 /// the candidates after every fit. The factorisation costs O(N³), and takes about 0.2 s for this number of candidates.

@@ -22,15 +22,16 @@ use std::borrow::BorrowMut;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, Stop};
 use crate::gp::fit::fit;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::levels::chosen;
-use crate::gp::{Conditioned, GaussianProcess, Target, Workspace};
+use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target, Workspace};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::kept_process::{KeptProcess, Wanted};
 use crate::strategy::bayes::model::note::ExpenseFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
@@ -64,16 +65,6 @@ const FAMILY: KernelFamily = KernelFamily::Matern52;
 /// looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The number was
 /// chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
-
-/// The Gaussian process of the residuals, which is kept between suggestions. The rows of the last fit are factorised
-/// together, and later rows are appended one by one.
-pub struct Residuals {
-    gp: GaussianProcess,
-    fit: ExpenseFit,
-    /// The trials of the rows.
-    trials: Vec<TrialNumber>,
-    n_moves: usize,
-}
 
 /// The residuals given the ages of the trials that have not ended.
 struct Censored<G: BorrowMut<GaussianProcess>> {
@@ -152,59 +143,45 @@ fn last_fit(training: &TrainingSet, resource: Resource) -> Option<&ExpenseFit> {
     fit.filter(|fit| fit.per == resource)
 }
 
-impl Residuals {
-    /// Returns the kept model, updated for these data. The model is new if the kept model does not have the same first
-    /// rows.
-    fn update(
-        kept: Option<Self>,
-        fit: &ExpenseFit,
-        data: &Data,
-        (columns, n_moves): (&Columns, usize),
-        stop: &mut Stop,
-    ) -> Result<Self> {
-        let mut rows = rows_of_fit(fit.rows.min(data.n_known()));
-        let base = rows.len();
-        rows.extend(fit.rows..data.n_known());
-        let (x, targets) = data.rows(&rows);
-        let trials: Vec<TrialNumber> = rows.iter().map(|&i| data.expenses.known[i]).collect();
-        let is_same = |kept: &Self| {
-            kept.fit == *fit && kept.n_moves == n_moves && trials.starts_with(&kept.trials)
-        };
-        let mut model = match kept {
-            Some(kept) if is_same(&kept) => kept,
-            _ => {
-                let mut gp = GaussianProcess::new(FAMILY, &fit.theta())?
-                    .with_categories(&columns.categories);
-                gp.append_rows(x.slice(s![..base, ..]))?;
-                Self {
-                    gp,
-                    fit: fit.clone(),
-                    trials: trials[..base].to_vec(),
-                    n_moves,
-                }
-            }
-        };
-        for i in model.trials.len()..trials.len() {
-            check(stop)?;
-            model.gp.append_rows(x.slice(s![i..=i, ..]))?;
-        }
-        model.trials = trials;
-        model.gp.set_targets(&targets)?;
-        Ok(model)
-    }
+/// Returns the process of the residuals, updated for these data.
+fn residuals(
+    kept: Option<KeptProcess>,
+    fit: &ExpenseFit,
+    data: &Data,
+    (columns, n_moves): (&Columns, usize),
+    stop: &mut Stop,
+) -> Result<KeptProcess> {
+    let mut rows = rows_of_fit(fit.rows.min(data.n_known()));
+    let base = rows.len();
+    rows.extend(fit.rows..data.n_known());
+    let (x, targets) = data.rows(&rows);
+    let trials: Vec<TrialNumber> = rows.iter().map(|&i| data.expenses.known[i]).collect();
+    let wanted = Wanted {
+        family: FAMILY,
+        theta: &fit.theta(),
+        categories: &columns.categories,
+        trials: &trials,
+        noise: &vec![RowNoise::default(); rows.len()],
+        points: &|range| x.slice(s![range, ..]).to_owned(),
+        base,
+        n_moves,
+    };
+    let mut process = KeptProcess::update(kept, &wanted, 0, stop)?;
+    process.gp.set_targets(&targets)?;
+    Ok(process)
 }
 
 impl<G: BorrowMut<GaussianProcess>> Censored<G> {
     /// Conditions the residuals on the trials that have not ended and whose age is surprising.
     fn of(gp: G, data: &Data) -> Result<Self> {
-        let residuals = gp.borrow();
+        let process = gp.borrow();
         let (scale, log_ages) = (data.scale, &data.expenses.log_ages);
-        let theta = residuals.hyperparameters();
+        let theta = process.hyperparameters();
         let noise = theta.noise_variance;
         let largest = scale * (theta.signal_variance + noise).sqrt();
         let x = data.x.slice(s![data.n_known().., ..]);
         let linear: Vec<f64> = x.rows().into_iter().map(|x| data.linear.mean(x)).collect();
-        let means = residuals.mean(x);
+        let means = process.mean(x);
         let surprise = |i: usize| (log_ages[i] - linear[i] - scale * means[i]) / largest;
         let mut chosen: Vec<usize> = (0..log_ages.len()).collect();
         chosen.retain(|&i| surprise(i) > SURPRISE);
@@ -212,7 +189,7 @@ impl<G: BorrowMut<GaussianProcess>> Censored<G> {
         chosen.truncate(MAX_CENSORED);
         chosen.sort_unstable();
         let x = x.select(Axis(0), &chosen);
-        let (means, variances) = residuals.predict(x.view());
+        let (means, variances) = process.predict(x.view());
         let rows = chosen.iter().zip(means).zip(variances);
         let targets: Vec<Target> = rows
             .map(|((&i, mean), variance)| {
@@ -242,7 +219,7 @@ impl<'a> ExpenseTerm<'a> {
     /// Fits the linear model and updates the kept model of the residuals. Returns `None` if only trials count, or if
     /// fewer than two expenses are known.
     pub fn update(
-        kept: &'a mut Option<Residuals>,
+        kept: &'a mut Option<KeptProcess>,
         settings: &Settings,
         columns: &Columns,
         training: &TrainingSet,
@@ -261,8 +238,8 @@ impl<'a> ExpenseTerm<'a> {
             None => None,
             Some(fit) => {
                 let context = (columns, training.fold.n_moves);
-                let model = Residuals::update(kept.take(), fit, &data, context, stop);
-                match model.and_then(|model| Censored::of(&mut kept.insert(model).gp, &data)) {
+                let process = residuals(kept.take(), fit, &data, context, stop);
+                match process.and_then(|it| Censored::of(&mut kept.insert(it).gp, &data)) {
                     Ok(model) => Some(model),
                     // Without a model of the residuals, the linear model is used.
                     Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,

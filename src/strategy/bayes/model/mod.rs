@@ -5,15 +5,17 @@
 //! * [`note`]: the text in which the log stores a fit
 //! * [`window`]: the window that is chosen from delays
 //! * [`pseudo_observations`]: pseudo-observations of the values of running and stopped trials, from their curves
-//! * [`training_set`]: the rows and their cached posterior
+//! * [`training_set`]: the rows and their cached posterior; [`kept_process`]: a process that is kept between suggestions
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`expense`]: the durations or costs of evaluations
 //! * [`success`]: the probability that a trial succeeds, if any trial has failed
-//! * [`fit_hyperparameters`]: the fit of the hyperparameters
+//! * [`fit_purpose`]: when hyperparameters are fitted; [`fit_hyperparameters`]: the fit
 
 pub mod candidates;
 pub mod expense;
 pub mod fit_hyperparameters;
+pub mod fit_purpose;
+pub mod kept_process;
 pub mod note;
 pub mod pseudo_observations;
 pub mod success;

@@ -11,8 +11,8 @@
 //! are chosen by a logarithm, by at most the probability of a region. During a series of failures, the search prefers
 //! points with P ≥ ½ without excluding the others.
 
-use crate::error::{Result, Stop, check};
-use crate::gp::GaussianProcess;
+use crate::error::{Result, Stop};
+use crate::gp::RowNoise;
 use crate::gp::fit::{FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, State, TrialNumber};
@@ -21,8 +21,9 @@ use crate::strategy::bayes::acquisitions::formula::Moments;
 use crate::strategy::bayes::acquisitions::log_success_probability::log_probability;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
+use crate::strategy::bayes::model::kept_process::{KeptProcess, Wanted};
 use crate::strategy::bayes::model::note::SuccessFit;
-use crate::strategy::bayes::model::training_set::{TrainingSet, Version};
+use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
 
 const SIGNAL_VARIANCE: f64 = 1.0;
@@ -97,14 +98,9 @@ impl Rates {
     }
 }
 
-/// The model of success, which is kept between suggestions. The rows of the last fit are factorised together, and later
-/// rows are appended one by one.
+/// The model of success, which is kept between suggestions.
 pub struct Success {
-    pub gp: GaussianProcess,
-    rows: Vec<TrialNumber>,
-    /// The value of the training set's counter `n_moves` when the points of the rows were read.
-    n_moves: usize,
-    pub version: Version,
+    pub process: KeptProcess,
     /// The probability w that failures form a region, given the trials. The explanations have equal prior
     /// probabilities.
     pub region: f64,
@@ -198,44 +194,33 @@ impl Success {
         let rows = &training.fold.ended;
         theta.noise_variance = NOISE;
         let base = fit.map_or(0, |fit| fit.rows).min(rows.len());
-        let generation = kept.as_ref().map_or(0, |kept| kept.version.generation);
-        let is_same = |kept: &Self| {
-            kept.gp.hyperparameters() == theta
-                && kept.version.base == base
-                && kept.n_moves == training.fold.n_moves
-                && rows.starts_with(&kept.rows)
+        let wanted = Wanted {
+            family: FAMILY,
+            theta: &theta,
+            categories: &columns.categories,
+            trials: rows,
+            noise: &vec![RowNoise::default(); rows.len()],
+            points: &|range| training.encode(log, &rows[range]),
+            base,
+            n_moves: training.fold.n_moves,
         };
-        let mut success = match kept.take() {
-            Some(kept) if is_same(&kept) => kept,
-            _ => {
-                let mut gp =
-                    GaussianProcess::new(FAMILY, &theta)?.with_categories(&columns.categories);
-                gp.append_rows(training.encode(log, &rows[..base]).view())?;
-                Self {
-                    gp,
-                    rows: rows[..base].to_vec(),
-                    n_moves: training.fold.n_moves,
-                    version: Version {
-                        generation: generation + 1,
-                        base,
-                    },
-                    region: 0.0,
-                    avoids: false,
-                    excludes: false,
-                    candidates: None,
-                }
-            }
+        let (process, candidates) = match kept.take() {
+            Some(kept) => (Some(kept.process), kept.candidates),
+            None => (None, None),
         };
-        for &number in &rows[success.rows.len()..] {
-            check(stop)?;
-            let row = training.encode(log, &[number]);
-            success.gp.append_rows(row.view())?;
-            success.rows.push(number);
-        }
+        let generation = process.as_ref().map_or(0, |it| it.version.generation);
+        let mut process = KeptProcess::update(process, &wanted, generation, stop)?;
         let labels = labels(log, rows, FAILED);
-        success.gp.set_targets(&labels)?;
+        process.gp.set_targets(&labels)?;
+        let success = kept.insert(Self {
+            process,
+            region: 0.0,
+            avoids: false,
+            excludes: false,
+            candidates,
+        });
         success.explain(&labels);
-        Ok(Some(kept.insert(success)))
+        Ok(Some(success))
     }
 
     /// Compares the explanations of the failures: a constant rate, a rate that changes in time, and a region. Sets
@@ -260,11 +245,11 @@ impl Success {
     /// The border of a region is uncertain, so P is corrected by the earlier trials at the same level of P. Their rate
     /// of success has the prior Beta(P, 1 − P).
     fn log_evidence_of_region(&self, failed: &[bool], labels: &[f64]) -> f64 {
-        let whitened = self.gp.whitened_targets();
+        let whitened = self.process.gp.whitened_targets();
         let mut counts = [[0.0; 2]; LEVELS.len() + 1];
         let mut log_evidence = 0.0;
         for i in 0..failed.len() {
-            let pivot = self.gp.factor().at(i, i);
+            let pivot = self.process.gp.factor().at(i, i);
             let at = Moments {
                 mean: labels[i] - whitened[i] * pivot,
                 variance: (pivot * pivot - NOISE).max(0.0),

@@ -2,8 +2,7 @@
 //!
 //! There are two kinds of state. The *fold* is the state that is computed from the log event by event. If suggestions
 //! at the end of the log are dropped, the fold can undo their changes. The *posterior* is a cache that is computed from
-//! the fold. The rows of the last fit are factorised together, and later rows are appended one by one, always in the
-//! same order. Therefore the posterior depends, bit for bit, only on the fold.
+//! the fold, and depends, bit for bit, only on the fold ([`KeptProcess`]).
 
 mod fold;
 
@@ -13,12 +12,13 @@ use std::sync::Arc;
 use ndarray::Array2;
 
 use crate::curves::PseudoObservation;
-use crate::error::{Error, Result, Stop, check};
-use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target, as_row};
+use crate::error::{Error, Result, Stop};
+use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
@@ -30,32 +30,12 @@ use crate::strategy::warp::Warp;
 
 pub use fold::Fold;
 
-/// The version of a factor. A cache that was computed from a factor stays valid while the version is the same, even if
-/// rows are appended.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Version {
-    pub generation: u64,
-    /// The number of rows that were factorised together. Later rows were appended one by one.
-    pub base: usize,
-}
-
 /// The later values contradict θ if their log density, given the earlier rows, is lower than expected by this number of
 /// nats plus twice the standard deviation.
 const MAX_LOSS: f64 = 5.0;
 
 /// If the last fit used at least this number of rows, a scheduled fit may wait.
 const MANY_ROWS: usize = 150;
-
-/// The posterior and the data from which it was computed.
-struct Kept {
-    posterior: GaussianProcess,
-    fit: Arc<Fit>,
-    rows: Vec<TrialNumber>,
-    noise: Vec<RowNoise>,
-    /// The value of the fold's counter `n_moves` when the points of the rows were read.
-    n_moves: usize,
-    version: Version,
-}
 
 /// The training set: the trials that are rows of the model, the hyperparameters θ, and the posterior given the rows.
 pub struct TrainingSet {
@@ -65,7 +45,7 @@ pub struct TrainingSet {
     d: usize,
     pub fold: Fold,
     pseudo_observations: PseudoObservations,
-    kept: Option<Kept>,
+    kept: Option<KeptProcess>,
     /// The number of factors built so far.
     generation: u64,
 }
@@ -213,19 +193,11 @@ impl TrainingSet {
         self.fold.ended.iter().filter(failed).count()
     }
 
-    /// Whether θ should be fitted before the next suggestion.
-    pub fn refit_due(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
-        if self.is_outdated(log, stop)? {
-            return Ok(true);
-        }
-        Ok(self.scheduled(log) && !self.predicts_later_rows(log, stop)?)
-    }
-
-    /// Whether a scheduled fit can wait, because the last fit used many rows and predicts the later rows well.
+    /// Whether the last fit used many rows and predicts the later rows well, so that a fit can wait.
     ///
     /// The later rows were predicted well if the mean of their squared whitened targets z² agrees with 1. If θ is
     /// correct, z is standard normal, and the standard deviation of a mean over m rows is sqrt(2/m).
-    fn predicts_later_rows(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+    pub fn predicts_later_rows(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
         let fitted = self.fit().filter(|fit| fit.success.is_none());
         let Some(first) = fitted.and_then(|fit| fit.rows) else {
             return Ok(false);
@@ -234,26 +206,24 @@ impl TrainingSet {
         if !self.settings.gp().keeps_units() || first < MANY_ROWS || 4 * rows >= 5 * first {
             return Ok(false);
         }
-        let mut targets = self.targets(log);
-        self.update_posterior(log, &mut targets, stop)?;
-        let Some(kept) = &self.kept else {
-            return Ok(false);
-        };
-        let whitened = kept
-            .posterior
-            .whitened_targets()
-            .iter()
-            .zip(&self.fold.values);
-        let later = whitened.skip(first).filter(|(_, value)| value.is_some());
-        let squares: Vec<f64> = later.map(|(z, _)| z * z).collect();
+        let squares = self.later_squares(first, log, stop)?;
         let m = squares.len() as f64;
         let mean_square = squares.iter().sum::<f64>() / m;
         Ok((mean_square - 1.0).abs() < 2.0 * (2.0 / m).sqrt())
     }
 
-    /// Whether a fit is due because of the number of rows or trials.
-    fn scheduled(&self, log: &Ledger) -> bool {
-        let gp = self.settings.gp();
+    /// The squared whitened targets z² of the observed values after the first n rows.
+    fn later_squares(&mut self, n: usize, log: &Ledger, stop: &mut Stop) -> Result<Vec<f64>> {
+        let mut targets = self.targets(log);
+        self.update_posterior(log, &mut targets, stop)?;
+        let whitened = self.kept.iter().flat_map(|kept| kept.gp.whitened_targets());
+        let later = whitened.zip(&self.fold.values).skip(n);
+        let squares = later.filter_map(|(z, value)| value.map(|_| z * z));
+        Ok(squares.collect())
+    }
+
+    /// Whether the number of rows or trials has grown since the last fit so that a fit is due.
+    pub fn has_grown(&self, log: &Ledger) -> bool {
         // Failures count like observations, although failed trials are rows of the model of success and not of the
         // model of f.
         let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
@@ -261,6 +231,12 @@ impl TrainingSet {
             Some(success) => Some(success.rows),
             None => fit.rows,
         });
+        self.has_grown_since(fitted, rows, log)
+    }
+
+    /// Whether a fit is due for this number of rows, if the last fit had `fitted` rows.
+    pub fn has_grown_since(&self, fitted: Option<usize>, rows: usize, log: &Ledger) -> bool {
+        let gp = self.settings.gp();
         gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
     }
 
@@ -282,22 +258,14 @@ impl TrainingSet {
         if first >= self.fold.rows.len() {
             return Ok(false);
         }
-        let mut targets = self.targets(log);
-        match self.update_posterior(log, &mut targets, stop) {
-            Ok(()) => {}
+        let squares = match self.later_squares(first, log, stop) {
             Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(true),
-            Err(error) => return Err(error),
-        }
-        let Some(kept) = &self.kept else {
-            return Ok(false);
+            found => found?,
         };
-        let whitened = kept.posterior.whitened_targets().iter();
-        let later = whitened.zip(&self.fold.values).skip(first);
-        let squares = later.filter_map(|(z, value)| value.map(|_| z * z));
-        let losses: Vec<f64> = squares.map(|square| 0.5 * (square - 1.0)).collect();
+        let losses = squares.iter().map(|square| 0.5 * (square - 1.0));
         // If z is standard normal, ½(z² − 1) has mean 0 and variance ½.
-        let most = MAX_LOSS + 2.0 * (0.5 * losses.len() as f64).sqrt();
-        Ok(losses.iter().sum::<f64>() > most)
+        let most = MAX_LOSS + 2.0 * (0.5 * squares.len() as f64).sqrt();
+        Ok(losses.sum::<f64>() > most)
     }
 
     /// Computes the targets of the rows in the units of the last fit. If the units may change between fits, compute the
@@ -370,9 +338,7 @@ impl TrainingSet {
 
     /// Returns one row per trial. A row contains the encoded point and the encoded context.
     pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
-        let rows = numbers.iter().flat_map(|&number| log.row(number));
-        Array2::from_shape_vec((numbers.len(), self.width), rows.copied().collect())
-            .expect("every row of the log has this width")
+        encode(log, numbers, self.width)
     }
 
     /// Returns the pending trials that the policy adds to the model, and their targets.
@@ -423,7 +389,7 @@ impl TrainingSet {
         self.update_posterior(log, &mut targets, stop)?;
         let tail = self.tail(log, query, &targets);
         Ok(self.kept.as_mut().map(|kept| Posterior {
-            gp: Observed(&mut kept.posterior),
+            gp: Observed(&mut kept.gp),
             targets,
             rows: &self.fold.rows,
             stopped: stopped_rows(&self.fold, log),
@@ -464,37 +430,21 @@ impl TrainingSet {
             ..targets.units
         };
         let noise = self.row_noise(log, units);
-        let kept = match self.kept.take() {
-            Some(kept) if kept.is_for(&fit, &self.fold, &noise, base) => kept,
-            _ => {
-                let mut posterior =
-                    GaussianProcess::new(fit.family, &fit.theta)?.with_categories(&self.categories);
-                let rows = self.encode(log, &self.fold.rows[..base]);
-                posterior.append_noisy_rows(rows.view(), &noise[..base])?;
-                self.generation += 1;
-                Kept {
-                    posterior,
-                    fit,
-                    rows: self.fold.rows[..base].to_vec(),
-                    noise: noise[..base].to_vec(),
-                    n_moves: self.fold.n_moves,
-                    version: Version {
-                        generation: self.generation,
-                        base,
-                    },
-                }
-            }
+        let rows = &self.fold.rows;
+        let wanted = Wanted {
+            family: fit.family,
+            theta: &fit.theta,
+            categories: &self.categories,
+            trials: rows,
+            noise: &noise,
+            points: &|range| encode(log, &rows[range], self.width),
+            base,
+            n_moves: self.fold.n_moves,
         };
+        let kept = KeptProcess::update(self.kept.take(), &wanted, self.generation, stop)?;
+        self.generation = kept.version.generation;
         let kept = self.kept.insert(kept);
-        for i in kept.rows.len()..self.fold.rows.len() {
-            check(stop)?;
-            let row = as_row(log.row(self.fold.rows[i]).to_vec());
-            kept.posterior
-                .append_noisy_rows(row.view(), &noise[i..=i])?;
-            kept.rows.push(self.fold.rows[i]);
-            kept.noise.push(noise[i]);
-        }
-        set_targets(&mut kept.posterior, targets, &self.settings, self.d)
+        set_targets(&mut kept.gp, targets, &self.settings, self.d)
     }
 
     /// Frees the memory of the factor. The same factor, bit for bit, can be rebuilt from the rows.
@@ -503,28 +453,19 @@ impl TrainingSet {
     }
 }
 
+/// Returns the encoded rows of trials, which have this width.
+fn encode(log: &Ledger, numbers: &[TrialNumber], width: usize) -> Array2<f64> {
+    let rows = numbers.iter().flat_map(|&number| log.row(number));
+    Array2::from_shape_vec((numbers.len(), width), rows.copied().collect())
+        .expect("every row of the log has this width")
+}
+
 /// The rows of stopped trials.
 fn stopped_rows(fold: &Fold, log: &Ledger) -> Vec<usize> {
     let is_stopped = |row: &usize| log.trials()[fold.rows[*row]].state == State::Stopped;
     match log.problem().curve {
         Some(_) => (0..fold.rows.len()).filter(is_stopped).collect(),
         None => Vec::new(),
-    }
-}
-
-impl Kept {
-    /// Whether this posterior was computed from the rows of the fold, or from an initial part of these rows.
-    fn is_for(&self, fit: &Arc<Fit>, fold: &Fold, noise: &[RowNoise], base: usize) -> bool {
-        let n = self.rows.len();
-        let same_theta = Arc::ptr_eq(&self.fit, fit)
-            || (self.fit.family, &self.fit.theta) == (fit.family, &fit.theta);
-        same_theta
-            && self.version.base == base
-            && self.n_moves == fold.n_moves
-            && n <= fold.rows.len()
-            && self.rows == fold.rows[..n]
-            && self.noise == noise[..n]
-            && self.posterior.n_observed() == n
     }
 }
 

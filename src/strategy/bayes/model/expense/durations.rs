@@ -10,7 +10,8 @@ use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expense::data::{Data, Expenses};
 use crate::strategy::bayes::model::expense::linear::Linear;
-use crate::strategy::bayes::model::expense::{Censored, Residuals, fit_residuals};
+use crate::strategy::bayes::model::expense::{Censored, fit_residuals, residuals};
+use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::note::ExpenseFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
@@ -49,7 +50,7 @@ impl DurationModel {
             return Ok(None);
         };
         let fit = match kept.take() {
-            Some((len, fit)) if len == log.len() => fit,
+            Some((len, fit)) if FitPurpose::Durations.keeps(len, None, training, log) => fit,
             _ => {
                 // The fit must not depend on the time of this call, so running trials are left out.
                 let query = Query {
@@ -137,8 +138,8 @@ impl Model {
     ) -> Result<Self> {
         let residuals = match fit.filter(|_| data.has_residuals()) {
             None => None,
-            Some(fit) => match Residuals::update(None, fit, data, (columns, 0), stop)
-                .and_then(|model| Censored::of(model.gp, data))
+            Some(fit) => match residuals(None, fit, data, (columns, 0), stop)
+                .and_then(|process| Censored::of(process.gp, data))
             {
                 Ok(model) => Some(model),
                 // Without a model of the residuals, the linear model is used.

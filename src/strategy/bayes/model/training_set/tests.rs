@@ -7,6 +7,7 @@ use crate::gp::tests::wave;
 use crate::ledger::{Action, Again, Event, Observation};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
+use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::training_set::fold::discarded;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -170,7 +171,12 @@ fn a_preview_is_dropped_at_the_next_event() {
     observe(&mut log, 0, 1.0, 2.0);
     set.catch_up(&log).unwrap();
     let mut go_on = || ControlFlow::Continue(());
-    assert!(set.fit().is_none() && set.refit_due(&log, &mut go_on).unwrap());
+    assert!(
+        set.fit().is_none()
+            && FitPurpose::Suggest
+                .is_due(&mut set, &log, &mut go_on)
+                .unwrap()
+    );
     let theta = Settings::default().gp().first_theta(&Columns::plain(1));
     let fit = Fit {
         rows: Some(1),
@@ -179,7 +185,11 @@ fn a_preview_is_dropped_at_the_next_event() {
     };
     set.fold.preview(Arc::new(fit.clone()), 0);
     assert_eq!(set.fit(), Some(&fit));
-    assert!(!set.refit_due(&log, &mut go_on).unwrap());
+    assert!(
+        !FitPurpose::Suggest
+            .is_due(&mut set, &log, &mut go_on)
+            .unwrap()
+    );
     set.catch_up(&log).unwrap();
     assert!(set.fit().is_none());
 }
@@ -219,7 +229,9 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
         };
         set.fold.preview(Arc::new(fit), 0);
         let mut go_on = || ControlFlow::Continue(());
-        let found = set.refit_due(&log, &mut go_on).unwrap();
+        let found = FitPurpose::Suggest
+            .is_due(&mut set, &log, &mut go_on)
+            .unwrap();
         assert_eq!(found, due, "{fitted} {noise_variance}");
     }
 }
