@@ -255,11 +255,29 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// [`Error::Interrupted`].
 pub type Stop<'a> = dyn FnMut() -> std::ops::ControlFlow<()> + 'a;
 
+impl Error {
+    /// Whether linear algebra failed: a matrix lacks a factor, or numbers overflow.
+    pub fn is_numerical(&self) -> bool {
+        matches!(
+            self,
+            Error::NotPositiveDefinite { .. } | Error::Overflow { .. }
+        )
+    }
+}
+
 /// Returns [`Error::Interrupted`] if the caller asked to stop.
 pub fn check(stop: &mut Stop) -> Result<()> {
     match stop() {
         std::ops::ControlFlow::Continue(()) => Ok(()),
         std::ops::ControlFlow::Break(()) => Err(Error::Interrupted),
+    }
+}
+
+/// Returns `None` instead of a numerical error.
+pub fn unless_numerical<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Err(error) if error.is_numerical() => Ok(None),
+        found => found.map(Some),
     }
 }
 

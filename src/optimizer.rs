@@ -357,7 +357,7 @@ impl Optimizer {
         &mut self,
         time: Option<f64>,
         stop: &mut Stop,
-    ) -> Result<Option<Box<dyn Durations>>> {
+    ) -> Result<Option<Durations>> {
         self.with_model(time, stop, |model, log, query, call| {
             model.durations(log, query, call)
         })

@@ -1,7 +1,7 @@
 //! Leave-one-out predictions in fits to data with little noise. The signal variance is raised if the predictions are
 //! overconfident ([`widened`]), and a model replaces another only if it predicts better ([`may_replace`]).
 
-use crate::error::{Error, Result, Stop};
+use crate::error::{Result, Stop, unless_numerical};
 use crate::gp::GaussianProcess;
 use crate::gp::evidence::Data;
 use crate::gp::fit_settings::FitSettings;
@@ -95,10 +95,8 @@ fn errors_left_out(
         let (means, variances) = gp.leave_one_out(stop)?;
         Ok((mean, means, variances))
     };
-    let (mean, means, variances) = match moments() {
-        Ok(moments) => moments,
-        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(None),
-        Err(error) => return Err(error),
+    let Some((mean, means, variances)) = unless_numerical(moments())? else {
+        return Ok(None);
     };
     let left_out = rows.iter().enumerate().map(|(i, &row)| LeftOut {
         row,

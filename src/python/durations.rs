@@ -10,33 +10,27 @@ use crate::strategy::model_based::Durations;
 /// The model of durations, which does not change after it is created.
 #[pyclass(frozen, module = "belated._core")]
 pub struct DurationModel {
-    core: Box<dyn Durations>,
+    pub core: Durations,
 }
 
 /// Means and standard deviations.
 type Moments<'py> = (Vector<'py>, Vector<'py>);
 
-impl DurationModel {
-    pub fn new(core: Box<dyn Durations>) -> Self {
-        Self { core }
-    }
-}
-
 #[pymethods]
 impl DurationModel {
     #[getter]
     fn numbers(&self) -> Vec<usize> {
-        self.core.numbers().to_vec()
+        self.core.numbers.clone()
     }
 
     #[getter]
     fn log_durations<'py>(&self, py: Python<'py>) -> Vector<'py> {
-        self.core.log_durations().to_vec().into_pyarray(py)
+        self.core.log_durations.clone().into_pyarray(py)
     }
 
     #[getter]
     fn explained(&self) -> f64 {
-        self.core.explained()
+        self.core.explained
     }
 
     fn predict<'py>(
@@ -45,13 +39,12 @@ impl DurationModel {
         points: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Moments<'py>> {
         let points = owned2(points);
-        let (mean, std) = detached(py, |stop| self.core.predict(points.view(), stop))?;
+        let (mean, std) = detached(py, |stop| (self.core.predict)(points.view(), stop))?;
         Ok((mean.into_pyarray(py), std.into_pyarray(py)))
     }
 
     fn left_out<'py>(&self, py: Python<'py>) -> Moments<'py> {
-        let (mean, std) = self.core.left_out();
-        let array = |numbers: &[f64]| numbers.to_vec().into_pyarray(py);
-        (array(mean), array(std))
+        let (mean, std) = self.core.left_out.clone();
+        (mean.into_pyarray(py), std.into_pyarray(py))
     }
 }

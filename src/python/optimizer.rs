@@ -403,7 +403,7 @@ impl Optimizer {
 
     fn durations(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Option<DurationModel>> {
         let model = self.with_core(py, |core, stop| core.durations(time, stop))?;
-        Ok(model.map(DurationModel::new))
+        Ok(model.map(|core| DurationModel { core }))
     }
 
     fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {

@@ -26,26 +26,28 @@ pub struct Surrogate<'a> {
     pub(crate) log_slope: f64,
 }
 
-/// Predictions of durations, from the durations of all trials that have ended.
-pub trait Durations: Send + Sync {
+/// The model of the durations of all trials that have ended.
+pub struct Durations {
     /// The trials whose duration is known, in the order in which they ended.
-    fn numbers(&self) -> &[TrialNumber];
-
+    pub numbers: Vec<TrialNumber>,
     /// The log duration of each of these trials. A duration of 0 counts as a tenth of the smallest positive duration.
-    fn log_durations(&self) -> &[f64];
-
+    pub log_durations: Vec<f64>,
     /// The share of the variance of log durations that the model explains, from 0 to 1.
-    fn explained(&self) -> f64;
-
-    /// The means and standard deviations of the log duration of a new trial at each row. The rows contain a point and a
-    /// context.
-    fn predict(&self, rows: ArrayView2<f64>, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)>;
-
-    /// The mean and standard deviation of the log duration of each trial in `numbers`, by cross-validation: the trials
-    /// are split into at most ten parts, and each part is predicted from the other parts. The hyperparameters are
+    pub explained: f64,
+    /// Returns the means and standard deviations of the log duration of a new trial at each row. The rows contain a
+    /// point and a context.
+    pub predict: Box<Predict>,
+    /// The means and standard deviations of the log durations of the trials in `numbers`, by cross-validation: the
+    /// trials are split into at most ten parts, and each part is predicted from the other parts. The hyperparameters are
     /// fitted to all trials.
-    fn left_out(&self) -> (&[f64], &[f64]);
+    pub left_out: Moments,
 }
+
+/// Means and standard deviations.
+pub type Moments = (Vec<f64>, Vec<f64>);
+
+/// A function of rows that returns moments.
+pub type Predict = dyn Fn(ArrayView2<f64>, &mut Stop) -> Result<Moments> + Send + Sync;
 
 /// A forecast of a running or stopped trial, given its curve and the values and curves of all trials that have ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -104,5 +106,5 @@ pub trait ModelBased {
         log: &Ledger,
         query: Query,
         call: &mut Call,
-    ) -> Result<Option<Box<dyn Durations>>>;
+    ) -> Result<Option<Durations>>;
 }

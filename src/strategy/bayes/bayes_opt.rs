@@ -138,31 +138,25 @@ impl BayesOpt {
         if exhausted {
             excluded = repeats.excluded_if_exhausted(log, query);
         }
-        let Prepared {
-            posterior,
-            nu,
-            maximand,
-            success,
-            expense,
-            scope,
-            candidates,
-        } = self.prepare(log, query, call)?;
+        let prepared = self.prepare(log, query, call)?;
+        let (posterior, scope, success) = (prepared.posterior, prepared.scope, prepared.success);
         let (maximand, expense) = match exhausted {
             true => (Maximand::Formula(Box::new(MEAN)), None),
-            false => (maximand, expense),
+            false => (prepared.maximand, prepared.expense),
         };
         let mut search = Search {
             excluded,
-            nu,
+            nu: prepared.nu,
             ..Search::new(scope, &posterior, log, query, call)?
         };
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         let draws = matches!(maximand, Maximand::Draw(_));
+        let (kept, terms) = (prepared.candidates, (success, expense));
         let point = match scope.domain {
             Domain::Candidates(list) if can_be_kept(list, n, draws) => {
-                search.candidates(candidates, list, &posterior, maximand, (success, expense))?
+                search.candidates(kept, list, &posterior, maximand, terms)?
             }
-            _ => search.functions(&posterior, maximand, (success, expense))?,
+            _ => search.functions(&posterior, maximand, terms)?,
         };
         Ok((point, warning))
     }
@@ -341,7 +335,7 @@ impl Strategy for BayesOpt {
         let (point, warning) = match self.point_by_model(log, query, &mut fitted, call) {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
-            Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => (
+            Err(error) if error.is_numerical() => (
                 match &self.pool {
                     None => uniform_point(&self.domain, call.rng),
                     Some(pool) => {

@@ -11,7 +11,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::choose::final_values::forecast;
-use crate::strategy::bayes::model::expense::durations::DurationModel;
+use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
@@ -110,10 +110,9 @@ impl ModelBased for BayesOpt {
         log: &Ledger,
         query: Query,
         call: &mut Call,
-    ) -> Result<Option<Box<dyn Durations>>> {
+    ) -> Result<Option<Durations>> {
         let (settings, columns) = (&self.settings, &self.columns);
         let kept = &mut self.duration_fit;
-        let model = DurationModel::new(kept, settings, columns, &self.training, log, query, call)?;
-        Ok(model.map(|model| Box::new(model) as Box<dyn Durations>))
+        durations(kept, settings, columns, &self.training, log, query, call)
     }
 }

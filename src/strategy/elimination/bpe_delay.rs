@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result, Stop};
+use crate::error::{Error, Result, Stop, unless_numerical};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
@@ -158,9 +158,7 @@ impl BPEDelay {
                 });
             }
             Ok(_) => "no bound is a number".to_string(),
-            Err(error @ (Error::NotPositiveDefinite { .. } | Error::Overflow { .. })) => {
-                error.to_string()
-            }
+            Err(error) if error.is_numerical() => error.to_string(),
             Err(error) => return Err(error),
         };
         Ok(Left {
@@ -416,18 +414,10 @@ impl Strategy for BPEDelay {
         )?;
         let set = self.sets.last().cloned().unwrap_or_default();
         let points = self.points().select(Axis(0), &set);
-        let (mean, variance) = match posterior(
-            self.family(),
-            &self.theta,
-            &arrived,
-            points.view(),
-            call.stop,
-        ) {
-            Ok(moments) => moments,
-            Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => {
-                return best_by_value(log, query, n, call.stop);
-            }
-            Err(error) => return Err(error),
+        let (family, theta) = (self.family(), &self.theta);
+        let moments = posterior(family, theta, &arrived, points.view(), call.stop);
+        let Some((mean, variance)) = unless_numerical(moments)? else {
+            return best_by_value(log, query, n, call.stop);
         };
         let mut seen = HashSet::new();
         let mut best = best_first(&mean);

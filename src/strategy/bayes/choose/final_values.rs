@@ -40,10 +40,10 @@ pub fn forecast(
     if !matches!(log.trials()[number].state, State::Pending | State::Stopped) {
         return Ok(None);
     }
-    let Some(pseudo) = bayes.training.pseudo_observation(log, number) else {
+    let Some(pseudo) = bayes.training.pseudo_observations.of(log, number) else {
         return Ok(None);
     };
-    let noise = bayes.training.noise_of_curves(log, number);
+    let noise = bayes.training.pseudo_observations.noise(log, number);
     bayes.fit_for(FitPurpose::Decide, log, query, call)?;
     let query = Query {
         context: log.context(number),

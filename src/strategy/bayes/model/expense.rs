@@ -22,7 +22,7 @@ use std::borrow::BorrowMut;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
-use crate::error::{Error, Result, Stop};
+use crate::error::{Result, Stop, unless_numerical};
 use crate::gp::fit::fit;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::levels::chosen;
@@ -115,10 +115,9 @@ fn fit_residuals(
         .append_rows(x.view())
         .and_then(|()| model.set_targets(&y))
         .and_then(|()| model.leave_one_out(call.stop));
-    let means = match means {
-        // Without a model of the residuals, the linear model is used.
-        Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(None),
-        found => found?.0,
+    // Without a model of the residuals, the linear model is used.
+    let Some((means, _)) = unless_numerical(means)? else {
+        return Ok(None);
     };
     let errors = y.iter().zip(means).map(|(y, mean)| (y - mean).powi(2));
     let mean_square = data.scale * data.scale * errors.sum::<f64>() / y.len() as f64;
@@ -239,12 +238,10 @@ impl<'a> ExpenseTerm<'a> {
             Some(fit) => {
                 let context = (columns, training.fold.n_moves);
                 let process = residuals(kept.take(), fit, &data, context, stop);
-                match process.and_then(|it| Censored::of(&mut kept.insert(it).gp, &data)) {
-                    Ok(model) => Some(model),
-                    // Without a model of the residuals, the linear model is used.
-                    Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,
-                    Err(error) => return Err(error),
-                }
+                // Without a model of the residuals, the linear model is used.
+                unless_numerical(
+                    process.and_then(|it| Censored::of(&mut kept.insert(it).gp, &data)),
+                )?
             }
         };
         let explained = match fit {

@@ -53,7 +53,7 @@ impl PseudoObservations {
             if trial.state == State::Stopped {
                 let length = (trial.attempt(), trial.curve().len());
                 if self.kept.get(&number).is_none_or(|kept| kept.0 != length) {
-                    self.kept.insert(number, (length, self.of(trial, declared)));
+                    self.kept.insert(number, (length, self.of(log, number)));
                 }
             }
         }
@@ -65,15 +65,16 @@ impl PseudoObservations {
         self.model.is_some()
     }
 
-    /// The variance σ² of the noise of a value at the last step. It is 0 without a model, and for a curve with a report at
-    /// the last step.
-    pub fn noise(&self, trial: &Trial, declared: Curve) -> f64 {
-        let known = finite_curve(trial, declared)
-            .last()
-            .is_some_and(|last| last.0 == declared.steps);
-        match &self.model {
-            Some(model) if !known => model.noise(),
-            _ => 0.0,
+    /// The variance σ² of the noise of the value of a trial at the last step, in squared units of f. It is 0 without a
+    /// model, and for a curve with a report at the last step.
+    pub fn noise(&self, log: &Ledger, number: TrialNumber) -> f64 {
+        let (Some(declared), Some(model)) = (log.problem().curve, &self.model) else {
+            return 0.0;
+        };
+        let curve = finite_curve(&log.trials()[number], declared);
+        match curve.last() {
+            Some(&(step, _)) if step == declared.steps => 0.0,
+            _ => model.noise(),
         }
     }
 
@@ -82,10 +83,11 @@ impl PseudoObservations {
         self.kept.get(&number).and_then(|kept| kept.1)
     }
 
-    /// The pseudo-observation of the value of a trial, or `None` if its curve lacks usable reports. The value of a curve
-    /// with a report at the last step is known.
-    pub fn of(&self, trial: &Trial, declared: Curve) -> Option<PseudoObservation> {
-        let curve = finite_curve(trial, declared);
+    /// The pseudo-observation of the value of a trial, in units of f, or `None` if its curve lacks usable reports. The
+    /// value of a curve with a report at the last step is known.
+    pub fn of(&self, log: &Ledger, number: TrialNumber) -> Option<PseudoObservation> {
+        let declared = log.problem().curve?;
+        let curve = finite_curve(&log.trials()[number], declared);
         match curve.last()? {
             &(step, value) if step == declared.steps => Some(PseudoObservation {
                 value,

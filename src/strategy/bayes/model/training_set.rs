@@ -11,8 +11,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::curves::PseudoObservation;
-use crate::error::{Error, Result, Stop};
+use crate::error::{Result, Stop, unless_numerical};
 use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
@@ -44,7 +43,7 @@ pub struct TrainingSet {
     categories: Vec<Range<usize>>,
     d: usize,
     pub fold: Fold,
-    pseudo_observations: PseudoObservations,
+    pub pseudo_observations: PseudoObservations,
     kept: Option<KeptProcess>,
     /// The number of factors built so far.
     generation: u64,
@@ -258,9 +257,8 @@ impl TrainingSet {
         if first >= self.fold.rows.len() {
             return Ok(false);
         }
-        let squares = match self.later_squares(first, log, stop) {
-            Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => return Ok(true),
-            found => found?,
+        let Some(squares) = unless_numerical(self.later_squares(first, log, stop))? else {
+            return Ok(true);
         };
         let losses = squares.iter().map(|square| 0.5 * (square - 1.0));
         // If z is standard normal, ½(z² − 1) has mean 0 and variance ½.
@@ -317,25 +315,6 @@ impl TrainingSet {
         .collect()
     }
 
-    /// The pseudo-observation of the value of a running trial, from its curve, in units of f.
-    pub fn pseudo_observation(
-        &self,
-        log: &Ledger,
-        number: TrialNumber,
-    ) -> Option<PseudoObservation> {
-        let declared = log.problem().curve?;
-        self.pseudo_observations.of(&log.trials()[number], declared)
-    }
-
-    /// The variance of the noise of the value of a trial at the last step of its curve, in squared units of f.
-    pub fn noise_of_curves(&self, log: &Ledger, number: TrialNumber) -> f64 {
-        let trial = &log.trials()[number];
-        let declared = log.problem().curve;
-        declared.map_or(0.0, |declared| {
-            self.pseudo_observations.noise(trial, declared)
-        })
-    }
-
     /// Returns one row per trial. A row contains the encoded point and the encoded context.
     pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
         encode(log, numbers, self.width)
@@ -356,7 +335,7 @@ impl TrainingSet {
                 let arriving = trial.is_arriving(query.now, query.wall_time, window);
                 let target = pending.target(arriving, targets.levels)?;
                 let pseudo = match pending.uses_curves() {
-                    true => self.pseudo_observation(log, number),
+                    true => self.pseudo_observations.of(log, number),
                     false => None,
                 };
                 Some((

@@ -3,9 +3,9 @@
 
 use ndarray::{ArrayView2, Axis};
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Result, Stop, check, unless_numerical};
 use crate::gp::{BLOCK, GaussianProcess};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::Ledger;
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expense::data::{Data, Expenses};
@@ -21,100 +21,70 @@ use crate::strategy::{Query, Resource};
 /// The largest number of parts of a cross-validation.
 const PARTS: usize = 10;
 
-/// The model of durations, and its predictions of the known durations by cross-validation.
+/// Fits the model of durations. The fit of the hyperparameters is kept until the log grows, and does not depend on the
+/// fits for suggestions. Returns `None` if fewer than two positive durations are known.
 ///
 /// The variance of a prediction is the variance of the model, plus a constant: the mean square error in the
-/// cross-validation minus the mean variance of the models of the cross-validation, if the difference is positive. The constant accounts for the uncertainty of the linear model and of the hyperparameters.
-pub struct DurationModel {
-    numbers: Vec<TrialNumber>,
-    log_durations: Vec<f64>,
-    explained: f64,
-    model: Model,
-    left_out: (Vec<f64>, Vec<f64>),
-    added_variance: f64,
-}
-
-impl DurationModel {
-    /// Fits the model. The fit of the hyperparameters is kept until the log grows, and does not depend on the fits for
-    /// suggestions. Returns `None` if fewer than two positive durations are known.
-    pub fn new(
-        kept: &mut Option<(usize, Option<ExpenseFit>)>,
-        settings: &Settings,
-        columns: &Columns,
-        training: &TrainingSet,
-        log: &Ledger,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<Option<Self>> {
-        let Some(data) = Data::of(training, log, query, Resource::Time) else {
-            return Ok(None);
-        };
-        let fit = match kept.take() {
-            Some((len, fit)) if FitPurpose::Durations.keeps(len, None, training, log) => fit,
-            _ => {
-                // The fit must not depend on the time of this call, so running trials are left out.
-                let query = Query {
-                    wall_time: None,
-                    ..query
-                };
-                match Data::of(training, log, query, Resource::Time) {
-                    Some(ended) => {
-                        fit_residuals(&ended, Resource::Time, None, (settings, columns), call)?
-                    }
-                    None => None,
+/// cross-validation minus the mean variance of the models of the cross-validation, if the difference is positive. The
+/// constant accounts for the uncertainty of the linear model and of the hyperparameters.
+pub fn durations(
+    kept: &mut Option<(usize, Option<ExpenseFit>)>,
+    settings: &Settings,
+    columns: &Columns,
+    training: &TrainingSet,
+    log: &Ledger,
+    query: Query,
+    call: &mut Call,
+) -> Result<Option<Durations>> {
+    let Some(data) = Data::of(training, log, query, Resource::Time) else {
+        return Ok(None);
+    };
+    let fit = match kept.take() {
+        Some((len, fit)) if FitPurpose::Durations.keeps(len, None, training, log) => fit,
+        _ => {
+            // The fit must not depend on the time of this call, so running trials are left out.
+            let query = Query {
+                wall_time: None,
+                ..query
+            };
+            match Data::of(training, log, query, Resource::Time) {
+                Some(ended) => {
+                    fit_residuals(&ended, Resource::Time, None, (settings, columns), call)?
                 }
+                None => None,
             }
-        };
-        *kept = Some((log.len(), fit.clone()));
-        let mut left_out = cross_validation(&data, fit.as_ref(), columns, call.stop)?;
-        let errors = data.expenses.log_expenses.iter().zip(&left_out.0);
-        let square_errors = errors.map(|(y, mean)| (y - mean).powi(2)).sum::<f64>();
-        let variances = left_out.1.iter().map(|std| std * std).sum::<f64>();
-        let added_variance = ((square_errors - variances) / data.n_known() as f64).max(0.0);
-        widen(&mut left_out.1, added_variance);
-        let explained = match &fit {
-            Some(fit) => fit.explained,
-            None => data.explained(data.scale * data.scale),
-        };
-        Ok(Some(Self {
-            explained,
-            model: Model::new(&data, fit.as_ref(), columns, call.stop)?,
-            left_out,
-            added_variance,
-            numbers: data.expenses.known,
-            log_durations: data.expenses.log_expenses,
-        }))
-    }
-}
-
-impl Durations for DurationModel {
-    fn numbers(&self) -> &[TrialNumber] {
-        &self.numbers
-    }
-
-    fn log_durations(&self) -> &[f64] {
-        &self.log_durations
-    }
-
-    fn explained(&self) -> f64 {
-        self.explained
-    }
-
-    fn predict(&self, rows: ArrayView2<f64>, stop: &mut Stop) -> Result<(Vec<f64>, Vec<f64>)> {
+        }
+    };
+    *kept = Some((log.len(), fit.clone()));
+    let mut left_out = cross_validation(&data, fit.as_ref(), columns, call.stop)?;
+    let errors = data.expenses.log_expenses.iter().zip(&left_out.0);
+    let square_errors = errors.map(|(y, mean)| (y - mean).powi(2)).sum::<f64>();
+    let variances = left_out.1.iter().map(|std| std * std).sum::<f64>();
+    let added_variance = ((square_errors - variances) / data.n_known() as f64).max(0.0);
+    widen(&mut left_out.1, added_variance);
+    let explained = match &fit {
+        Some(fit) => fit.explained,
+        None => data.explained(data.scale * data.scale),
+    };
+    let model = Model::new(&data, fit.as_ref(), columns, call.stop)?;
+    let predict = move |rows: ArrayView2<f64>, stop: &mut Stop| {
         let (mut means, mut stds) = (Vec::with_capacity(rows.nrows()), Vec::new());
         for block in rows.axis_chunks_iter(Axis(0), BLOCK) {
             check(stop)?;
-            let (mean, std) = self.model.moments(block);
+            let (mean, std) = model.moments(block);
             means.extend(mean);
             stds.extend(std);
         }
-        widen(&mut stds, self.added_variance);
+        widen(&mut stds, added_variance);
         Ok((means, stds))
-    }
-
-    fn left_out(&self) -> (&[f64], &[f64]) {
-        (&self.left_out.0, &self.left_out.1)
-    }
+    };
+    Ok(Some(Durations {
+        numbers: data.expenses.known,
+        log_durations: data.expenses.log_expenses,
+        explained,
+        predict: Box::new(predict),
+        left_out,
+    }))
 }
 
 /// Adds a variance to standard deviations.
@@ -138,14 +108,11 @@ impl Model {
     ) -> Result<Self> {
         let residuals = match fit.filter(|_| data.has_residuals()) {
             None => None,
-            Some(fit) => match residuals(None, fit, data, (columns, 0), stop)
-                .and_then(|process| Censored::of(process.gp, data))
-            {
-                Ok(model) => Some(model),
-                // Without a model of the residuals, the linear model is used.
-                Err(Error::NotPositiveDefinite { .. } | Error::Overflow { .. }) => None,
-                Err(error) => return Err(error),
-            },
+            // Without a model of the residuals, the linear model is used.
+            Some(fit) => unless_numerical(
+                residuals(None, fit, data, (columns, 0), stop)
+                    .and_then(|process| Censored::of(process.gp, data)),
+            )?,
         };
         Ok(Self {
             linear: data.linear.clone(),
