@@ -374,7 +374,6 @@ mod tests {
     use super::super::{GaussianProcess, RowNoise};
 
     use super::super::evidence::Evidence;
-    use super::super::kernel::InputWarp;
     use super::super::search::PARALLEL_FROM;
     use super::super::tests::{model, wave};
     use super::*;
@@ -384,19 +383,10 @@ mod tests {
 
     fn settings(priors: bool) -> FitSettings {
         FitSettings {
-            family: KernelFamily::Matern52,
-            groups: vec![0, 1],
-            categories: Vec::new(),
-            lengthscale: None,
-            signal_variance: None,
-            noise_variance: None,
             priors,
-            n_restarts: 4,
             draws: Draws::Wide,
-            dimensions: 2,
             spreads: vec![1.0, 3.0],
-            input_warp: InputWarp::default(),
-            warpable: Vec::new(),
+            ..FitSettings::new(KernelFamily::Matern52, vec![0, 1], 4)
         }
     }
 

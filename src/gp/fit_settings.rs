@@ -54,6 +54,26 @@ pub enum Draws {
 }
 
 impl FitSettings {
+    /// The settings for fitting all hyperparameters with priors. Each group is a named parameter.
+    pub fn new(family: KernelFamily, groups: Vec<usize>, n_restarts: usize) -> Self {
+        let n_groups = groups.iter().max().map_or(0, |last| last + 1);
+        Self {
+            family,
+            groups,
+            categories: Vec::new(),
+            lengthscale: None,
+            signal_variance: None,
+            noise_variance: None,
+            priors: true,
+            n_restarts,
+            draws: Draws::Unit,
+            dimensions: n_groups,
+            spreads: vec![1.0; n_groups],
+            input_warp: InputWarp::default(),
+            warpable: Vec::new(),
+        }
+    }
+
     /// θ, if all hyperparameters are given.
     pub fn given(&self) -> Option<Hyperparameters> {
         Some(Hyperparameters {

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::gp::evidence::Data;
-    use crate::gp::fit::{Draws, Found, Variant, fit_best};
+    use crate::gp::fit::{Found, Variant, fit_best};
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{GaussianProcess, Hyperparameters};
     use crate::random::{Call, Rng};
@@ -115,19 +115,8 @@ mod tests {
 
     fn settings() -> FitSettings {
         FitSettings {
-            family: FAMILY,
-            groups: vec![0, 1],
-            categories: Vec::new(),
-            lengthscale: None,
-            signal_variance: None,
-            noise_variance: None,
-            priors: true,
-            n_restarts: 4,
-            draws: Draws::Unit,
-            dimensions: 2,
-            spreads: vec![1.0; 2],
-            input_warp: InputWarp::default(),
             warpable: vec![0, 1],
+            ..FitSettings::new(FAMILY, vec![0, 1], 4)
         }
     }
 

@@ -233,20 +233,11 @@ impl GaussianProcess {
                 });
             }
             let gp = self.posterior()?;
+            let groups = (0..gp.kernel().width()).collect();
             let settings = FitSettings {
-                family: gp.kernel().family,
-                groups: (0..gp.kernel().width()).collect(),
-                categories: Vec::new(),
-                lengthscale: None,
-                signal_variance: None,
-                noise_variance: None,
                 priors,
-                n_restarts,
                 draws: Draws::Wide,
-                dimensions: gp.kernel().width(),
-                spreads: vec![1.0; gp.kernel().width()],
-                input_warp: Default::default(),
-                warpable: Vec::new(),
+                ..FitSettings::new(gp.kernel().family, groups, n_restarts)
             };
             let (rows, targets, n) = (gp.rows(), gp.targets(), gp.n_observed());
             let mut rng = Rng::seed_from_u64(seed);

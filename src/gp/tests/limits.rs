@@ -10,7 +10,7 @@ use proptest::test_runner::Config;
 use rand::SeedableRng;
 
 use crate::error::Error;
-use crate::gp::fit::{Draws, FitSettings, fit};
+use crate::gp::fit::{FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{Conditioned, GaussianProcess, Hyperparameters, Target, Workspace};
 use crate::random::{Call, Rng};
@@ -180,20 +180,11 @@ fn check_fit(data: &Data, priors: bool, seed: u64) -> Result<(), TestCaseError> 
     let d = data.rows.ncols();
     // Each column has a separate lengthscale, or all columns share one lengthscale.
     let n_groups = if seed.is_multiple_of(2) { d } else { 1 };
+    let groups = (0..d).map(|c| c.min(n_groups - 1)).collect();
     let settings = FitSettings {
-        family: data.family,
-        groups: (0..d).map(|c| c.min(n_groups - 1)).collect(),
-        categories: Vec::new(),
-        lengthscale: None,
-        signal_variance: None,
-        noise_variance: None,
         priors,
-        n_restarts: 2,
-        draws: Draws::Unit,
         dimensions: d,
-        spreads: vec![1.0; n_groups],
-        input_warp: Default::default(),
-        warpable: Vec::new(),
+        ..FitSettings::new(data.family, groups, 2)
     };
     let start = settings.prior_mode();
     let mut rng = Rng::seed_from_u64(seed);

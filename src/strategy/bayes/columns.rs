@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use crate::gp::fit::{Draws, FitSettings};
-use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::fit::FitSettings;
+use crate::gp::kernel::KernelFamily;
 use crate::problem::{Coordinate, Domain, columns};
 
 /// The dimension of each column, and properties of the dimensions.
@@ -83,19 +83,10 @@ impl Columns {
     /// Settings for a fit of all hyperparameters with priors, where all columns of a dimension share a lengthscale.
     pub fn fit_settings(&self, family: KernelFamily, n_restarts: usize) -> FitSettings {
         FitSettings {
-            family,
-            groups: self.dimension.clone(),
             categories: self.categories.clone(),
-            lengthscale: None,
-            signal_variance: None,
-            noise_variance: None,
-            priors: true,
-            n_restarts,
-            draws: Draws::Unit,
             dimensions: self.dimensions,
             spreads: self.spreads.clone(),
-            input_warp: InputWarp::default(),
-            warpable: Vec::new(),
+            ..FitSettings::new(family, self.dimension.clone(), n_restarts)
         }
     }
 }

@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::gp::Hyperparameters;
-use crate::gp::fit::{Draws, FitSettings};
-use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::fit::FitSettings;
+use crate::gp::kernel::KernelFamily;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::checks::{
     MAX_COUNT, NOT_NEGATIVE, POSITIVE, VALUE_OF_F, check, check_count, check_given, is_positive,
@@ -250,19 +250,14 @@ impl GP {
     pub fn fit_settings(&self, columns: &Columns) -> FitSettings {
         let per_column = |lengthscale: &Lengthscale| lengthscale.per_column(columns.width());
         FitSettings {
-            family: self.families(columns)[0],
             groups: self.groups(columns),
-            categories: columns.categories.clone(),
             lengthscale: self.lengthscale.as_ref().map(per_column),
             signal_variance: self.signal_std.map(square),
             noise_variance: self.noise_std.map(noise_variance),
             priors: self.priors,
-            n_restarts: self.n_restarts,
-            draws: Draws::Unit,
-            dimensions: columns.dimensions,
             spreads: self.spreads(columns),
-            input_warp: InputWarp::default(),
             warpable: self.warpable(columns),
+            ..columns.fit_settings(self.families(columns)[0], self.n_restarts)
         }
     }
 
