@@ -76,27 +76,24 @@ impl FitSettings {
 
     /// θ, if all hyperparameters are given.
     pub fn given(&self) -> Option<Hyperparameters> {
-        Some(Hyperparameters {
-            lengthscale: self.lengthscale.clone()?,
-            signal_variance: self.signal_variance?,
-            noise_variance: self.noise_variance?,
-            input_warp: InputWarp::default(),
-        })
+        Some(Hyperparameters::new(
+            self.lengthscale.clone()?,
+            self.signal_variance?,
+            self.noise_variance?,
+        ))
     }
 
     /// θ before any data. Hyperparameters that the settings give have the given values. Each remaining hyperparameter
     /// has the mode of its prior.
     pub fn prior_mode(&self) -> Hyperparameters {
         let [lengthscale, signal_variance, noise_variance] = priors::modes(self.dimensions);
-        Hyperparameters {
-            lengthscale: self.lengthscale.clone().unwrap_or_else(|| {
-                let groups = self.groups.iter();
-                groups.map(|&k| lengthscale * self.spreads[k]).collect()
-            }),
-            signal_variance: self.signal_variance.unwrap_or(signal_variance),
-            noise_variance: self.noise_variance.unwrap_or(noise_variance),
-            input_warp: InputWarp::default(),
-        }
+        let per_column = |&k: &usize| lengthscale * self.spreads[k];
+        let lengthscale = self.lengthscale.clone();
+        Hyperparameters::new(
+            lengthscale.unwrap_or_else(|| self.groups.iter().map(per_column).collect()),
+            self.signal_variance.unwrap_or(signal_variance),
+            self.noise_variance.unwrap_or(noise_variance),
+        )
     }
 
     /// The number of groups.

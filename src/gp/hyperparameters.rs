@@ -29,6 +29,16 @@ pub struct Hyperparameters {
 }
 
 impl Hyperparameters {
+    /// Hyperparameters with the identity as the input warp.
+    pub fn new(lengthscale: Vec<f64>, signal_variance: f64, noise_variance: f64) -> Self {
+        Self {
+            lengthscale,
+            signal_variance,
+            noise_variance,
+            input_warp: InputWarp::default(),
+        }
+    }
+
     /// The kernel of a family with these hyperparameters.
     pub fn kernel(&self, family: KernelFamily) -> Kernel {
         Kernel {

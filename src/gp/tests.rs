@@ -14,12 +14,7 @@ use crate::numerics::growing_cholesky::GrowingCholesky;
 
 #[test]
 fn targets_that_overflow_are_refused_and_large_targets_are_accepted() {
-    let theta = Hyperparameters {
-        lengthscale: vec![0.7, 1.1],
-        signal_variance: 1.0,
-        noise_variance: 1e-6,
-        input_warp: Default::default(),
-    };
+    let theta = Hyperparameters::new(vec![0.7, 1.1], 1.0, 1e-6);
     let rows = ndarray::arr2(&[[0.1, 0.2], [0.1, 0.2], [0.9, 0.3]]);
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     gp.append_rows(rows.view()).unwrap();
@@ -35,12 +30,7 @@ fn targets_that_overflow_are_refused_and_large_targets_are_accepted() {
 fn a_target_whose_mean_rounds_to_infinity_is_refused() {
     // In exact arithmetic, v · (y / v) equals y. In floating-point arithmetic, the product may be infinite.
     let (y, v) = (f64::MAX, 1.9613911470226837);
-    let theta = Hyperparameters {
-        lengthscale: vec![0.03],
-        signal_variance: v,
-        noise_variance: 0.0,
-        input_warp: Default::default(),
-    };
+    let theta = Hyperparameters::new(vec![0.03], v, 0.0);
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     gp.append_rows(Array2::zeros((1, 1)).view()).unwrap();
     assert_eq!(gp.set_targets(&[y]), Err(Error::Overflow { largest: y }));
@@ -65,12 +55,7 @@ pub(crate) fn with_warp(gp: &GaussianProcess, maps: Vec<Kumaraswamy>) -> Gaussia
 }
 
 pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
-    let theta = Hyperparameters {
-        lengthscale: vec![0.7, 1.1],
-        signal_variance: 1.3,
-        noise_variance: 0.01,
-        input_warp: Default::default(),
-    };
+    let theta = Hyperparameters::new(vec![0.7, 1.1], 1.3, 0.01);
     let mut gp = GaussianProcess::new(family, &theta).unwrap();
     let x = wave(n, 2, 0.4);
     gp.append_rows(x.view()).unwrap();
@@ -262,12 +247,7 @@ fn invalid_hyperparameters_are_refused() {
         (1.0, 1.0, -1.0),
         (1.0, 1.0, f64::INFINITY),
     ] {
-        let theta = Hyperparameters {
-            lengthscale: vec![lengthscale],
-            signal_variance,
-            noise_variance,
-            input_warp: Default::default(),
-        };
+        let theta = Hyperparameters::new(vec![lengthscale], signal_variance, noise_variance);
         assert!(matches!(
             GaussianProcess::new(KernelFamily::Matern52, &theta),
             Err(Error::InvalidSetting { .. })
@@ -277,12 +257,7 @@ fn invalid_hyperparameters_are_refused() {
 
 #[test]
 fn nearest_rows_are_measured_in_lengthscales() {
-    let theta = Hyperparameters {
-        lengthscale: vec![0.1, 10.0],
-        signal_variance: 1.0,
-        noise_variance: 0.01,
-        input_warp: Default::default(),
-    };
+    let theta = Hyperparameters::new(vec![0.1, 10.0], 1.0, 0.01);
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     // The distances from the origin are 3 lengthscales and 0.09 lengthscales.
     let rows = ndarray::array![[0.3, 0.0], [0.0, 0.9]];

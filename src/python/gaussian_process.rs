@@ -145,12 +145,7 @@ impl GaussianProcess {
                 Err(_) => given.extract()?,
             },
         };
-        let theta = Hyperparameters {
-            lengthscale,
-            signal_variance: variance,
-            noise_variance: noise,
-            input_warp: Default::default(),
-        };
+        let theta = Hyperparameters::new(lengthscale, variance, noise);
         Core::new(family, &theta)?;
         let model = Model {
             family,

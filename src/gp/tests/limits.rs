@@ -101,12 +101,7 @@ fn data(n: Range<usize>) -> impl Strategy<Value = Data> {
             .prop_map(
                 move |(family, lengthscale, variance, noise, rows, y, tail)| Data {
                     family,
-                    theta: Hyperparameters {
-                        lengthscale,
-                        signal_variance: variance,
-                        noise_variance: noise,
-                        input_warp: Default::default(),
-                    },
+                    theta: Hyperparameters::new(lengthscale, variance, noise),
                     rows: Array2::from_shape_vec((n, d), rows).unwrap(),
                     y,
                     tail,

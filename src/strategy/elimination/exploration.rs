@@ -124,12 +124,7 @@ mod tests {
     fn the_variance_equals_the_posterior_variance_even_after_rows_are_dropped() {
         let mut rng = Rng::seed_from_u64(1);
         let points = Array2::from_shape_fn((40, 2), |_| rng.random::<f64>());
-        let theta = Hyperparameters {
-            lengthscale: vec![0.3, 0.5],
-            signal_variance: 2.0,
-            noise_variance: 1e-4,
-            input_warp: Default::default(),
-        };
+        let theta = Hyperparameters::new(vec![0.3, 0.5], 2.0, 1e-4);
         let stop: &mut Stop = &mut || ControlFlow::Continue(());
         for family in KernelFamily::ALL {
             let kernel = theta.kernel(family);

@@ -138,13 +138,12 @@ impl Settings {
         })?;
         let holds = noise_std == 0.0 || is_std(noise_std);
         check(holds, "noise_std", noise_std, NOT_NEGATIVE)?;
-        let theta = Hyperparameters {
+        let noise = self.row_noise(self.constants().regularization.unwrap_or(noise_std));
+        Ok(Hyperparameters::new(
             lengthscale,
-            signal_variance: signal_std * signal_std,
-            noise_variance: self.row_noise(self.constants().regularization.unwrap_or(noise_std)),
-            input_warp: Default::default(),
-        };
-        Ok(theta)
+            signal_std * signal_std,
+            noise,
+        ))
     }
 
     /// The σ that the theorems use. σ is at least the smallest standard deviation of the noise in the model.

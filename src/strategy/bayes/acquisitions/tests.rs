@@ -31,12 +31,8 @@ pub(super) fn value(gp: &GaussianProcess, acquisition: &dyn Formula, x: &[f64]) 
 
 pub(super) fn query(feasible: Feasible) -> Query {
     Query {
-        now: 0.0,
-        wall_time: None,
-        context: &[],
-        fidelity: None,
         feasible,
-        limit: None,
+        ..Query::default()
     }
 }
 
@@ -229,12 +225,7 @@ fn a_sum_adds_values_and_gradients_on_two_posteriors() {
 
 #[test]
 fn a_context_of_several_columns_follows_the_columns_of_a_point() {
-    let theta = crate::gp::Hyperparameters {
-        lengthscale: vec![0.7, 1.1, 0.4],
-        signal_variance: 1.3,
-        noise_variance: 0.01,
-        input_warp: Default::default(),
-    };
+    let theta = crate::gp::Hyperparameters::new(vec![0.7, 1.1, 0.4], 1.3, 0.01);
     let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
     gp.append_rows(wave(8, 3, 0.4).view()).unwrap();
     gp.set_targets(&[1.0, -1.0, 0.5, 2.0, 0.0, 0.25, -0.5, 1.5])

@@ -70,7 +70,6 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::ledger::{Action, Event};
-    use crate::maximize::feasible::Feasible;
     use crate::problem::{Clock, Point};
     use crate::strategy::bayes::acquisitions::bound::{Beta, Schedule};
     use crate::strategy::theory::Constants;
@@ -86,10 +85,7 @@ mod tests {
         Query {
             now: 7.0,
             wall_time,
-            context: &[],
-            fidelity: None,
-            feasible: Feasible::EVERYWHERE,
-            limit: None,
+            ..Query::default()
         }
     }
 

@@ -283,12 +283,7 @@ mod tests {
     }
 
     fn observed() -> GaussianProcess {
-        let theta = Hyperparameters {
-            lengthscale: vec![0.5, 1.0],
-            signal_variance: 1.5,
-            noise_variance: 0.05,
-            input_warp: Default::default(),
-        };
+        let theta = Hyperparameters::new(vec![0.5, 1.0], 1.5, 0.05);
         let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
         gp.append_rows(rows(&[0, 1]).view()).unwrap();
         gp.set_targets(&[1.0, -0.5]).unwrap();

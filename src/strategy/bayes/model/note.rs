@@ -43,12 +43,11 @@ pub struct ExpenseFit {
 
 impl ExpenseFit {
     pub fn theta(&self) -> Hyperparameters {
-        Hyperparameters {
-            lengthscale: self.lengthscale.clone(),
-            signal_variance: self.signal_variance,
-            noise_variance: self.noise_variance,
-            input_warp: InputWarp::default(),
-        }
+        Hyperparameters::new(
+            self.lengthscale.clone(),
+            self.signal_variance,
+            self.noise_variance,
+        )
     }
 }
 

@@ -2,10 +2,9 @@
 
 use super::*;
 use crate::gp::Hyperparameters;
-use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::wave;
 use crate::ledger::{Action, Again, Event, Observation};
-use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::training_set::fold::discarded;
@@ -15,11 +14,7 @@ use std::ops::ControlFlow;
 fn query(now: f64) -> Query<'static> {
     Query {
         now,
-        wall_time: None,
-        context: &[],
-        fidelity: None,
-        feasible: Feasible::EVERYWHERE,
-        limit: None,
+        ..Query::default()
     }
 }
 
@@ -215,12 +210,7 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
     ] {
         let mut set = TrainingSet::new(Settings::default(), &columns);
         set.catch_up(&log).unwrap();
-        let theta = Hyperparameters {
-            lengthscale: vec![0.3],
-            signal_variance: 1e-3,
-            noise_variance,
-            input_warp: InputWarp::default(),
-        };
+        let theta = Hyperparameters::new(vec![0.3], 1e-3, noise_variance);
         let units = set.warped_targets(&log, None).units;
         let fit = Fit {
             rows: Some(fitted),
