@@ -644,7 +644,7 @@ class CurveModel:
         """The variance σ² of the noise of a value."""
 
     def pseudo_observation(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
-        """The pseudo-observation of h from the reports (k,) of a trial: an observation and the variance of its error.
+        """Return the pseudo-observation of h from the reports (k,) of a trial: a value and the variance of its error.
 
         NaN is not a report. The result is None without a usable report before the last step, or with a report at the last
         step."""

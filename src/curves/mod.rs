@@ -8,8 +8,9 @@
 //!
 //! where f is a function of the point, and u_i differs between trainings at the same point. c(T) = 1 and m(T) = g_i(T) =
 //! 0, so h_i is the value at the last step without noise. m is a mean curve, K is the covariance of g + ε, and c is small
-//! at steps whose values do not depend on h. Reports of a trial at some steps, with r = y − m there, carry the
-//! same information about h_i as one observation f̂ ~ N(h_i, 1/p), the pseudo-observation, where K and c are restricted to these steps (generalised least squares):
+//! at steps whose values do not depend on h. Reports of a trial at some steps, with r = y − m there, carry the same
+//! information about h_i as one observation f̂ ~ N(h_i, 1/p), the pseudo-observation, where K and c are restricted to
+//! these steps (generalised least squares):
 //!
 //! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!

@@ -1,8 +1,8 @@
 //! Gaussian-process regression on observed rows and a tail of pending rows.
 //!
 //! * [`posterior`]: the posterior of rows and targets; [`hyperparameters`]: θ
-//! * [`tail`]: the posterior conditioned on rows of pending trials; [`solved_tail`]: the solutions of these rows, which are kept between suggestions;
-//!   [`fantasies`]: sampled values of pending trials
+//! * [`tail`]: the posterior conditioned on rows of pending trials; [`solved_tail`]: the solutions of these rows, which
+//!   are kept between suggestions; [`fantasies`]: sampled values of pending trials
 //! * `leave_one_out`: the prediction of each target from the other targets; [`calibration`]: a larger signal variance
 //!   if predictions are overconfident, and the comparison of models by leave-one-out predictions
 //! * [`spread`]: a subset of rows without crowded rows

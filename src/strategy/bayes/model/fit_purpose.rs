@@ -8,9 +8,9 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 ///
 /// | purpose | a fit is due | a fit is kept | rows |
 /// |---|---|---|---|
-/// | `Suggest` | if the last fit is outdated, or if the rows have grown and the last fit predicts the later rows badly | in the log, by the note of the suggestion | of the model |
+/// | `Suggest` | if the last fit is outdated, or rows have been added that it predicts badly | in the log | of the model |
 /// | `Predict` | if a fit is missing or outdated | until the log grows | of the model |
-/// | `Decide` | if a fit is missing, because all points were chosen elsewhere | until the rows have grown | of the model |
+/// | `Decide` | if a fit is missing, since all points were chosen elsewhere | until rows have been added | of the model |
 /// | `Durations` | always | until the log grows | trials that have ended |
 ///
 /// A first fit, and a fit that starts again ([`fit_hyperparameters`](super::fit_hyperparameters)), has `n_restarts`
