@@ -65,7 +65,9 @@ mod strategy;
 
 pub use error::{Error, Result, Stop};
 pub use gp::{Conditioned, GaussianProcess};
-pub use ledger::{Action, Again, Failure, Ledger, Observation, Queued, State, Trial, TrialNumber};
+pub use ledger::{
+    Action, Again, Failure, Ledger, Observation, Queued, Reading, State, Trial, TrialNumber,
+};
 pub use maximize::feasible::Feasible;
 pub use optimizer::{Definition, Optimizer, Recommended, Request};
 pub use problem::{

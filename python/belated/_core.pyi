@@ -37,6 +37,7 @@ __all__ = [
     "Candidates",
     "Domain",
     "Optimizer",
+    "Observation",
     "Action",
     "TrialRecord",
     "GaussianProcess",
@@ -250,31 +251,30 @@ class Domain:
     def width(self) -> int:
         """Number of encoded columns of a point."""
 
-class _Observation(Protocol):
-    """An observed value with its data; see `belated.optimizers.log.Observation`."""
+@final
+class Observation:
+    """An observed value and the data that may be reported with the value.
 
-    @property
-    def value(self) -> float: ...
-    @property
-    def std(self) -> float | None: ...
-    @property
-    def cost(self) -> float | None: ...
-    @property
-    def duration(self) -> float | None: ...
-    @property
-    def place(self) -> _Place | None:
-        """The point where the trial was run. None means the point where the trial was started."""
+    `point` is the point where the trial was run; None means the point where the trial was started. `attrs` are the
+    user's attributes, as a JSON object.
+    """
 
-    @property
-    def attrs(self) -> str | None:
-        """The user's attributes, as a JSON object."""
+    def __new__(
+        cls,
+        value: float,
+        std: float | None = None,
+        cost: float | None = None,
+        duration: float | None = None,
+        point: _Place | None = None,
+        attrs: str | None = None,
+    ) -> Observation: ...
 
 @final
 class Action:
     """A report on a trial. The report is checked when it is recorded."""
 
     @staticmethod
-    def observe(number: int, observation: _Observation, amend: bool, replicate: bool) -> Action:
+    def observe(number: int, observation: Observation, amend: bool, replicate: bool) -> Action:
         """An observed value. By default, a different value for an observed trial is an error. With `amend`, the new
         value replaces the old value. With `replicate`, the value is added as a new trial at the same point."""
 
@@ -298,7 +298,7 @@ class Action:
     def add(
         place: _Place,
         context: list[float] | None,
-        observation: _Observation | None,
+        observation: Observation | None,
         fidelity: float | None = None,
         attrs: str | None = None,
     ) -> Action:

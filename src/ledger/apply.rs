@@ -1,7 +1,7 @@
 //! The effects of events: on the states of trials, and as the changes that strategies read.
 
 use crate::error::Result;
-use crate::ledger::event::{Event, Observation, TrialNumber};
+use crate::ledger::event::{Event, Observation, Reading, TrialNumber};
 use crate::ledger::trial::{AtFidelity, Details, State, Trial};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
@@ -39,13 +39,6 @@ pub enum Effect {
     Reported,
 }
 
-/// A value of f, oriented so that larger values are better, and the standard deviation of its noise, if reported.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Reading {
-    pub value: f64,
-    pub std: Option<f64>,
-}
-
 impl Ledger {
     /// Returns the change by event number i, or None if the event does not concern a trial.
     pub(crate) fn change(&self, i: usize) -> Option<Change> {
@@ -57,8 +50,8 @@ impl Ledger {
             _ => event.trial_number(0)?,
         };
         let reading = |observed: &Observation| Reading {
-            value: self.problem.direction.oriented(observed.value),
-            std: observed.std,
+            value: self.problem.direction.oriented(observed.reading.value),
+            ..observed.reading
         };
         let effect = match event {
             Event::Enqueued { .. } => return None,
@@ -219,7 +212,7 @@ impl Ledger {
         }
         self.abandoned.clear();
         let trial = &mut self.trials[number];
-        trial.value = Some(self.problem.direction.oriented(observation.value));
+        trial.value = Some(self.problem.direction.oriented(observation.reading.value));
         trial.set_data(observation);
         self.ranking.insert(number, &self.trials);
         Ok(())

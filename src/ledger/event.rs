@@ -23,16 +23,24 @@ pub struct Failure {
     pub traceback: Option<String>,
 }
 
-/// An observed value in the user's units and sign, and the data that may be reported with the value.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "python", derive(pyo3::FromPyObject))]
+/// A value of f with its noise. In events, the value has the user's sign. In changes, larger values are better.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Observation {
+pub struct Reading {
     /// The value of f, a finite number.
     pub value: f64,
     /// The standard deviation of the noise of the value, if known.
     #[serde(default)]
     pub std: Option<f64>,
+}
+
+/// A reading in the user's units, and the data that may be reported with the reading.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Observation {
+    /// The value and its noise.
+    #[serde(deserialize_with = "json::named")]
+    pub reading: Reading,
     /// The cost of the evaluation, in any unit. The cost is finite and not negative.
     #[serde(default)]
     pub cost: Option<f64>,
@@ -41,7 +49,6 @@ pub struct Observation {
     pub duration: Option<f64>,
     /// The point where the trial was run. None means the point where the trial was started.
     #[serde(default)]
-    #[cfg_attr(feature = "python", pyo3(attribute("place")))]
     pub point: Option<Point>,
     /// The user's attributes, as JSON.
     #[serde(default)]
@@ -52,8 +59,7 @@ impl Observation {
     /// Creates an observation that has only a value and the standard deviation of the noise.
     pub fn new(value: f64, std: Option<f64>) -> Self {
         Self {
-            value,
-            std,
+            reading: Reading { value, std },
             ..Self::default()
         }
     }

@@ -124,7 +124,7 @@ mod tests {
                 kind: message.clone(), traceback: full.then(|| message.clone()), message,
             });
             let full_observation = Observation {
-                value: x, std: or, cost: or, duration: or, point: run, attrs: text.clone(),
+                cost: or, duration: or, point: run, attrs: text.clone(), ..Observation::new(x, or)
             };
             for event in [
                 Event::Observed { number: n, observation: full_observation.clone(), now: -x, at: or },
@@ -165,7 +165,7 @@ mod tests {
                     let facts = &written["Observed"];
                     let number = facts["number"].as_u64().map(|n| n as usize);
                     prop_assert_eq!(other.trial_number(9), number);
-                    let value = facts["observation"]["value"].as_f64().unwrap();
+                    let value = facts["observation"]["reading"]["value"].as_f64().unwrap();
                     let expected = observed(number.unwrap(), value, facts["now"].as_f64().unwrap());
                     prop_assert_eq!(other, expected);
                 }
@@ -197,9 +197,12 @@ mod tests {
             r#"{"Failed":{"number":0,"now":1.0,"extra":1}}"#,
             r#"{"Failed":{"number":-1,"now":1.0}}"#,
             r#"{"Failed":{"number":0,"now":null}}"#,
-            r#"{"Observed":{"number":0,"observation":{"value":1e999},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"value":1.0,"extra":1},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":[1.0,null,null,null,null,null],"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{"value":1e999}},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{"value":1.0},"extra":1},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{"value":1.0,"extra":1}},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":[1.0,null]},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{}},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":[{"value":1.0},null,null,null,null],"now":1.0}}"#,
             r#"{"Observed":{"number":0,"observation":{},"now":1.0}}"#,
             r#"{"Observed":{"number":0,"now":1.0}}"#,
             r#"{"Enqueued":{"point":{"numbers":[0.5],"extra":1}}}"#,
@@ -207,9 +210,9 @@ mod tests {
             r#"{"Enqueued":{"point":{"candidate":-1}}}"#,
             r#"{"Observed":[0,0.5,null,null,1.0]}"#,
             r#"{"Enqueued":{"point":[0.5]}}"#,
-            r#"{"Observed":{"number":0,"observation":{"value":0.5,"point":[0.5]},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"value":0.5,"point":{"numbers":0.5}},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"value":0.5},"now":1.0,"number":1}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{"value":0.5},"point":[0.5]},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{"value":0.5},"point":{"numbers":0.5}},"now":1.0}}"#,
+            r#"{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0,"number":1}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":"ValueError"}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":["ValueError","bad",null]}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"ValueError"}}}"#,

@@ -28,8 +28,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub(crate) use apply::{Change, Effect, Reading};
-pub use event::{Action, Again, Event, Failure, Observation, TrialNumber};
+pub(crate) use apply::{Change, Effect};
+pub use event::{Action, Again, Event, Failure, Observation, Reading, TrialNumber};
 pub use trial::{State, Trial};
 
 use events::Events;

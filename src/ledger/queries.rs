@@ -29,7 +29,7 @@ impl Ledger {
         let Some(logged) = event.observation() else {
             return false;
         };
-        let data = |observed: &Observation| (observed.value, observed.std, observed.cost);
+        let data = |observed: &Observation| (observed.reading, observed.cost);
         if data(logged) != data(observation) || *number >= self.trials.len() {
             return false;
         }

@@ -1,7 +1,7 @@
 //! The rules of the log. The rules determine which event an action causes, and which events are valid.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::{Action, Again, Event, Observation, TrialNumber};
+use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};
 use crate::ledger::{Ledger, Queued, State, json};
 
 impl Ledger {
@@ -168,8 +168,8 @@ impl Ledger {
         let trial = &self.trials()[number];
         let same = |reported: &Option<f64>, known| reported.is_none() || *reported == known;
         let run = observation.point.as_ref();
-        self.value(number) == Some(observation.value)
-            && same(&observation.std, trial.std())
+        self.value(number) == Some(observation.reading.value)
+            && same(&observation.reading.std, trial.std())
             && same(&observation.cost, trial.cost())
             && same(&observation.duration, trial.duration())
             && run.is_none_or(|point| *point == self.point(number))
@@ -317,11 +317,11 @@ impl Ledger {
 
     /// Refuses an observation whose value, standard deviation, cost, duration, point or attributes are invalid.
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
-        let got = observation.value;
+        let Reading { value: got, std } = observation.reading;
         if !got.is_finite() {
             return Err(Error::InvalidValue { number, got });
         }
-        if let Some(got) = wrong(observation.std) {
+        if let Some(got) = wrong(std) {
             return Err(Error::InvalidDeviation { number, got });
         }
         if let Some(got) = wrong(observation.cost) {

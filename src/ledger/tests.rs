@@ -233,12 +233,11 @@ fn observations() -> impl Strategy<Value = Observation> {
     let attrs = prop::option::weighted(0.3, "[a-c]");
     let data = (-3i8..3, amount(), amount(), amount(), place, attrs);
     data.prop_map(|(value, std, cost, duration, place, key)| Observation {
-        value: value.into(),
-        std: std.map(f64::from),
         cost: cost.map(f64::from),
         duration: duration.map(f64::from),
         point: place.map(|x| point(f64::from(x) / 4.0)),
         attrs: key.map(|key| format!("{{\"{key}\":1}}")),
+        ..Observation::new(value.into(), std.map(f64::from))
     })
 }
 
@@ -289,7 +288,7 @@ proptest! {
         let mut changes = Vec::new();
         for (kind, number, observation) in steps {
             let now = ledger.now(None).unwrap();
-            let (value, duration, attrs) = (observation.value, observation.duration, observation.attrs.clone());
+            let (value, duration, attrs) = (observation.reading.value, observation.duration, observation.attrs.clone());
             match kind {
                 0 => act(&mut ledger, Action::enqueue(point(value.abs() / 4.0)), now).unwrap(),
                 1 | 6 => {
@@ -388,10 +387,7 @@ fn invalid_events_are_refused() {
         amended(1, None, None),
         amended(0, Some(-1.0), None),
         amended(0, None, Some(Point::at(&[0.5, 0.5]))),
-        with(Observation {
-            std: Some(f64::INFINITY),
-            ..plain()
-        }),
+        with(Observation::new(0.0, Some(f64::INFINITY))),
         with(Observation {
             cost: Some(-1.0),
             ..plain()

@@ -283,8 +283,9 @@ impl Trial {
     /// Stores the data of an observation, except the value. The noise is replaced. If the observation does not have a
     /// cost, a duration or a point, the earlier one is kept.
     pub(super) fn set_data(&mut self, observation: &Observation) {
-        if self.std() != observation.std {
-            self.details.get_or_insert_default().std = observation.std;
+        let std = observation.reading.std;
+        if self.std() != std {
+            self.details.get_or_insert_default().std = std;
         }
         if observation.cost.is_some() {
             self.details.get_or_insert_default().cost = observation.cost;

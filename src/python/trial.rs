@@ -1,10 +1,39 @@
-//! The Python classes `Action` (a report on a trial) and `TrialRecord` (the record of a trial).
+//! The Python classes `Observation`, `Action` (a report on a trial) and `TrialRecord` (the record of a trial).
 
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, Observation, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, TrialNumber};
 use crate::problem::Point;
+
+/// An observed value and the data that may be reported with the value. The data are checked when they are recorded.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Observation {
+    core: ledger::Observation,
+}
+
+#[pymethods]
+impl Observation {
+    #[new]
+    #[pyo3(signature = (value, std=None, cost=None, duration=None, point=None, attrs=None))]
+    fn new(
+        value: f64,
+        std: Option<f64>,
+        cost: Option<f64>,
+        duration: Option<f64>,
+        point: Option<Point>,
+        attrs: Option<String>,
+    ) -> Self {
+        let core = ledger::Observation {
+            cost,
+            duration,
+            point,
+            attrs,
+            ..ledger::Observation::new(value, std)
+        };
+        Self { core }
+    }
+}
 
 /// An action on a trial. The action is checked when it is recorded.
 #[pyclass(frozen, module = "belated._core")]
@@ -72,7 +101,7 @@ type ErrorFacts = (String, String, Option<String>);
 #[pymethods]
 impl Action {
     #[staticmethod]
-    fn observe(number: usize, observation: Observation, amend: bool, replicate: bool) -> Self {
+    fn observe(number: usize, observation: &Observation, amend: bool, replicate: bool) -> Self {
         let again = match (amend, replicate) {
             (_, true) => Again::Replicate,
             (true, false) => Again::Amend,
@@ -80,7 +109,7 @@ impl Action {
         };
         let core = ledger::Action::Observe {
             number,
-            observation,
+            observation: observation.core.clone(),
             again,
         };
         Self { core }
@@ -137,7 +166,7 @@ impl Action {
     fn add(
         place: Point,
         context: Option<Vec<f64>>,
-        observation: Option<Observation>,
+        observation: Option<&Observation>,
         fidelity: Option<f64>,
         attrs: Option<String>,
     ) -> Self {
@@ -145,7 +174,7 @@ impl Action {
             point: place,
             context: context.unwrap_or_default(),
             fidelity,
-            observation,
+            observation: observation.map(|observed| observed.core.clone()),
             attrs,
         };
         Self { core }

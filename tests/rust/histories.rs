@@ -351,12 +351,11 @@ impl Step {
                 let one_in = |n: usize| which.is_multiple_of(n);
                 report(which, &|optimizer, number| {
                     let observation = Observation {
-                        value,
-                        std: one_in(3).then_some(value.abs() / 4.0),
                         cost: one_in(5).then_some(number as f64),
                         duration: one_in(7).then_some(0.5),
                         point: place.map(|place| place.point(optimizer)),
                         attrs: one_in(4).then(|| format!("{{\"which\":{which}}}")),
+                        ..Observation::new(value, one_in(3).then_some(value.abs() / 4.0))
                     };
                     let action = Action::Observe {
                         number,

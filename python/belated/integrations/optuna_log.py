@@ -30,9 +30,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from belated import _core
-from belated._core import Action, BelatedError, InvalidPoint
+from belated._core import Action, BelatedError, InvalidPoint, Observation
 from belated.integrations.optuna_pruned import Curve, Stop, impute
-from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.space.space import Space
 from belated.study.from_optuna import Outcome, outcome_beside_curve

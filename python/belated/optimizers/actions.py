@@ -7,9 +7,16 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from belated import _core
-from belated._core import Action, InvalidFidelity, InvalidPoint, InvalidSpace, InvalidValue, TrialRecord
+from belated._core import (
+    Action,
+    InvalidFidelity,
+    InvalidPoint,
+    InvalidSpace,
+    InvalidValue,
+    Observation,
+    TrialRecord,
+)
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.log import Observation
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, check_amount
 from belated.short_repr import short_repr

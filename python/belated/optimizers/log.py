@@ -1,7 +1,7 @@
 """The interface of a log, which `_core.Optimizer` and the shared log of studies implement."""
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,6 @@ Feasible = Callable[[list[list[float | None]]], NDArray[np.bool_]]
 
 # The limit that ends a run, and the share of the limit that has been used, from 0 to 1.
 Limit: TypeAlias = tuple[Literal["time", "cost"], float]
-
-
-class Observation(NamedTuple):
-    """An observed value and the data that may be reported with the value, in the form that the core takes."""
-
-    value: float
-    std: float | None = None
-    cost: float | None = None
-    duration: float | None = None
-    # The point that was evaluated; None if it is the suggested point.
-    place: Place | None = None
-    # The user's attributes, as JSON.
-    attrs: str | None = None
 
 
 class Log(Protocol):

@@ -10,9 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
+from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace, Observation
 from belated.optimizers.bayes import BayesOpt
-from belated.optimizers.log import Observation
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import attrs_as_json, usable_attrs
 from belated.short_repr import short_repr

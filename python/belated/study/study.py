@@ -11,9 +11,9 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeGuard, TypeVar, overload
 
-from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
+from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, Observation, TrialRecord
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
-from belated.optimizers.log import Limit, Observation
+from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import LATEST, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs

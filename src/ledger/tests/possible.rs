@@ -6,7 +6,7 @@ use super::*;
 fn an_event_that_violates_one_condition_is_refused() {
     let start =
         r#"{"Suggested":{"point":{"numbers":[0.5]},"context":[0.25],"now":0.0,"queued":false}}"#;
-    let value = r#"{"Observed":{"number":0,"observation":{"value":1.0},"now":1.0}}"#;
+    let value = r#"{"Observed":{"number":0,"observation":{"reading":{"value":1.0}},"now":1.0}}"#;
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     for text in [start, value, start] {
         ledger.append(Event::from_json(text).unwrap()).unwrap();
@@ -60,8 +60,8 @@ fn an_event_that_violates_one_condition_is_refused() {
         observation
     };
     let wrong = [
-        observation(|o| o.value = f64::NAN),
-        observation(|o| o.std = Some(-1.0)),
+        observation(|o| o.reading.value = f64::NAN),
+        observation(|o| o.reading.std = Some(-1.0)),
         observation(|o| o.cost = Some(f64::INFINITY)),
         observation(|o| o.duration = Some(-1.0)),
         observation(|o| o.attrs = Some("1".to_string())),

@@ -163,12 +163,10 @@ fn the_fields_of_a_report_are_checked() {
 #[test]
 fn the_same_value_with_different_data_is_a_new_report() {
     let known = Observation {
-        value: 1.0,
-        std: Some(0.5),
         cost: Some(2.0),
         duration: Some(3.0),
         point: Some(point(0.25)),
-        attrs: None,
+        ..Observation::new(1.0, Some(0.5))
     };
     let report = |change: fn(&mut Observation)| {
         let mut report = known.clone();
@@ -236,12 +234,11 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
 #[test]
 fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
     let full = Observation {
-        value: 1.0,
-        std: Some(0.5),
         cost: Some(2.0),
         duration: Some(3.0),
         point: Some(point(0.75)),
         attrs: Some(r#"{"b":2}"#.to_string()),
+        ..Observation::new(1.0, Some(0.5))
     };
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for observation in [Some(full.clone()), None] {

@@ -37,7 +37,7 @@ def test_added_points_are_logged_bit_for_bit(direction, C, n, k, value):
         "Added": {
             "point": {"numbers": [C, n, step, 2, 2, None]},
             "context": [33.3],
-            "observation": {"value": value},
+            "observation": {"reading": {"value": value}},
             "now": 0.0,
             "at": 7.5,
         }
@@ -47,7 +47,7 @@ def test_added_points_are_logged_bit_for_bit(direction, C, n, k, value):
     assert events(opt)[1] == {
         "Amended": {
             "number": 0,
-            "observation": {"value": -value, "point": {"numbers": [C, n, step, 1, 2, 3]}},
+            "observation": {"reading": {"value": -value}, "point": {"numbers": [C, n, step, 1, 2, 3]}},
             "at": 7.5,
         }
     }

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import _core
-from belated.optimizers.log import Observation
 
 SPACE = {"x": (0.0, 1.0)}
 SAMPLES = bl.Fidelity(100, 7000, cost=bl.PowerCost(0.02))
@@ -177,7 +176,7 @@ def test_events_of_other_processes_are_checked():
         refused(lambda z=z: opt._log.suggest(1, None, None, None, z), "is not in the declared range")
         refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), "is not in the declared range")
         for action in (
-            _core.Action.add(opt.domain_.locate({"x": 0.5}), None, Observation(1.0), z),
+            _core.Action.add(opt.domain_.locate({"x": 0.5}), None, _core.Observation(1.0), z),
             _core.Action.enqueue(opt.domain_.locate({"x": 0.5}), z),
         ):
             refused(lambda action=action: opt._log.record(action, None), "is not in the declared range")

@@ -6,8 +6,7 @@ import gc
 import pytest
 
 import belated as bl
-from belated._core import Action
-from belated.optimizers.log import Observation
+from belated._core import Action, Observation
 from belated.study import shared_log
 from belated.study.history import History
 from belated.study.shared_log import SharedLog
