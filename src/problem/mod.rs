@@ -171,6 +171,16 @@ impl Problem {
         (self.domain().width(), context_width)
     }
 
+    /// The number of searched parameters in a point (0 for candidates), and the number of parameters in a context.
+    pub fn n_numbers(&self) -> (usize, usize) {
+        let n = |space: &Space| space.searched().len();
+        let n_searched = match &self.members {
+            Members::Space(space) => n(space),
+            Members::Candidates(_) => 0,
+        };
+        (n_searched, self.context.as_ref().map_or(0, n))
+    }
+
     /// Refuses a point that is not in the domain.
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {

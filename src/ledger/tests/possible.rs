@@ -128,7 +128,7 @@ fn an_event_that_violates_one_condition_is_refused() {
     assert_eq!(ledger.len(), before.len());
     // An event that meets all conditions is accepted.
     let full = observation(|o| {
-        (o.std, o.cost, o.duration) = (Some(0.0), Some(0.0), Some(0.0));
+        (o.reading.std, o.cost, o.duration) = (Some(0.0), Some(0.0), Some(0.0));
         o.attrs = Some("{}".to_string());
     });
     for event in [

@@ -104,7 +104,7 @@ fn the_fields_of_a_report_are_checked() {
     let deep = || format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
     for (bad, check) in [
         (
-            report(|r| r.std = Some(-1.0)),
+            report(|r| r.reading.std = Some(-1.0)),
             (|e| matches!(e, Error::InvalidDeviation { .. })) as fn(&Error) -> bool,
         ),
         (report(|r| r.cost = Some(-1.0)), |e| {
@@ -185,7 +185,7 @@ fn the_same_value_with_different_data_is_a_new_report() {
     for repeated in [
         known.clone(),
         Observation::new(1.0, None),
-        report(|r| r.std = None),
+        report(|r| r.reading.std = None),
         report(|r| r.cost = None),
         report(|r| r.duration = None),
         report(|r| r.point = None),
@@ -197,7 +197,7 @@ fn the_same_value_with_different_data_is_a_new_report() {
     }
     assert_eq!(ledger.len(), n);
     for other in [
-        report(|r| r.std = Some(0.25)),
+        report(|r| r.reading.std = Some(0.25)),
         report(|r| r.cost = Some(0.0)),
         report(|r| r.duration = Some(0.0)),
         report(|r| r.point = Some(point(0.5))),
@@ -255,7 +255,7 @@ fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
         let trial = &ledger.trials()[number];
         (trial.std(), trial.cost(), trial.duration())
     };
-    assert_eq!(data(0), (full.std, full.cost, full.duration));
+    assert_eq!(data(0), (full.reading.std, full.cost, full.duration));
     assert_eq!(data(1), (None, None, None));
     let attrs = |number: usize| ledger.attrs(number);
     assert_eq!(attrs(0), [r#"{"a":1}"#, r#"{"b":2}"#]);
