@@ -34,7 +34,8 @@ BODIES = {
     "string": '"Observed"',
     "list": "[]",
     "no kind": "{}",
-    "two kinds": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0},"Failed":{"number":0,"now":1.0}}',
+    "two kinds": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0},'
+    '"Failed":{"number":0,"now":1.0}}',
     "unknown kind": '{"Exploded":{"number":0}}',
     "python object": '{"py/reduce":[{"py/type":"os.system"},{"py/tuple":["touch TRACE"]}]}',
     "class": '{"__class__":"os.system","args":["touch TRACE"]}',
@@ -54,7 +55,9 @@ BODIES = {
     "value is text": '{"Observed":{"number":0,"observation":{"reading":{"value":"0.5"}},"now":1.0}}',
     "value is true": '{"Observed":{"number":0,"observation":{"reading":{"value":true}},"now":1.0}}',
     "value is a list": '{"Observed":{"number":0,"observation":{"reading":{"value":[0.5]}},"now":1.0}}',
-    "value has a million digits": '{"Observed":{"number":0,"observation":{"reading":{"value":' + "9" * 1_000_000 + '}},"now":1.0}}',
+    "value has a million digits": '{"Observed":{"number":0,"observation":{"reading":{"value":'
+    + "9" * 1_000_000
+    + '}},"now":1.0}}',
     "now is NaN": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":NaN}}',
     "at is NaN": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0,"at":NaN}}',
     "at is text": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0,"at":"noon"}}',

@@ -7,7 +7,7 @@ Events and trials are in the user's units. Models take points as rows of float64
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias, final
+from typing import Literal, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray

@@ -49,6 +49,18 @@ pub struct Queued {
     pub attrs: Option<String>,
 }
 
+/// The data that are given at the start of a trial, in the user's units.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Start {
+    pub point: Point,
+    /// The context, with one number for each searched parameter.
+    pub context: Vec<f64>,
+    /// The note of the strategy that proposed the point.
+    pub note: Option<String>,
+    /// The user's attributes, as a JSON object.
+    pub attrs: Option<String>,
+}
+
 /// The log of events and the state of its trials.
 ///
 /// [`Ledger::trial`] returns an error if a trial number does not exist. All other methods that take a trial number
@@ -184,16 +196,37 @@ impl Ledger {
         Member::new(self.x(number).to_vec(), index.map(|index| index as usize))
     }
 
-    /// The context of a trial, with one number for each searched parameter.
-    pub fn context_numbers(&self, number: TrialNumber) -> Vec<f64> {
-        let start = self.start_of(number);
-        let context = start.context().unwrap_or_default();
-        context.iter().map(|number| number + 0.0).collect() // −0 becomes 0
+    /// The data that were given at the start of a trial.
+    pub(crate) fn start(&self, number: TrialNumber) -> Start {
+        let (point, mut context, note, attrs) =
+            match self.event(self.trials[number].started_by as usize) {
+                Event::Suggested {
+                    point,
+                    context,
+                    note,
+                    attrs,
+                    ..
+                } => (point, context, note, attrs),
+                Event::Added {
+                    point,
+                    context,
+                    attrs,
+                    ..
+                } => (point, context, None, attrs),
+                event => unreachable!("{event:?} starts a trial"),
+            };
+        context.iter_mut().for_each(|number| *number += 0.0);
+        Start {
+            point: point.unsigned_zeros(),
+            context,
+            note,
+            attrs,
+        }
     }
 
-    /// The event that started a trial.
-    fn start_of(&self, number: TrialNumber) -> Event {
-        self.event(self.trials[number].started_by as usize)
+    /// The context of a trial, with one number for each searched parameter.
+    pub fn context_numbers(&self, number: TrialNumber) -> Vec<f64> {
+        self.start(number).context
     }
 
     /// The value of a trial, with the user's sign.
@@ -204,10 +237,7 @@ impl Ledger {
 
     /// The point where a trial was suggested or added.
     pub fn started_point(&self, number: TrialNumber) -> Point {
-        match self.start_of(number) {
-            Event::Suggested { point, .. } | Event::Added { point, .. } => point.unsigned_zeros(),
-            event => unreachable!("{event:?} starts a trial"),
-        }
+        self.start(number).point
     }
 
     /// The encoded point where a trial was suggested or added.
@@ -225,23 +255,14 @@ impl Ledger {
 
     /// The note of the strategy that proposed a trial.
     pub(crate) fn note(&self, number: TrialNumber) -> Option<String> {
-        match self.start_of(number) {
-            Event::Suggested { note, .. } => note,
-            _ => None,
-        }
+        self.start(number).note
     }
 
     /// The user's attributes of a trial as JSON objects. Entries of later objects override entries of earlier objects.
     pub fn attrs(&self, number: TrialNumber) -> Vec<String> {
-        let started = match self.start_of(number) {
-            Event::Suggested { attrs, .. } | Event::Added { attrs, .. } => attrs,
-            _ => None,
-        };
+        let started = self.start(number).attrs.into_iter();
         let reported = self.trials[number].reported_attrs();
-        started
-            .into_iter()
-            .chain(reported.iter().cloned())
-            .collect()
+        started.chain(reported.iter().cloned()).collect()
     }
 
     /// The numbers of the pending trials, in ascending order.

@@ -257,7 +257,7 @@ impl Trial {
     }
 
     /// The attributes of reports as JSON objects, in order of arrival.
-    pub(super) fn reported_attrs(&self) -> &[String] {
+    pub fn reported_attrs(&self) -> &[String] {
         self.reported().map_or(&[], |reported| &reported.attrs)
     }
 

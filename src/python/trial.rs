@@ -196,11 +196,13 @@ impl TrialRecord {
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
         let trial = ledger.trial(number)?;
         let error = trial.error().cloned();
+        let start = ledger.start(number);
+        let attrs = start.attrs.into_iter();
         Ok(Self {
             number,
-            place: ledger.started_point(number),
+            place: start.point,
             run: ledger.run_point(number),
-            context: ledger.context_numbers(number),
+            context: start.context,
             state: trial.state.name(),
             suggested: trial.suggested,
             queued: trial.queued,
@@ -209,9 +211,11 @@ impl TrialRecord {
             cost: trial.cost(),
             duration: trial.duration(),
             fidelity: trial.fidelity(),
-            attrs: ledger.attrs(number),
+            attrs: attrs
+                .chain(trial.reported_attrs().iter().cloned())
+                .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
-            note: ledger.note(number),
+            note: start.note,
             suggested_at: trial.suggested_at,
             started_at: ledger.started_at(number),
             finished_at: ledger.finished_at(number),
