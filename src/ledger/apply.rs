@@ -103,7 +103,7 @@ impl Ledger {
                     queued,
                     ..trial
                 };
-                self.start(trial, point, context)?;
+                self.add_trial(trial, point, context)?;
                 self.n_dequeued += usize::from(queued);
                 self.n_suggested += 1;
             }
@@ -119,7 +119,7 @@ impl Ledger {
                     fidelity: self.at_fidelity(*fidelity),
                     ..Details::default()
                 };
-                self.start(Trial::started(*now, details), point, context)?;
+                self.add_trial(Trial::started(*now, details), point, context)?;
                 if let Some(observation) = observation {
                     self.observe(self.trials.len() - 1, observation, Some(*now))?;
                 }
@@ -180,7 +180,7 @@ impl Ledger {
         Ok(())
     }
 
-    fn start(&mut self, trial: Trial, point: &Point, context: &[f64]) -> Result<()> {
+    fn add_trial(&mut self, trial: Trial, point: &Point, context: &[f64]) -> Result<()> {
         self.rows.extend(self.problem.encode(point)?);
         self.rows.extend(self.problem.encode_context(context));
         self.pending.insert(self.trials.len());
