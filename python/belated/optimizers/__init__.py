@@ -3,6 +3,7 @@
 The module `settings` defines the values that can be passed as arguments of optimizers.
 """
 
+from belated.errors import NotFitted, UnknownArgument
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.bpe import BPEDelay, SubExponential
@@ -10,8 +11,6 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma, TreeSearch
 from belated.optimizers.trial import Trial
-from belated.optimizers.trials import NotFitted
-from belated.space.arguments import UnknownArgument
 
 __all__ = [
     "DUCB1",

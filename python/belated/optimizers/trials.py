@@ -13,12 +13,12 @@ import numpy as np
 from belated._core import (
     Action,
     AlreadyObserved,
-    BelatedError,
     GaussianProcess,
     InvalidSetting,
     InvalidValue,
     UnknownTrial,
 )
+from belated.errors import NotFitted
 from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping, checked_report
@@ -40,10 +40,6 @@ from belated.warn import warn
 
 T = TypeVar("T")
 AnyLog = TypeVar("AnyLog", bound=Log)
-
-
-class NotFitted(BelatedError, ValueError):
-    """A call needs the model, but the model cannot be fitted before the first value is observed."""
 
 
 class Reading(ABC):
@@ -82,12 +78,12 @@ class Reading(ABC):
     # The problem.
 
     @property
-    def domain_(self) -> Space | Candidates:
+    def domain(self) -> Space | Candidates:
         """The search space, or the candidates."""
         return self._source._problem.domain
 
     @property
-    def context_space_(self) -> ContextSpace | None:
+    def context_space(self) -> ContextSpace | None:
         """The space of contexts; None if contexts were not declared."""
         return self._source._problem.context_space
 
@@ -118,7 +114,7 @@ class Reading(ABC):
         return [Trial(self._source, number) for number in self._numbers(None)]
 
     @property
-    def pending_(self) -> list[Trial]:
+    def pending(self) -> list[Trial]:
         """The trials without a result."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
@@ -491,10 +487,10 @@ class Reading(ABC):
         >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(10), stopping=None, seed=0)
         >>> for trial in optimizer.suggest(n=6):
         ...     for step in range(1, 11):
-        ...         trial.report(step, trial.params["x"] - 1 / step)
+        ...         trial.report(trial.params["x"] - 1 / step, step)
         ...     trial.observe(trial.params["x"] - 0.1)
         >>> running = optimizer.add({"x": 0.3})
-        >>> running.report(1, -0.7)
+        >>> running.report(-0.7, 1)
         >>> mean, std = optimizer.predict_final(running)
         >>> abs(mean - 0.2) < 0.1
         True
@@ -507,7 +503,7 @@ class Reading(ABC):
 
         `caller` is the name of the caller, for messages.
         """
-        space, problem = self.domain_, self._source._problem
+        space, problem = self.domain, self._source._problem
         if isinstance(space, Candidates):
             raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
         model, *_ = self._fitted(caller)
@@ -786,7 +782,7 @@ class Trials(Reading, Generic[AnyLog]):
         self._resolve(Action.abandon(number), number, "be abandoned")
 
     @checks_arguments
-    def report(self, trial: Trial | int, step: int, value: float, *, attempt: int | None = None) -> None:
+    def report(self, trial: Trial | int, value: float, step: int, *, attempt: int | None = None) -> None:
         """Report the value of a step of the learning curve of a trial.
 
         Reports may come late, in any order and repeatedly, and in every state of the trial. A report renews the lease
@@ -796,10 +792,10 @@ class Trials(Reading, Generic[AnyLog]):
         ----------
         trial : Trial or int
             The trial or its number.
-        step : int
-            The step, from 1 to the last step of the declared `Curve`.
         value : float
             A finite number, or NaN for a step that failed.
+        step : int
+            The step, from 1 to the last step of the declared `Curve`.
         attempt : int, optional
             The number of the attempt, counted from 0, if the evaluation was started again. The first report of a new
             attempt replaces the curve from its step on. Later reports of earlier attempts have no effect. Default
@@ -819,8 +815,8 @@ class Trials(Reading, Generic[AnyLog]):
         >>> import belated as bl
         >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), seed=0)
         >>> trial = optimizer.suggest()
-        >>> optimizer.report(trial, 1, 0.5)
-        >>> optimizer.report(trial, 2, 0.75)
+        >>> optimizer.report(trial, 0.5, 1)
+        >>> optimizer.report(trial, 0.75, 2)
         >>> trial.curve
         {1: 0.5, 2: 0.75}
         """
@@ -1053,7 +1049,7 @@ class Trials(Reading, Generic[AnyLog]):
         return number
 
     def _repr_html_(self) -> str:
-        return trials_html(self._strategy_name, self.trials, len(self.pending_), self.best_trial_)
+        return trials_html(self._strategy_name, self.trials, len(self.pending), self.best_trial_)
 
 
 def _fitted(what: str, found: T | None) -> T:

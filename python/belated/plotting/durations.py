@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.optimizers.trials import NotFitted, Reading
+from belated.errors import NotFitted
+from belated.optimizers.trials import Reading
 from belated.plotting.figures import GREY, LOOKS, Axes, axes_for, checked_search, finished, time_scale
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from belated._core import InvalidSetting
-from belated.optimizers.trials import NotFitted, Reading
+from belated.errors import InvalidSetting, NotFitted
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 

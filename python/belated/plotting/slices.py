@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.optimizers.trials import NotFitted, Reading
+from belated.errors import NotFitted
+from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import GREY, LOOKS, ORANGE, Axes
 from belated.space.dimensions import Categorical, Dimension, Integer, choices_of

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from belated._core import InvalidSetting
+from belated.errors import InvalidSetting, UnknownArgument
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.constraints import Constraint
@@ -20,7 +20,7 @@ from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
-from belated.space.arguments import UnknownArgument, finite, whole_number
+from belated.space.arguments import finite, whole_number
 from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
@@ -88,7 +88,7 @@ def chosen_optimizer(
     if chosen.direction != direction:
         other = "minimize" if direction == "maximize" else "maximize"
         raise InvalidSetting(f"optimizer has direction={chosen.direction!r}: call {other}, or pass another one")
-    if chosen.context_space_ is not None:
+    if chosen.context_space is not None:
         raise InvalidSetting(
             f"optimizer has a context, which {direction} cannot give with its suggestions: use suggest and observe"
         )

@@ -18,11 +18,10 @@ from multiprocessing.connection import Client, Connection, Listener, answer_chal
 from typing import Any
 
 from belated import _core
-from belated._core import InvalidSetting
+from belated.errors import InvalidSetting, StoreError
 from belated.optimizers.curve import Curve, checked_report
 from belated.run.local_listener import local_listener
 from belated.run.objective import Reports
-from belated.store import StoreError
 
 #: Maximum number of connections that have not proved that they have the key. Connections of workers are not limited.
 MOST_STRANGERS = 64

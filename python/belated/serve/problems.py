@@ -7,9 +7,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from belated._core import AlreadyObserved, BelatedError, HorizonReached, NumericalError, UnknownTrial
-from belated.optimizers.trials import NotFitted
-from belated.store import StoreError
+from belated._core import BelatedError
+from belated.errors import AlreadyObserved, HorizonReached, NotFitted, NumericalError, StoreError, UnknownTrial
 
 MEDIA_TYPE = "application/problem+json"
 

@@ -3,8 +3,8 @@
 import os
 from importlib import import_module
 
-from belated._core import InvalidSetting
-from belated.store.interface import Header, Record, Store, StoreError, Transaction
+from belated.errors import InvalidSetting, StoreError
+from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.urls import shown
 
 __all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]

@@ -8,9 +8,10 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from belated import _core
-from belated._core import Action, BelatedError, InvalidSetting
+from belated._core import Action, BelatedError
+from belated.errors import InvalidSetting, StoreError
 from belated.optimizers.log import Feasible, Limit
-from belated.store import Store, StoreError
+from belated.store import Store
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
 from belated.study.history import History

@@ -11,7 +11,8 @@ from datetime import datetime
 from functools import partial
 from typing import Any, TypeGuard, TypeVar, overload
 
-from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, Observation, TrialRecord
+from belated._core import Action, Observation, TrialRecord
+from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
@@ -22,7 +23,7 @@ from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, whole_number
 from belated.space.space import Space
-from belated.store import Header, Store, StoreError, open_store
+from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
@@ -770,7 +771,7 @@ def _summary(study: Study) -> StudySummary:
 def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     """Add a finished trial of `source` in its present state. Return False if its point does not belong to the space."""
     place = record.place if record.run is None else record.run
-    old, new = source.domain_, made.domain_
+    old, new = source.domain, made.domain
     if isinstance(old, Space) and isinstance(new, Space):
         values = old.named_at(place)
         try:

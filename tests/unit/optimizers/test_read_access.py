@@ -47,7 +47,7 @@ def test_a_result_with_all_trials_equals_its_optimizer(kind, tmp_path):
     result = bl.minimize(f, optimizer=owner, n_trials=8)
     assert read(result) == read(owner)
     assert (owner.direction, owner.clock, result.direction) == ("minimize", "iterations", "minimize")
-    assert set(MEMBERS) >= {"trials_dataframe", "best_params_", "pending_", "surrogate_", "predict", "domain_"}
+    assert set(MEMBERS) >= {"trials_dataframe", "best_params_", "pending", "surrogate_", "predict", "domain"}
 
 
 def test_members_of_one_class_are_read_from_the_optimizer():
@@ -84,7 +84,7 @@ def test_the_optimizer_of_a_study_reads_what_other_processes_wrote(tmp_path):
         lambda view: view.observe(view.trial(0), 0.5),
         lambda view: view.fail(0),
         lambda view: view.abandon(0),
-        lambda view: view.report(0, 1, 0.5),
+        lambda view: view.report(0, 0.5, 1),
         lambda view: view.should_stop(0),
         lambda view: view.stop(0),
         lambda view: view.add({"x": 0.5}, 0.5),
@@ -100,7 +100,7 @@ def test_the_optimizer_of_a_study_is_not_written(write):
     study = bl.Study("s", MemoryStore(), bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), stopping="asha", seed=0))
     study.suggest()
     before = study._log.events(0)
-    with pytest.raises(bl.InvalidSetting, match="optimizer of study 's'"):
+    with pytest.raises(bl.errors.InvalidSetting, match="optimizer of study 's'"):
         write(study.optimizer)
     assert study._log.events(0) == before
 
@@ -144,7 +144,7 @@ def test_arguments_that_a_class_refuses_are_hidden(kind):
             lambda name=name, value=value, space=space: kind(space, **required, **{name: value}),
             lambda name=name, value=value, space=space: made.set_params(**{name: value, "space": space}),
         ):
-            with pytest.raises(bl.InvalidSetting, match="does not support|needs a curve"):
+            with pytest.raises(bl.errors.InvalidSetting, match="does not support|needs a curve"):
                 call()
 
 
@@ -155,7 +155,7 @@ def test_a_result_lists_the_trials_of_its_run_and_reads_the_model_of_all():
     second = bl.minimize(f, optimizer=opt, n_trials=2)
     assert [trial.number for trial in first.trials] == list(first.trials_dataframe()["number"]) == [2, 3, 4]
     assert [trial.number for trial in second.trials] == list(second.trials_dataframe()["number"]) == [5, 6]
-    assert (second.n_trials, second.pending_, len(opt.pending_)) == (2, [], 1)
+    assert (second.n_trials, second.pending, len(opt.pending)) == (2, [], 1)
     assert second.best_params_ == {"x": 0.3} and second.best_trial_ == opt.trial(0)
     assert np.array_equal(first.predict({"x": 0.5}), opt.predict({"x": 0.5}))
     assert first.surrogate_.n_observed == 6
@@ -166,5 +166,5 @@ def test_an_optimizer_still_reads_and_sets_its_settings():
     assert (opt.direction, opt.clock, opt.get_params()["direction"]) == ("minimize", "seconds", "minimize")
     opt.set_params(direction="maximize")
     assert opt.direction == "maximize"
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         opt.direction = "minimize"
