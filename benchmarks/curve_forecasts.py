@@ -360,13 +360,13 @@ def predictions_of_optimizer(space, points, curves, known, tests):
     for params, curve in zip(points, curves, strict=False):
         trial = optimizer.add(params)
         for step, value in enumerate(curve.tolist(), 1):
-            trial.report(step, value)
+            trial.report(value, step)
         trial.observe(float(curve[-1]))
     found = []
     for params, curve in zip(points[len(curves) :], tests, strict=True):
         trial = optimizer.add(params)
         for step, value in enumerate(curve[:known].tolist(), 1):
-            trial.report(step, value)
+            trial.report(value, step)
         found.append(optimizer.predict_final(trial))
         trial.abandon()
     return np.array(found).T

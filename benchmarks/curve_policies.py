@@ -66,7 +66,7 @@ class Belated:
     def report(self, trial, step, value):
         if self.optimizer.curve is None:
             return False
-        self.trials[trial].report(step, value)
+        self.trials[trial].report(value, step)
         if not self.trials[trial].should_stop():
             return False
         if self.tell == "observe":

@@ -63,7 +63,7 @@ def repeats_in_flight(space, seed, n):
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     size = math.prod(len(getattr(d, "choices", None) or getattr(d, "values", None) or range(d.low, d.high + 1))
-                     for d in optimizer.domain_.values())  # fmt: skip
+                     for d in optimizer.domain.values())  # fmt: skip
     in_flight, tried, found = [], set(), 0
     for _ in range(n):
         trial = optimizer.suggest()

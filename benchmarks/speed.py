@@ -75,7 +75,7 @@ def on_candidates(name):
     optimizer.add([int(i) for i in chosen], [float(values[i]) for i in chosen])
     # After 50 unmeasured steps there are 150 observations. The measured steps follow.
     step_times(optimizer, lambda trial: values[trial.index], 10, 50)
-    for trial in optimizer.pending_:
+    for trial in optimizer.pending:
         optimizer.observe(trial, values[trial.index])
     return summary(step_times(optimizer, lambda trial: values[trial.index], 10))
 

@@ -289,7 +289,9 @@ def pyxab(arguments):
 
     contenders = {
         "TreeSearch": lambda *at: ours({}, *at),
-        "TreeSearch, nu and rho of PyXAB": lambda *at: ours({"nu": 1.0, "rho": 0.5, "bound": bl.DUCB1(1.0)}, *at),
+        "TreeSearch, nu and rho of PyXAB": lambda *at: ours(
+            {"nu": 1.0, "rho": 0.5, "bound": bl.papers.DUCB1(1.0)}, *at
+        ),
         "PyXAB HCT": lambda *at: theirs(lambda domain: HCT(domain=domain, **partition), *at),
         "PyXAB T_HOO": lambda *at: theirs(lambda domain: T_HOO(rounds=n, domain=domain, **partition), *at),
     }

@@ -22,7 +22,7 @@ def work(slot, target, start, results):
             if slot % 4 == 3:
                 try:
                     bl.Study.list(harness.url(path))
-                except bl.StoreError as error:
+                except bl.errors.StoreError as error:
                     if "there is no such file" not in str(error) and "has no tables" not in str(error):
                         raise
             study = harness.random_study(path)
@@ -68,7 +68,7 @@ def run(rounds=50, jobs=20, store="sqlite", limit=None):
                     failures.note(f"round {done}: {len(ids)} studies, and trials with the values {values}")
                 for problem in harness.audit(path):
                     failures.note(f"round {done}: {problem}")
-            except bl.StoreError as error:
+            except bl.errors.StoreError as error:
                 failures.note(f"round {done}: {error}")
             done, calls = done + 1, calls + jobs
     for target in targets:

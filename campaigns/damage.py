@@ -101,7 +101,7 @@ def use(path, truth, name, bodies):
         if seen[:-1] != expected:
             return "wrong data after writing"
         return "right"
-    except bl.StoreError:
+    except bl.errors.StoreError:
         return "StoreError"
     except Exception:
         return traceback.format_exc(limit=-3)

@@ -31,7 +31,7 @@ def limited(size, call):
 
 def examine(path, study, before, error, more):
     """Check the study after the limit is lifted; yield the errors that are found."""
-    if error is not None and not isinstance(error, bl.StoreError):
+    if error is not None and not isinstance(error, bl.errors.StoreError):
         yield f"raised {type(error).__name__}: {error}"
     left = harness.rows(path)
     if left[: len(before)] != before or len(left) > len(before) + 1:

@@ -88,7 +88,7 @@ def live(make, name, store, calls, plain=False):
         elif call == "again":
             study.observe(*arguments)
         else:
-            expected = bl.UnknownTrial if call == "unknown" else bl.AlreadyObserved
+            expected = bl.errors.UnknownTrial if call == "unknown" else bl.errors.AlreadyObserved
             try:
                 study.observe(*arguments)
                 wrong.append(f"{call} {arguments} was accepted")

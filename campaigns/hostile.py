@@ -384,7 +384,7 @@ def use_store(path, truth):
         opened = bl.Study.load("study", harness.url(path))
         right = right and harness.state(opened)[pending[0]][2:] == ("observed", 0.125)
         seen["use"] = "right" if right and len(opened.trials) == len(truth) + 1 else "accepted"
-    except bl.StoreError:
+    except bl.errors.StoreError:
         seen["use"] = "StoreError"
     except BaseException:
         seen["use"] = traceback.format_exc(limit=-3)

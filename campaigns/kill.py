@@ -72,7 +72,7 @@ def work(store, name, slot, notes, seed, end=None):
                 trial = study.add(arguments["params"], arguments["value"])
                 answer = {"number": trial.number, "params": trial.params, "value": trial.value}
             elif call == "report":
-                study.report(arguments["number"], arguments["step"], arguments["value"])
+                study.report(arguments["number"], arguments["value"], arguments["step"])
                 steps[arguments["number"]] = arguments["step"]
                 answer = arguments
             else:

@@ -41,7 +41,7 @@ def run(days=400, hours=1, limit=None):
         opened, other, waiting = (
             bl.Study.load("study", harness.url(file), time=lambda: now[0]) for file in (path, abandoned, held)
         )
-        numbers = [trial.number for trial in opened.pending_]
+        numbers = [trial.number for trial in opened.pending]
         if numbers != expired:
             failures.note(f"the expired trials are {expired}, pending are {numbers}")
         for number in expired:

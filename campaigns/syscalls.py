@@ -38,7 +38,7 @@ def call(what, path):
         else:
             study.observe(0, 0.5)
         outcome = "done"
-    except bl.StoreError:
+    except bl.errors.StoreError:
         outcome = "StoreError"
     except Exception as error:
         outcome = f"{type(error).__name__}: {error}"

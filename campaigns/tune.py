@@ -133,7 +133,7 @@ class Files:
         restored = BelatedSearch(optimizer=bl.RandomSearch)
         try:
             restored.restore(path)
-        except bl.InvalidSetting:
+        except bl.errors.InvalidSetting:
             return [], {}  # damaged: Tune's table must be enough
         trials = [(each.params["box/x"], each.state, each.value) for each in restored.optimizer_.trials]
         return trials, SavedSearch.read(path).trials

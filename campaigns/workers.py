@@ -95,7 +95,7 @@ class Evaluation:
         for step in range(1, STEPS + 1):
             time.sleep(seconds / STEPS)
             reported = value - (random.random() if step < STEPS else 0.0)
-            trial.report(step, reported)
+            trial.report(reported, step)
             note(self.folder, what="reported", step=step, value=reported, **facts)
             if trial.should_stop():
                 break

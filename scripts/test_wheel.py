@@ -35,7 +35,7 @@ first, second = study.suggest(n=2)
 study.observe(second, 0.5)
 study = bl.Study.load("smoke", "sqlite:///smoke.db")
 study.observe(first, 0.25)
-assert study.best_value_ == 0.5 and not study.pending_
+assert study.best_value_ == 0.5 and not study.pending
 """
 
 IMPORT = """

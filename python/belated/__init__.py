@@ -27,9 +27,9 @@ from belated.space import Categorical, Choice, Fidelity, Integer, Ordinal, Param
 
 if TYPE_CHECKING:
     from belated import plotting
-    from belated.run import NoImprovement, Result, RunError, RunningTrial, StopRun, ValueReached
+    from belated.errors import RunError, StoreError
+    from belated.run import NoImprovement, Result, RunningTrial, StopRun, ValueReached
     from belated.run.maximize import maximize, minimize
-    from belated.store import StoreError
     from belated.study.study import Study
 
 __all__ = [

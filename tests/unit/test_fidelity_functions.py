@@ -196,18 +196,20 @@ def test_an_optimizer_accepts_the_space_and_a_process_the_function(function):
 
 @pytest.mark.parametrize("z", [-0.1, 1.1, math.nan, [0.5, 2.0]])
 def test_fidelities_outside_their_range_are_refused(z):
-    with pytest.raises(bl.InvalidSetting, match=r"the fidelity of branin-mf is from 0 to 1, got .* pass z=1"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"the fidelity of branin-mf is from 0 to 1, got .* pass z=1"):
         BRANIN_MF([[0.0, 0.0], [1.0, 1.0]], z)
 
 
 def test_fidelities_of_another_shape_are_refused():
-    with pytest.raises(bl.InvalidSetting, match=r"shape \(3,\) do not fit 2 points: pass one number"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"shape \(3,\) do not fit 2 points: pass one number"):
         BRANIN_MF([[0.0, 0.0], [1.0, 1.0]], [0.1, 0.2, 0.3])
-    with pytest.raises(bl.InvalidSetting, match=r"take one fidelity, got shape \(2,\): pass a number"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"take one fidelity, got shape \(2,\): pass a number"):
         BRANIN_MF({"x1": 0.0, "x2": 0.0}, [0.1, 0.2])
 
 
 @pytest.mark.parametrize("points", [[0.5, 0.5], [[0.5]], [[[0.5, 0.5]]], 0.5])
 def test_arrays_of_another_shape_are_refused(points):
-    with pytest.raises(bl.InvalidSetting, match=r"branin-mf takes parameters by name, or an array of shape \(n, 2\)"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"branin-mf takes parameters by name, or an array of shape \(n, 2\)"
+    ):
         BRANIN_MF(points)

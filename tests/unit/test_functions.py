@@ -150,7 +150,9 @@ def test_rows_of_an_array_have_the_values_of_the_parameters(function):
 
 @pytest.mark.parametrize("points", [[0.5, 0.5], [[0.5]], [[[0.5, 0.5]]], 0.5])
 def test_arrays_of_another_shape_are_refused(points):
-    with pytest.raises(bl.InvalidSetting, match=r"branin takes parameters by name, or an array of shape \(n, 2\)"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"branin takes parameters by name, or an array of shape \(n, 2\)"
+    ):
         functions.BRANIN(points)
 
 

@@ -61,7 +61,7 @@ def check_optimizer(
             f"optimizer has direction={settings['direction']!r}, and values are {direction}d: use the given direction, "
             "or leave direction out"
         )
-    if made.domain_ != space:  # type: ignore[attr-defined]
+    if made.domain != space:  # type: ignore[attr-defined]
         raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
     for name in refused:
         if settings[name] is not None:

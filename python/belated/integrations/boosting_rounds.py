@@ -43,5 +43,5 @@ def report_round(trial: RunningTrial | Trial, metric: str, step: int, evaluated:
             + (f"pass one of {known}" if known else "pass data for the evaluation to the training, too")
         )
     value = finite(evaluated[metric])
-    trial.report(step, float("nan") if value is None else value)
+    trial.report(float("nan") if value is None else value, step)
     return trial.should_stop()

@@ -83,8 +83,8 @@ class OptunaLog:
 
     def __init__(self, optimizer: Optimizer) -> None:
         self.optimizer = optimizer
-        assert isinstance(optimizer.domain_, Space)
-        self.space = optimizer.domain_
+        assert isinstance(optimizer.domain, Space)
+        self.space = optimizer.domain
         definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
         # If the definition of the optimizer has changed, earlier notes belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]

@@ -3,15 +3,14 @@
 The module `settings` defines the values that can be passed as arguments of optimizers.
 """
 
+from belated.errors import NotFitted, UnknownArgument
 from belated.optimizers.algorithms import algorithm, algorithms
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.bpe import BPEDelay, SubExponential
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.random_search import RandomSearch
-from belated.optimizers.read_access import NotFitted
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma, TreeSearch
 from belated.optimizers.trial import Trial
-from belated.space.arguments import UnknownArgument
 
 __all__ = [
     "DUCB1",

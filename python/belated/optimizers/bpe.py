@@ -53,7 +53,7 @@ class SubExponential(Delay):
     Examples
     --------
     >>> import belated as bl
-    >>> bl.SubExponential(mean=50, xi=9, b=1)
+    >>> bl.papers.SubExponential(mean=50, xi=9, b=1)
     SubExponential(mean=50.0, xi=9.0, b=1.0)
     """
 

@@ -29,7 +29,7 @@ def total_effects(search: ReadAccess, context: Mapping[str, Any] | None, caller:
 
     `caller` is the name of the caller, for messages.
     """
-    space = search.domain_
+    space = search.domain
     if isinstance(space, Candidates):
         raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
     model, *_ = search._fitted(caller)

@@ -272,7 +272,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         self._resolve(Action.abandon(number), number, "be abandoned")
 
     @checks_arguments
-    def report(self, trial: Trial | int, step: int, value: float, *, attempt: int | None = None) -> None:
+    def report(self, trial: Trial | int, value: float, step: int, *, attempt: int | None = None) -> None:
         """Report the value of a step of the learning curve of a trial.
 
         Reports may come late, in any order and repeatedly, and in every state of the trial. A report renews the lease
@@ -282,10 +282,10 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         ----------
         trial : Trial or int
             The trial or its number.
-        step : int
-            The step, from 1 to the last step of the declared `Curve`.
         value : float
             A finite number, or NaN for a step that failed.
+        step : int
+            The step, from 1 to the last step of the declared `Curve`.
         attempt : int, optional
             The number of the attempt, counted from 0, if the evaluation was started again. The first report of a new
             attempt replaces the curve from its step on. Later reports of earlier attempts have no effect. Default
@@ -305,8 +305,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         >>> import belated as bl
         >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), seed=0)
         >>> trial = optimizer.suggest()
-        >>> optimizer.report(trial, 1, 0.5)
-        >>> optimizer.report(trial, 2, 0.75)
+        >>> optimizer.report(trial, 0.5, 1)
+        >>> optimizer.report(trial, 0.75, 2)
         >>> trial.curve
         {1: 0.5, 2: 0.75}
         """

@@ -68,7 +68,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         self._rule = checked_rule(type(self), self.curve, self.stopping)
         self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
-        self._constraints = Constraints.from_argument(self.constraints, self.domain_)
+        self._constraints = Constraints.from_argument(self.constraints, self.domain)
         search = self._settings().get("search")
         for name in ("multistart", "direct"):
             if self._constraints is not None and getattr(search, name, None) is not None:
@@ -200,7 +200,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         given = self.get_params(deep=False)
         arguments = with_nested(type(self), given, params)
         # Reuse unchanged spaces, because reading them again would repeat their warnings.
-        read = {"space": self.domain_, "context": self.context_space_}
+        read = {"space": self.domain, "context": self.context_space}
         kept = {name: given[name] for name in read if given[name] is not None and arguments[name] is given[name]}
         made = type(self)(**(arguments | {name: read[name] for name in kept}))
         vars(self).update(vars(made) | kept)
@@ -219,7 +219,7 @@ class Optimizer(ChecksKeywords, LifeCycle[_core.Optimizer]):
         vars(self).update(state | {"_log": _core.Optimizer.from_bytes(state["_log"])})
 
     def __repr__(self) -> str:
-        return shown(self, candidates=self.domain_)
+        return shown(self, candidates=self.domain)
 
 
 def with_nested(cls: type[Optimizer], arguments: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from belated._core import BelatedError, GaussianProcess, InvalidSetting
+from belated._core import GaussianProcess, InvalidSetting
+from belated.errors import NotFitted
 from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of, forecast_of
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.importance import total_effects
@@ -26,10 +27,6 @@ if TYPE_CHECKING:
     from belated.optimizers.life_cycle import LifeCycle
 
 T = TypeVar("T")
-
-
-class NotFitted(BelatedError, ValueError):
-    """A call needs the model, but the model cannot be fitted before the first value is observed."""
 
 
 class ReadAccess(ABC):
@@ -69,12 +66,12 @@ class ReadAccess(ABC):
     # The problem.
 
     @property
-    def domain_(self) -> Space | Candidates:
+    def domain(self) -> Space | Candidates:
         """The search space, or the candidates."""
         return self._source._problem.domain
 
     @property
-    def context_space_(self) -> ContextSpace | None:
+    def context_space(self) -> ContextSpace | None:
         """The space of contexts; None if contexts were not declared."""
         return self._source._problem.context_space
 
@@ -105,7 +102,7 @@ class ReadAccess(ABC):
         return [Trial(self._source, number) for number in self._numbers(None)]
 
     @property
-    def pending_(self) -> list[Trial]:
+    def pending(self) -> list[Trial]:
         """The trials without a result."""
         return [Trial(self._source, number) for number in self._numbers("pending")]
 
@@ -464,10 +461,10 @@ class ReadAccess(ABC):
         >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(10), stopping=None, seed=0)
         >>> for trial in optimizer.suggest(n=6):
         ...     for step in range(1, 11):
-        ...         trial.report(step, trial.params["x"] - 1 / step)
+        ...         trial.report(trial.params["x"] - 1 / step, step)
         ...     trial.observe(trial.params["x"] - 0.1)
         >>> running = optimizer.add({"x": 0.3})
-        >>> running.report(1, -0.7)
+        >>> running.report(-0.7, 1)
         >>> mean, std = optimizer.predict_final(running)
         >>> abs(mean - 0.2) < 0.1
         True

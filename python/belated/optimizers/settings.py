@@ -211,7 +211,7 @@ class UCBPE(Acquisition, name="ucb_pe"):
     Examples
     --------
     >>> import belated as bl
-    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=bl.UCBPE("kandasamy"), initial=4, seed=0)
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=bl.papers.UCBPE("kandasamy"), initial=4, seed=0)
     >>> for _ in range(3):
     ...     for trial in optimizer.suggest(n=4):
     ...         trial.observe(-((trial.params["x"] - 0.3) ** 2))

@@ -128,7 +128,7 @@ def add_trials_table(owner: LifeCycle[Any], table: Any) -> list[Trial]:
     )
     for trial, row in zip(trials, rows, strict=True):
         for step, value in _part(row, "curve_").items():
-            trial.report(int(step), value)
+            trial.report(value, int(step))
         if row["state"] == "failed":
             trial.fail(error=str(row["error"]) if "error" in row else None, duration=row.get("duration"))
         elif row["state"] == "abandoned":

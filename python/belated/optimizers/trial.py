@@ -230,9 +230,9 @@ class Trial:
         """Report that the evaluation failed; see `Optimizer.fail`."""
         self._owner.fail(self, error=error, duration=duration, attrs=attrs)
 
-    def report(self, step: int, value: float, *, attempt: int | None = None) -> None:
+    def report(self, value: float, step: int, *, attempt: int | None = None) -> None:
         """Report a step of the learning curve; see `Optimizer.report`."""
-        self._owner.report(self, step, value, attempt=attempt)
+        self._owner.report(self, value, step, attempt=attempt)
 
     def should_stop(self) -> bool:
         """Return True if the evaluation should end before the last step; see `Optimizer.should_stop`."""

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.errors import NotFitted
+from belated.optimizers.read_access import ReadAccess
 from belated.plotting.figures import GREY, LOOKS, Axes, axes_for, checked_search, finished, time_scale
 
 

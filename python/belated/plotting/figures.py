@@ -56,7 +56,7 @@ def checked_search(search: ReadAccess, what: str) -> ReadAccess:
 
 def space_of(search: ReadAccess, what: str) -> Space:
     """Return the space of a search; raise an error if the search has candidates."""
-    domain = checked_search(search, what).domain_
+    domain = checked_search(search, what).domain
     if isinstance(domain, Candidates):
         raise InvalidSetting(f"{what} needs a space of named parameters, and this search has candidates")
     return domain

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from belated._core import InvalidSetting
-from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.errors import NotFitted
+from belated.optimizers.read_access import ReadAccess
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.optimizers.read_access import NotFitted, ReadAccess
+from belated.errors import NotFitted
+from belated.optimizers.read_access import ReadAccess
 from belated.plotting import figures
 from belated.plotting.figures import GREY, LOOKS, ORANGE, Axes
 from belated.space.dimensions import Categorical, Dimension, Integer, choices_of

@@ -159,7 +159,7 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
         return bl.algorithm("GP-UCB-SDF", acquisition__beta=BETA, pending__floor=floor, **common)
     common |= kernel | {"horizon": horizon, "beta": BETA, "theory__delta": DELTA}
     if setting.algorithm == "BPE-Delay":
-        common["delay"] = bl.SubExponential(float(setting.poisson_mean), xi=XI, b=B)
+        common["delay"] = bl.papers.SubExponential(float(setting.poisson_mean), xi=XI, b=B)
     if faithful and setting.algorithm != ESTIMATED:
         common["lengths"] = "code"
     return bl.algorithm("BPE" if setting.algorithm == "BPE" else "BPE-Delay", **common)

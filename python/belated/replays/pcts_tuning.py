@@ -231,9 +231,9 @@ def make_optimizer(
         return getattr(bl, algorithm)(space, seed=seed)
     low, high = samples
     bias = bias_constant(space, f, low, high)
-    bound: bl.DUCB1Sigma | bl.DUCBV = bl.DUCB1Sigma(noise_std=NOISE_STD)
+    bound: bl.papers.DUCB1Sigma | bl.papers.DUCBV = bl.papers.DUCB1Sigma(noise_std=NOISE_STD)
     if "DUCBV" in algorithm:
-        bound = bl.DUCBV(b=B if faithful else B * B_FACTOR)
+        bound = bl.papers.DUCBV(b=B if faithful else B * B_FACTOR)
     cost = bl.PowerCost(low / high)  # in proportion to the samples
     fidelity = None if algorithm.endswith("full") else bl.Fidelity(low, high, cost=cost, bias=bias)
     return bl.TreeSearch(space, bound=bound, nu=bias, rho=RHO_MAX, fidelity=fidelity, seed=seed)

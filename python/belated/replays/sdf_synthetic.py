@@ -101,7 +101,7 @@ def panels(given: bool) -> dict[str, tuple[str, list[Setting]]]:
 def make(options: Options) -> Report:
     """Run all settings. A setting that several panels show is run once."""
     if options.given and options.faithful:
-        raise bl.InvalidSetting(
+        raise bl.errors.InvalidSetting(
             "--given and --faithful exclude each other: the authors' code fits the kernel; pass one"
         )
     settings = [setting for _, members in panels(options.given).values() for setting in members]

@@ -182,7 +182,7 @@ def paper_search(
     In every unit of time an evaluation starts at a uniformly random point of a leaf, and the leaf is expanded at once.
     Evaluations are at full fidelity: the delay is the same at any fidelity, so a lower fidelity would not save time.
     """
-    bound = bl.DUCBV(b=B) if algorithm == "PCTS+DUCBV" else bl.DUCB1Sigma(noise_std=noise_std)
+    bound = bl.papers.DUCBV(b=B) if algorithm == "PCTS+DUCBV" else bl.papers.DUCB1Sigma(noise_std=noise_std)
     # rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i)).
     rho, seed = [RHO_MAX ** (3 / (3 - i)) for i in range(3)], int(rng.integers(2**31))
     optimizer = bl.TreeSearch(problem.function.space, bound=bound, nu=bias_constant(problem), rho=rho, seed=seed)

@@ -1,6 +1,6 @@
 """Runs: `maximize` and `minimize` a function on workers."""
 
-from belated.run.evaluations import RunError
+from belated.errors import RunError
 from belated.run.maximize import maximize, minimize
 from belated.run.objective import RunningTrial
 from belated.run.result import Result

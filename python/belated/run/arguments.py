@@ -8,6 +8,7 @@ from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
+from belated.errors import UnknownArgument
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, Stopping, StoppingName
@@ -28,7 +29,7 @@ from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
-from belated.space.arguments import UnknownArgument, finite, whole_number
+from belated.space.arguments import finite, whole_number
 from belated.space.fidelity import Fidelity
 from belated.study.study import Study
 

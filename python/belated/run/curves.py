@@ -60,7 +60,7 @@ class DirectReports:
         return attempt
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
-        self._optimizer.report(number, step, value, attempt=attempt)
+        self._optimizer.report(number, value, step, attempt=attempt)
         return self._optimizer.should_stop(number)
 
     def should_stop(self, number: int) -> bool:

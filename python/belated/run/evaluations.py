@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from belated._core import AlreadyObserved, BelatedError
+from belated._core import AlreadyObserved
+from belated.errors import RunError, StoreError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import ATTRS_AS_TEXT, format_error
@@ -27,7 +28,6 @@ from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place, without_objects
 from belated.run.total import Total
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart, is_of_ray_task, worker_died
-from belated.store import StoreError
 from belated.study.study import Study
 from belated.warn import logger, warn
 
@@ -52,18 +52,6 @@ PICKLING_ADVICE = (
     "executor=loky.get_reusable_executor(), which sends functions by value, as notebooks need it, or leave executor "
     "and processes out and pass n_workers, for threads"
 )
-
-
-class RunError(BelatedError, RuntimeError):
-    """All trials of a run failed, the first trials failed in the same way, or the executor does not work.
-
-    Attributes
-    ----------
-    result : Result
-        The result so far.
-    """
-
-    result: Any
 
 
 @dataclass

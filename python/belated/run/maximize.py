@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 from numpy.typing import ArrayLike
 
 from belated._core import InvalidSetting, add_busy_workers
+from belated.errors import RunError
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
@@ -26,7 +27,7 @@ from belated.run import arguments
 from belated.run.arguments import NOT_PASSED_ON, BayesOptSettings, Direction
 from belated.run.budget import Budget
 from belated.run.curves import reports_for
-from belated.run.evaluations import Evaluations, RunError
+from belated.run.evaluations import Evaluations
 from belated.run.objective import objective
 from belated.run.progress import progress_bar
 from belated.run.result import Result, StopReason
@@ -70,7 +71,7 @@ def _optimize(
     **settings: Unpack[BayesOptSettings],
 ) -> Result:
     chosen = arguments.chosen_optimizer(direction, space, candidates, optimizer, settings)
-    names = list(chosen.domain_) if isinstance(chosen.domain_, Space) else []
+    names = list(chosen.domain) if isinstance(chosen.domain, Space) else []
     function = objective(f, names, arguments.exception_types(catch))
     arguments.check_takes_fidelity(f, function, chosen)
     if n_trials is None and n_trials_total is None and timeout is None and budget is None:
@@ -92,7 +93,7 @@ def _optimize(
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
-    waiting = chosen.pending_ if checked(retry_pending, bool, "retry_pending") else []
+    waiting = chosen.pending if checked(retry_pending, bool, "retry_pending") else []
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
     expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
@@ -147,10 +148,10 @@ def _optimize(
         raise interrupt
     # If the user or a callback ended the run, the run may not have a value. Check the trials last, because there may be
     # many.
-    is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed_
+    is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed
     if is_over and all(t.value is None for t in outcome.trials):
         failed = RunError(
-            f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed_} failed: "
+            f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed} failed: "
             f"the last time {evaluations.failure}"
         )
         failed.result = outcome

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from belated._core import InvalidSetting, InvalidValue
+from belated.errors import StoreError
 from belated.optimizers.report import usable_attrs
 from belated.run.raised import Place, Sendable, drop_frames, last_line_of_user
 from belated.space.arguments import copied, finite, one_line, real_number
-from belated.store import StoreError
 
 if TYPE_CHECKING:
     from belated.run.curves import Reports
@@ -83,7 +83,7 @@ class RunningTrial:
     # The error of the store in the last exchange with the run. Such an error is never a failure of the trial.
     _store_error: StoreError | None = field(default=None, repr=False)
 
-    def report(self, step: int, value: float) -> None:
+    def report(self, value: float, step: int) -> None:
         """Report the value of a step of the learning curve; see `Optimizer.report`.
 
         Raises
@@ -267,7 +267,7 @@ def _follow(steps: Generator[Any, Any, Any], trial: RunningTrial) -> Any:
                 if found is None:
                     raise InvalidValue("f yielded no finite value: yield the value of each step") from None
                 return found
-            trial.report(step, value)
+            trial.report(value, step)
             if trial._stopped:
                 break
     return None

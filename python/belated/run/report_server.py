@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 from belated import _core
 from belated._core import InvalidSetting
+from belated.errors import StoreError
 from belated.optimizers.curve_reports import checked_report
 from belated.run.local_listener import local_listener
-from belated.store import StoreError
 
 if TYPE_CHECKING:
     from belated.optimizers.curve import Curve

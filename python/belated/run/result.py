@@ -20,8 +20,8 @@ class Result(ReadAccess):
     """The result of a run.
 
     A result has the members of an optimizer that read trials and the model. Each access reads the current state of the
-    optimizer, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending_`,
-    `n_pending_`, `n_failed_` and `trials_dataframe` refer to the trials of the run. The other members (`best_value_`,
+    optimizer, so values that are reported after the run are included. The members `trials`, `n_trials`, `pending`,
+    `n_pending`, `n_failed` and `trials_dataframe` refer to the trials of the run. The other members (`best_value_`,
     `recommend`, `predict`, …) refer to all trials of the optimizer.
 
     Attributes
@@ -56,17 +56,17 @@ class Result(ReadAccess):
         return len(self._trials)
 
     @property
-    def n_failed_(self) -> int:
+    def n_failed(self) -> int:
         """Number of trials of the run that failed."""
         return len(self._numbers("failed"))
 
     @property
-    def n_pending_(self) -> int:
+    def n_pending(self) -> int:
         """Number of trials of the run that are pending."""
         return len(self._numbers("pending"))
 
     @property
-    def cost_(self) -> float:
+    def cost(self) -> float:
         """Total cost of the observed and failed trials of the run, computed as for a budget.
 
         The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the
@@ -76,7 +76,7 @@ class Result(ReadAccess):
         return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)
 
     def _facts(self) -> dict[str, Any]:
-        names = ("n_trials", "best_value_", "best_params_", "n_failed_", "n_pending_", "stop_reason")
+        names = ("n_trials", "best_value_", "best_params_", "n_failed", "n_pending", "stop_reason")
         return {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
@@ -85,5 +85,5 @@ class Result(ReadAccess):
 
     def _repr_html_(self) -> str:
         facts = self._facts() | {"seconds": f"{self.seconds:.3g}"}
-        table = trials_html("Run", self.trials, self.n_pending_, self.best_trial_)
+        table = trials_html("Run", self.trials, self.n_pending, self.best_trial_)
         return html_table(["Result", ""], facts.items()) + table

@@ -300,7 +300,7 @@ async def report_step(report: OnTrial, body: messages.Report) -> Response:
     value = math.nan if body.value is None else body.value
 
     def record(study: Study, number: int) -> None:
-        study.report(number, body.step, value, attempt=body.attempt)
+        study.report(number, value, body.step, attempt=body.attempt)
         study.should_stop(number)
 
     return await report(body.now, record, body.step)

@@ -8,8 +8,7 @@ from typing import Any
 from starlette.responses import Response
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, NumericalError, UnknownTrial
-from belated.optimizers.read_access import NotFitted
-from belated.store import StoreError
+from belated.errors import NotFitted, StoreError
 
 MEDIA_TYPE = "application/problem+json"
 

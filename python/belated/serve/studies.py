@@ -11,8 +11,9 @@ import anyio
 import anyio.to_thread
 
 from belated._core import InvalidSetting
+from belated.errors import StoreError
 from belated.serve.problems import OtherStudy, StudyExists, UnknownStudy
-from belated.store import Store, StoreError, open_store
+from belated.store import Store, open_store
 from belated.study.definition import optimizer_from
 from belated.study.study import Study
 

@@ -17,13 +17,10 @@ from typing import Any, TypeVar, cast
 import numpy as np
 
 from belated._core import InvalidSetting
+from belated.errors import UnknownArgument
 from belated.short_repr import short_repr
 
 Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-class UnknownArgument(InvalidSetting, TypeError):
-    """A function or class does not have an argument that was passed; the message names a replacement."""
 
 
 def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:

@@ -4,7 +4,8 @@ import os
 from importlib import import_module
 
 from belated._core import InvalidSetting
-from belated.store.interface import Header, Record, Store, StoreError, Transaction
+from belated.errors import StoreError
+from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.urls import shown
 
 __all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]

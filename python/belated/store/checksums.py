@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 
+from belated.errors import StoreError
 from belated.short_repr import short_repr
-from belated.store.interface import EventsGone, Header, Record, StoreError
+from belated.store.interface import EventsGone, Header, Record
 
 #: The version of the format of headers and records. A store with another version is refused, and the error names the
 #: version.

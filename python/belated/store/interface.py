@@ -5,11 +5,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from belated._core import BelatedError
-
-
-class StoreError(BelatedError):
-    """A store cannot be read or written, or it contains data that belated cannot have written."""
+from belated.errors import StoreError
 
 
 class NotWritten(StoreError):

@@ -4,7 +4,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from belated.store.interface import Header, Record, Store, StoreError, Transaction
+from belated.errors import StoreError
+from belated.store.interface import Header, Record, Store, Transaction
 
 
 class MemoryStore(Store):

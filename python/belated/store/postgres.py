@@ -10,8 +10,9 @@ from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
+from belated.errors import StoreError
 from belated.store.checksums import complete, is_intact, read_header
-from belated.store.interface import Header, NotWritten, Record, Store, StoreError, Transaction
+from belated.store.interface import Header, NotWritten, Record, Store, Transaction
 from belated.store.postgres_connection import PASSWORDS, Server, driver, one_line
 from belated.store.urls import split_passwords
 

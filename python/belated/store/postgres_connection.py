@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from belated.errors import StoreError
 from belated.store.forks import never_collect, register_connection
-from belated.store.interface import StoreError
 
 T = TypeVar("T")
 

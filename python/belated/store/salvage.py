@@ -14,8 +14,9 @@ import struct
 from collections.abc import Iterator
 from typing import Any
 
+from belated.errors import StoreError
 from belated.store.checksums import is_intact, read_header
-from belated.store.interface import Header, Record, StoreError
+from belated.store.interface import Header, Record
 
 _NUMBER = rb"[\x01-\x09]"
 _VARINT = rb"[\x80-\xff]{0,5}[\x00-\x7f]"

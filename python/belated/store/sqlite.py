@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from belated._core import InvalidSetting
+from belated.errors import StoreError
 from belated.short_repr import short_repr
 from belated.store.checksums import complete
 from belated.store.forks import never_collect, register_connection
-from belated.store.interface import Header, Record, Store, StoreError, Transaction
+from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.mounts import SHARED, file_system, is_mount_point
 from belated.warn import warn
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from belated._core import BelatedError
-from belated.store import Header, Record, Store, StoreError, open_store
+from belated.errors import StoreError
+from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
 from belated.study.management import unless_deleted
@@ -87,7 +88,7 @@ def list_command(arguments: argparse.Namespace) -> int:
     """Print one line for each study. For a damaged study, print the problem."""
 
     def facts(study: Study) -> str:
-        counts = f"{study.n_trials} trials, {len(study.pending_)} pending"
+        counts = f"{study.n_trials} trials, {len(study.pending)} pending"
         return f"{study._strategy_name}, {counts}, best {study.best_value_}"
 
     return _report(open_store(arguments.store), facts)
@@ -104,7 +105,7 @@ def show_command(arguments: argparse.Namespace) -> None:
 
 def _shown(study: Study) -> str:
     trials = study.trials
-    text = f"{study!r}\n{len(trials)} trials, {len(study.pending_)} pending\nbest: {study.best_trial_}"
+    text = f"{study!r}\n{len(trials)} trials, {len(study.pending)} pending\nbest: {study.best_trial_}"
     forecast = study.forecast()
     if forecast.n_pending:
         text += f"\nforecast: {forecast}"

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from belated._core import BelatedError, InvalidSetting, InvalidSpace
+from belated.errors import StoreError
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
@@ -19,7 +20,6 @@ from belated.space.dimensions import KINDS, Categorical, Dimension
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.nested import Nesting
 from belated.space.space import Space
-from belated.store.interface import StoreError
 
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ def definition_of(optimizer: Optimizer) -> dict[str, Any]:
         names = sorted(Optimizer.registry)
         raise InvalidSetting(f"a study cannot store {kind.__name__}: pass one of {names}")
     settings = {name: as_data(value) for name, value in optimizer._settings().items()}
-    domain, contexts = optimizer.domain_, optimizer.context_space_
+    domain, contexts = optimizer.domain, optimizer.context_space
     arguments = {
         "space": _dimensions_as_data(domain, "space") if isinstance(domain, Space) else None,
         "candidates": _candidates_as_data(domain) if isinstance(domain, Candidates) else None,

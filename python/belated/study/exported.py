@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
+from belated.errors import StoreError
 from belated.short_repr import short_repr
 from belated.store.checksums import read_header, verified
-from belated.store.interface import Header, Record, Store, StoreError
+from belated.store.interface import Header, Record, Store
 from belated.study.definition import optimizer_from
 from belated.study.shared_log import SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name

@@ -235,7 +235,7 @@ def _check_given(given: Any, direction: str, name: str) -> None:
             f"optimizer has direction={given.direction!r}, and Optuna's study {name!r} {direction}s: pass "
             f"direction={direction!r} to it"
         )
-    if not isinstance(given.domain_, Space) or given.context is not None or given.fidelity is not None:
+    if not isinstance(given.domain, Space) or given.context is not None or given.fidelity is not None:
         raise InvalidSetting("optimizer has candidates, a context or a fidelity, which trials of Optuna do not have")
     if given._log.n_events():
         raise InvalidSetting("optimizer has trials already: pass one without")
@@ -246,7 +246,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
 
     `shift` is added to the steps of reports, which are logged if the optimizer declares a curve.
     """
-    space = optimizer.domain_
+    space = optimizer.domain
     assert isinstance(space, Space)
     if trial.state.name == "WAITING":
         fixed = trial.system_attrs.get("fixed_params", {})

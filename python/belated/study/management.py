@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
+from belated.errors import StoreError
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Observation
@@ -17,7 +18,7 @@ from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.space import Space
-from belated.store import Header, Store, StoreError, open_store
+from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header
 from belated.study.definition import definition_of, optimizer_from
 from belated.study.shared_log import SharedLog
@@ -293,7 +294,7 @@ def _summary(study: ManagedStudy) -> StudySummary:
 def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     """Add a finished trial of `source` in its present state. Return False if its point does not belong to the space."""
     place = record.place if record.run is None else record.run
-    old, new = source.domain_, made.domain_
+    old, new = source.domain, made.domain
     if isinstance(old, Space) and isinstance(new, Space):
         values = old.named_at(place)
         try:

@@ -9,8 +9,9 @@ from typing import TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError, InvalidSetting
+from belated.errors import StoreError
 from belated.optimizers.log import Feasible, Limit
-from belated.store import Store, StoreError
+from belated.store import Store
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
 from belated.study.history import History

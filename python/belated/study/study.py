@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypeGuard, overload
 
 from belated._core import Action, InvalidSetting
+from belated.errors import StoreError
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
@@ -17,7 +18,7 @@ from belated.optimizers.short_limits import check_lease
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, whole_number
-from belated.store import Store, StoreError, open_store
+from belated.store import Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
 from belated.store.memory import MemoryStore

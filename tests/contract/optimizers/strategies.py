@@ -90,7 +90,7 @@ def variants():
             arguments = quick | dict(zip(choices, values, strict=True))
             try:
                 cls(**DOMAINS["continuous"], **arguments)
-            except bl.InvalidSetting as error:
+            except bl.errors.InvalidSetting as error:
                 assert any(argument in str(error) for argument in choices)  # the pair is not supported
             else:
                 yield pytest.param(cls, arguments, id="-".join([name, *values]))
@@ -179,7 +179,7 @@ def make(cls, arguments):
 
 
 def a_point(opt, rng):
-    if not isinstance(opt.domain_, bl.Space):
+    if not isinstance(opt.domain, bl.Space):
         return int(rng.integers(15))
     every = {
         "x": 4 * rng.random() - 1,
@@ -192,14 +192,14 @@ def a_point(opt, rng):
     }
     return {
         name: every[name]
-        for name, dimension in opt.domain_.items()
+        for name, dimension in opt.domain.items()
         if all(every[parent] in values for parent, values in (dimension.when or {}).items())
     }
 
 
 def a_context(opt, rng):
     context = {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
-    return None if opt.context_space_ is None else context
+    return None if opt.context_space is None else context
 
 
 def a_fidelity(opt, rng):

@@ -170,7 +170,7 @@ class RandomUse(RuleBasedStateMachine):
 
     def check_new(self, trial):
         assert trial.number == len(self.states) and trial.state == "pending"
-        self.opt.domain_.locate(trial.params if trial.index is None else trial.index)
+        self.opt.domain.locate(trial.params if trial.index is None else trial.index)
         here = place(trial)
         if self.domain == "box":
             near = [p for p in self.given_up if max(abs(a - b) for a, b in zip(here, p, strict=True)) < 1e-3]
@@ -197,7 +197,7 @@ class RandomUse(RuleBasedStateMachine):
             return
         assert {t.number: t.state for t in self.opt.trials} == self.states
         assert {t.number: t.value for t in self.opt.trials if t.value is not None} == self.values
-        assert [t.number for t in self.opt.pending_] == [n for n, state in self.states.items() if state == "pending"]
+        assert [t.number for t in self.opt.pending] == [n for n, state in self.states.items() if state == "pending"]
         best = max((self.sign * value for value in self.values.values()), default=None)
         assert (self.opt.best_trial_ is None) == (best is None)
         assert best is None or self.sign * self.opt.best_value_ == best

@@ -255,7 +255,7 @@ def lattice_indices(settings, readings=False, travels=False, rounds=30):
             opt.abandon(k - 3)  # the failed trial leaves the model
         if readings:
             opt._log.surrogate(None, k % 2 == 0)
-        for trial in opt.pending_[k % 4 :: 4]:
+        for trial in opt.pending[k % 4 :: 4]:
             trial.observe(0.0)
     return [trial.index for trial in opt.trials]
 

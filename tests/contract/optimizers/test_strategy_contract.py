@@ -54,12 +54,12 @@ def test_unsupported_features_are_refused_by_name(cls, feature):
         context = a_context(opt, np.random.default_rng(0))
         assert opt.suggest(context=context).state == "pending"
         return
-    with pytest.raises(bl.InvalidSetting) as caught:
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
         made(cls, **asked)
     assert cls.__name__ in str(caught.value) and words in str(caught.value)
     # Arguments that the constructor refuses are also refused by `set_params`.
     opt = made(cls, **DOMAINS["mixed"], seed=0)
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         opt.set_params(**({"space": None} if "space" not in asked else {}), **asked)
     assert opt.suggest().number == 0
 
@@ -190,7 +190,7 @@ def cut_short(opt, how, number):
         # of them.
         interrupted(lambda: opt.suggest(n=1_000_000, context=context), [1e-4, 2e-3, 0.01, 0.03][number % 4])
     elif how == "propose":
-        numbers = None if context is None else opt.context_space_.numbers(context)
+        numbers = None if context is None else opt.context_space.numbers(context)
         events = opt._log.propose(n, numbers, opt._problem.wall_time())
         assert len(events) == n
     elif clock_of(opt) is not None and number % 2:
@@ -199,9 +199,9 @@ def cut_short(opt, how, number):
             opt.suggest(n=n, context=context)
         clock_of(opt).broken = False
     else:
-        with pytest.raises(bl.InvalidContext):
+        with pytest.raises(bl.errors.InvalidContext):
             opt.suggest(n=n, context={"age": 1.0, "place": "a"})
-        with pytest.raises(bl.InvalidContext):
+        with pytest.raises(bl.errors.InvalidContext):
             opt._log.suggest(n, np.array([np.nan, 0.0]), opt._problem.wall_time())
 
 
@@ -236,10 +236,10 @@ def test_suggestions_lie_in_the_domain_and_queued_points_come_first(make, steps,
         elif what in ("suggest", "batch"):
             for trial in opt.suggest(n=1 + number % 3, context=context):
                 point = trial.index if trial.index is not None else trial.params
-                opt.domain_.locate(point)
+                opt.domain.locate(point)
                 if opt._problem.fidelity is not None:
                     assert opt._problem.fidelity.check(trial.fidelity) == trial.fidelity
-                if opt.context_space_ is not None:
+                if opt.context_space is not None:
                     assert trial.context["site"] == context["site"]
                     assert trial.context["age"] == pytest.approx(context["age"])
                 if queue:

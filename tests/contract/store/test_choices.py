@@ -38,7 +38,7 @@ def test_values_that_json_knows_are_kept(url):
     study.suggest(n=np.int64(3))
     loaded = bl.Study.load("s", url)
     assert repr([trial.params["kind"] for trial in loaded.trials[:6]]) == repr(KEPT)
-    assert loaded.domain_ == study.domain_ == bl.Space(space)
+    assert loaded.domain == study.domain == bl.Space(space)
     for mine, theirs in zip(study.trials, loaded.trials, strict=True):
         assert json.dumps(mine.params) == json.dumps(theirs.params)
     assert bl.Study("s", url, bl.RandomSearch(space, seed=0)).n_trials == 9  # the definition is the same
@@ -51,6 +51,6 @@ def test_values_that_json_knows_are_kept(url):
 )
 def test_other_values_are_refused_by_name(url, value):
     bl.Study("other", url, bl.RandomSearch({"x": (0.0, 1.0)}))
-    with pytest.raises(bl.InvalidSpace, match=r"^space\['kind'\]=.* cannot be stored: a study keeps strings"):
+    with pytest.raises(bl.errors.InvalidSpace, match=r"^space\['kind'\]=.* cannot be stored: a study keeps strings"):
         bl.Study("s", url, bl.RandomSearch({"kind": [value, "a"]}, seed=0))
     assert store.open_store(url).names() == ["other"]

@@ -67,7 +67,7 @@ def test_several_studies_are_started_in_one_transaction(kind, request, tmp_path)
     opened.create(header(), [])
     # The second of the two new studies has the id of a stored study. The store detects the repeated id only after it
     # has written the first study.
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         opened.create_all([(header("t", 8), [record(0, study=8)]), (header("u", 7), [])])
     assert opened.names() == store.open_store(url).names() == ["s"]
     assert opened.create(header("t", 8), [record(0, study=8)])
@@ -109,11 +109,11 @@ def test_names_and_keys_have_the_same_maximum_length(url):
     text = "".join(letters).encode()[:2500].decode(errors="ignore")
     longest = text + "a" * (2500 - len(text.encode()))
     search = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
-    with pytest.raises(bl.InvalidSetting, match="2501 bytes"):
+    with pytest.raises(bl.errors.InvalidSetting, match="2501 bytes"):
         bl.Study(f"{longest}a", url, search)
     study = bl.Study(longest, url, search)
     for call in (study.suggest, partial(study.observe, 0, 1.0)):
-        with pytest.raises(bl.InvalidSetting, match="2500 bytes"):
+        with pytest.raises(bl.errors.InvalidSetting, match="2500 bytes"):
             call(key=f"{longest}a")
         assert study._log.n_events() == (call != study.suggest)
         call(key=longest)
@@ -136,9 +136,9 @@ def test_a_longer_name_of_an_older_study_is_opened(url, monkeypatch):
 def test_an_unknown_study_is_an_error(url):
     opened = store.open_store(url)
     opened.create(header(), [])
-    with pytest.raises(bl.StoreError, match="the study was deleted"):
+    with pytest.raises(bl.errors.StoreError, match="the study was deleted"):
         opened.events(8, 0)
-    with pytest.raises(bl.StoreError, match="the study was deleted"), opened.writing(8) as log:
+    with pytest.raises(bl.errors.StoreError, match="the study was deleted"), opened.writing(8) as log:
         log.events(0)
     assert not opened.delete(8) and opened.header("other") is None
 
@@ -209,7 +209,7 @@ def test_salvage_works_or_is_refused(url):
     if not url.startswith("memory"):
         assert opened.salvage() == ([header()], [(7, record(0))])
     else:
-        with pytest.raises(bl.StoreError, match="MemoryStore cannot salvage"):
+        with pytest.raises(bl.errors.StoreError, match="MemoryStore cannot salvage"):
             opened.salvage()
 
 
@@ -217,7 +217,7 @@ def test_salvage_works_or_is_refused(url):
     "given", ["studies.db", "mysql:///x", "sqlite:x.db", "sqlite://", "sqlite:///", "sqlite:///:memory:", 3, None]
 )
 def test_objects_that_are_not_stores_are_refused(given):
-    with pytest.raises(bl.InvalidSetting, match=r"^store=.*sqlite:///"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"^store=.*sqlite:///"):
         store.open_store(given)
 
 

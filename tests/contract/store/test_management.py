@@ -44,13 +44,13 @@ def test_a_deleted_study_leaves_other_studies_unchanged(url):  # noqa: F811
     assert other.events(8, 0) == [record(0, study=8)]
     other.check()
     for each in (opened, other):
-        with pytest.raises(bl.StoreError, match="the study was deleted"):
+        with pytest.raises(bl.errors.StoreError, match="the study was deleted"):
             each.events(7, 0)
     # No operation on the id of the deleted study has an effect on a study with the same name.
     assert other.create(header(id=9), [record(0, study=9)]) and opened.header("s") == header(id=9)
     assert not opened.delete(7) and not opened.replace_header(header(), header()._replace(definition="{}"))
     opened.flush(7)
-    with pytest.raises(bl.StoreError), opened.writing(7) as log:
+    with pytest.raises(bl.errors.StoreError), opened.writing(7) as log:
         log.append([record(len(log.events(0)))])
     assert other.header("s") == header(id=9) and opened.events(9, 0) == [record(0, study=9)]
     other.check()
@@ -70,19 +70,19 @@ def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):  # noq
         other.suggest(n=n)
     # The first call reads the header of the study that has the name now.
     calls = [lambda: study.attrs, lambda: study.n_trials, study.suggest, lambda: study.add({"x": 0.5}, 1.0)]
-    calls += [lambda: study.set_attrs({"a": 1}), lambda: study.copy("t"), lambda: study.report(0, 1, 0.5)]
+    calls += [lambda: study.set_attrs({"a": 1}), lambda: study.copy("t"), lambda: study.report(0, 0.5, 1)]
     calls += [lambda: trials[0].observe(1.0)] * (n > 0)
     for call in calls:
-        with pytest.raises(bl.StoreError):
+        with pytest.raises(bl.errors.StoreError):
             call()
     if again:
         assert bl.Study.load("s", url).n_trials == n and other.attrs == {}
         other.suggest().observe(0.5)
         assert bl.Study.load("s", url).best_value_ == 0.5 and cli.main(["study", "check", url]) == cli.DONE
     else:
-        with pytest.raises(bl.StoreError, match="there is no study 's'"):
+        with pytest.raises(bl.errors.StoreError, match="there is no study 's'"):
             bl.Study.load("s", url)
-        with pytest.raises(bl.StoreError, match="there is no study 's'"):
+        with pytest.raises(bl.errors.StoreError, match="there is no study 's'"):
             bl.Study.delete("s", url)
 
 
@@ -95,7 +95,7 @@ def test_a_study_is_deleted_while_threads_write_to_it(url):  # noqa: F811
         study = bl.Study.load("s", url)
         study.suggest().observe(0.5)
         written.wait()
-        with pytest.raises(bl.StoreError):
+        with pytest.raises(bl.errors.StoreError):
             for _ in range(10_000):
                 study.suggest().observe(0.5)
 
@@ -112,7 +112,7 @@ def test_a_study_is_deleted_while_threads_write_to_it(url):  # noqa: F811
 @pytest.mark.parametrize("name", ["other", "", 3, None, "\0", "\ud800"])
 def test_the_error_for_an_unknown_study_names_the_studies(url, name):  # noqa: F811
     bl.Study("s", url, random_search())
-    with pytest.raises(bl.StoreError, match=r"there is no study .* which has \['s'\]"):
+    with pytest.raises(bl.errors.StoreError, match=r"there is no study .* which has \['s'\]"):
         bl.Study.delete(name, url)
 
 
@@ -122,10 +122,10 @@ def test_a_pickle_of_a_deleted_study_is_not_a_study_of_the_same_name(url):  # no
         pickled = pickle.dumps(study)
         assert pickle.loads(pickled)._log.id == deepcopy(study)._log.id == study._log.id
         bl.Study.delete("s", url)
-        with pytest.raises(bl.StoreError, match="there is no study 's'"):
+        with pytest.raises(bl.errors.StoreError, match="there is no study 's'"):
             pickle.loads(pickled)
         bl.Study("s", url, random_search(constraints=constraints))
-        with pytest.raises(bl.StoreError, match="study 's' was deleted from .*, and another has its name now"):
+        with pytest.raises(bl.errors.StoreError, match="study 's' was deleted from .*, and another has its name now"):
             pickle.loads(pickled)
         bl.Study.delete("s", url)
 
@@ -285,7 +285,7 @@ def test_any_json_data_are_kept(url, attrs):  # noqa: F811
     for each in attrs:
         try:
             study.set_attrs(each)
-        except bl.InvalidValue:
+        except bl.errors.InvalidValue:
             with pytest.raises(UnicodeEncodeError):
                 json.dumps(each, ensure_ascii=False).encode()
         else:
@@ -297,7 +297,7 @@ def test_any_json_data_are_kept(url, attrs):  # noqa: F811
 def test_data_that_are_not_json_are_refused(url, attrs):  # noqa: F811
     study = bl.Study("s", url, random_search())
     study.set_attrs({"a": 0})
-    with pytest.raises(bl.InvalidValue, match=r"attrs.*nothing was changed"):
+    with pytest.raises(bl.errors.InvalidValue, match=r"attrs.*nothing was changed"):
         study.set_attrs(attrs)
     assert study.attrs == {"a": 0}
 
@@ -318,12 +318,12 @@ def full(url, **arguments):  # noqa: F811
     trials[0].observe(1 / 3, std=0.1, cost=2.5, duration=0.7, params={"x": 0.5, "kind": "a"}, attrs={"ü": [10**30]})
     trials[1].fail(error=ValueError("no such\nkernel"), attrs={"worker": 3}, duration=2.0)
     trials[2].abandon()
-    trials[3].report(1, 2.0, attempt=0)
-    trials[3].report(1, 3.0, attempt=1)
-    trials[3].report(2, float("nan"))
+    trials[3].report(2.0, 1, attempt=0)
+    trials[3].report(3.0, 1, attempt=1)
+    trials[3].report(float("nan"), 2)
     trials[3].stop()
-    trials[4].report(1, 1.0)
-    trials[5].report(2, 1.0)
+    trials[4].report(1.0, 1)
+    trials[5].report(1.0, 2)
     trials[5].observe(0.9)
     trials[5].observe(0.8, amend=True)
     for trial in trials[6:9]:
@@ -353,7 +353,7 @@ def test_a_copy_has_all_finished_trials(url, clock, tmp_path):  # noqa: F811
     assert {trial.state for trial in copy.trials} == {"observed", "failed", "abandoned", "stopped"}
     assert copy.attrs == {"data": "v3"} and copy.best_params_ == study.best_params_
     assert copy.get_params() == study.get_params() | {"space": copy.get_params()["space"]}
-    assert repr(copy.domain_) == repr(study.domain_) and copy._optimizer.seed_ == 3
+    assert repr(copy.domain) == repr(study.domain) and copy._optimizer.seed_ == 3
     # The copy is independent of the study.
     copy.suggest().observe(0.0)
     copy.set_attrs({"data": "v4"})
@@ -392,7 +392,7 @@ def test_a_copy_is_created_in_one_transaction(url, monkeypatch):  # noqa: F811
         return found
 
     monkeypatch.setattr(opened, "header", overtaken)
-    with pytest.raises(bl.InvalidSetting, match="study 'late' exists already in .*: pass another name"):
+    with pytest.raises(bl.errors.InvalidSetting, match="study 'late' exists already in .*: pass another name"):
         study.copy("late")
     assert bl.Study.load("late", url).n_trials == 0 and bl.Study.load("late", url).attrs == {}
 
@@ -454,7 +454,7 @@ def test_copies_of_candidates_contexts_and_fidelities(url):  # noqa: F811
     copy = study.copy("copy")
     assert [facts(trial)[1:] for trial in copy.trials] == [facts(trial)[1:] for trial in study.trials]
     assert [trial.index for trial in copy.trials] == [1, 2, 0] and copy.best_value_ == study.best_value_ == 1.0
-    with pytest.raises(bl.InvalidSpace):
+    with pytest.raises(bl.errors.InvalidSpace):
         study.copy("other", {"x": (0.0, 1.0)})
 
 
@@ -473,21 +473,21 @@ def test_copies_of_other_optimizers(kind):
 def test_copies_that_are_refused(url):  # noqa: F811
     study = bl.Study("s", url, random_search(constraints=[lambda params: params["x"] < 0.5]))
     study.add({"x": 0.25}, 1.0)
-    with pytest.raises(bl.InvalidSetting, match="study 's' exists already in .*: pass another name"):
+    with pytest.raises(bl.errors.InvalidSetting, match="study 's' exists already in .*: pass another name"):
         study.copy("s")
     for name in ("", 3, "a\n", "\ud800"):
-        with pytest.raises(bl.InvalidSetting, match="is not usable: pass a printable string"):
+        with pytest.raises(bl.errors.InvalidSetting, match="is not usable: pass a printable string"):
             study.copy(name)
-    with pytest.raises(bl.InvalidSpace, match="space"):
+    with pytest.raises(bl.errors.InvalidSpace, match="space"):
         study.copy("t", {"x": (1.0, 0.0)})
-    with pytest.raises(bl.InvalidSetting, match="store="):
+    with pytest.raises(bl.errors.InvalidSetting, match="store="):
         study.copy("t", store="mysql:///x")
-    with pytest.raises(bl.InvalidSetting, match=r"copy has to keep to them: open it with Study.load"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"copy has to keep to them: open it with Study.load"):
         bl.Study.load("s", url).copy("t")
     assert store.open_store(url).names() == ["s"]
     copy = study.copy("t")
     assert all(trial.params["x"] < 0.5 for trial in copy.suggest(n=5))
-    with pytest.raises(bl.InvalidSetting, match="constraints"):
+    with pytest.raises(bl.errors.InvalidSetting, match="constraints"):
         bl.Study.load("t", url).suggest()
 
 

@@ -72,7 +72,7 @@ def test_any_numbers_survive_reading_export_and_import(stores, time, value, amou
     trial = again.trial(0)
     expected = [value, amount, amount, amount, [whole, value, {"b": amount}]]
     assert bits([trial.value, trial.std, trial.cost, trial.duration, trial.attrs["a"]]) == bits(expected)
-    assert repr(again.domain_) == repr(optimizer.domain_)
+    assert repr(again.domain) == repr(optimizer.domain)
     lines = lines_of(opened, name)
     assert other.create_all(read_exported(lines, None, other)) == []
     assert lines_of(other, name) == lines

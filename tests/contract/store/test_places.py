@@ -16,13 +16,15 @@ from belated.store import mounts, sqlite
 @pytest.mark.parametrize("given", ["sqlite", "studies.db", "mysql:///x", "", "://x", 3, None, b"sqlite:///x"])
 def test_unknown_urls_are_refused_with_the_known_schemes(given):
     message = f"store={given!r} is not usable: pass a URL 'sqlite://…' or 'postgresql://…', as in 'sqlite:///file.db'"
-    with pytest.raises(bl.InvalidSetting, match=f"^{re.escape(message)}$"):
+    with pytest.raises(bl.errors.InvalidSetting, match=f"^{re.escape(message)}$"):
         store.open_store(given)
 
 
 def test_error_names_all_url_schemes(monkeypatch):
     monkeypatch.setitem(store.STORES, "memory", "tests.contract.store.memory:MemoryStore")
-    with pytest.raises(bl.InvalidSetting, match="pass a URL 'sqlite://…' or 'postgresql://…' or 'memory://…', as in"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="pass a URL 'sqlite://…' or 'postgresql://…' or 'memory://…', as in"
+    ):
         store.open_store("other://x")
 
 
@@ -113,7 +115,7 @@ study = bl.Study.load("s", f"sqlite:///{sys.argv[1]}")
 print(len(study.trials))
 try:
     study.suggest()
-except bl.StoreError as error:
+except bl.errors.StoreError as error:
     print(error)
 """
 
@@ -136,7 +138,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
         assert "2 names" in error and str(path) in error
     # The process that opened the file before it had two names may not write either. A refused call does not change the
     # study.
-    with pytest.raises(bl.StoreError, match="2 names"):
+    with pytest.raises(bl.errors.StoreError, match="2 names"):
         study.observe(0, 1.0)
     assert study.n_trials == 2 and study.best_value_ is None
     del study
@@ -144,7 +146,7 @@ def test_a_file_with_a_second_hard_link_is_opened_read_only(tmp_path, capsys):
     assert again.n_trials == 2
     for command in ("export", "check", "show", "list"):
         assert cli.main(["study", command, str(other)]) == cli.DONE
-    with pytest.raises(bl.StoreError, match="2 names"):
+    with pytest.raises(bl.errors.StoreError, match="2 names"):
         bl.Study("new", other, search())
     # After one of the names is removed, writing is allowed again, even by a study that was opened while the file had
     # two names.

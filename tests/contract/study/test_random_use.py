@@ -133,7 +133,7 @@ class RandomUse(RuleBasedStateMachine):
         self.clock.now, self.name = time, name
         try:
             self.studies = [bl.Study(name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)]
-        except bl.InvalidSetting:
+        except bl.errors.InvalidSetting:
             assert abs(time) == 1e308 or len(name.encode()) > 2500
             self.clock.now, self.name = 0.0, "a plain name"
             self.studies = [bl.Study(self.name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)]
@@ -181,7 +181,7 @@ class RandomUse(RuleBasedStateMachine):
             self.studies[which].set_attrs(given)
             self.attrs |= stored
         else:
-            with pytest.raises(bl.InvalidValue, match="nothing was changed"):
+            with pytest.raises(bl.errors.InvalidValue, match="nothing was changed"):
                 self.studies[which].set_attrs(given)
 
     @rule(which=st.integers(0, 1), reads=st.booleans(), kind=st.sampled_from(sorted(OPTIMIZERS)))
@@ -196,7 +196,7 @@ class RandomUse(RuleBasedStateMachine):
         new = bl.Study(self.name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)
         self.studies = [new, bl.Study.load(self.name, self.link, time=self.clock)]
         self.expected, self.attrs = [], {}
-        with pytest.raises(bl.StoreError, match="was deleted"):
+        with pytest.raises(bl.errors.StoreError, match="was deleted"):
             pickle.loads(pickled)
         self.use_deleted(which, reads)
 
@@ -210,7 +210,7 @@ class RandomUse(RuleBasedStateMachine):
                 calls = [old.suggest, lambda: old.add({"x": 0.5}, 1.0), lambda: old.set_attrs({"a": 1})]
                 calls += [lambda: old.copy("copy of a deleted study")]
             for call in calls:
-                with pytest.raises((bl.StoreError, bl.InvalidSetting)):
+                with pytest.raises((bl.errors.StoreError, bl.errors.InvalidSetting)):
                     call()
 
     @rule(which=st.integers(0, 1), after=st.none() | st.integers(1, 400))
@@ -283,7 +283,7 @@ class RandomUse(RuleBasedStateMachine):
         other = Path(self.folder.name, "other.db")
         os.link(self.path, other)
         try:
-            with pytest.raises(bl.StoreError):
+            with pytest.raises(bl.errors.StoreError):
                 bl.Study.load(self.name, other, time=self.clock).suggest()
         finally:
             other.unlink()

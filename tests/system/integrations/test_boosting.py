@@ -188,20 +188,20 @@ def test_the_direction_of_the_optimizer_decides_which_trial_is_stopped(boosting,
 
 def test_a_metric_that_is_not_evaluated_is_an_error_with_the_evaluated_metrics(boosting):
     message = f"'{boosting.by_train}-AUC' is not evaluated.*'{boosting.by_train}-auc'"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         boosting.train("auc", boosting.callback(trial_of(), f"{boosting.by_train}-AUC"))
-    with pytest.raises(bl.InvalidSetting, match="pass data for the evaluation"):
+    with pytest.raises(bl.errors.InvalidSetting, match="pass data for the evaluation"):
         boosting.train("auc", boosting.callback(trial_of(), "validation-auc"), evaluates=False)
 
 
 @pytest.mark.parametrize("trial", [None, SimpleNamespace(report=print, should_prune=bool)], ids=["none", "other"])
 def test_an_object_that_is_not_a_trial_is_an_error(boosting, trial):
-    with pytest.raises(bl.InvalidSetting, match="^trial="):
+    with pytest.raises(bl.errors.InvalidSetting, match="^trial="):
         boosting.callback(trial, "validation-auc")
 
 
 def test_a_metric_that_is_not_a_name_is_an_error(boosting):
-    with pytest.raises(bl.InvalidSetting, match="^metric=None"):
+    with pytest.raises(bl.errors.InvalidSetting, match="^metric=None"):
         boosting.callback(trial_of(), None)
 
 
@@ -214,7 +214,7 @@ def test_a_value_that_is_not_finite_is_a_step_that_failed(boosting):
 
 
 def test_more_rounds_than_steps_are_an_error(boosting):
-    with pytest.raises(bl.InvalidValue, match="step=4"):
+    with pytest.raises(bl.errors.InvalidValue, match="step=4"):
         boosting.train("auc", boosting.callback(trial_of(3), f"{boosting.by_train}-auc"))
 
 

@@ -123,5 +123,5 @@ class DrawnOnly:
     ],
 )
 def test_unsupported_distributions_are_refused(given, message):
-    with pytest.raises(bl.InvalidSpace, match=message):
+    with pytest.raises(bl.errors.InvalidSpace, match=message):
         DistributionSpace(given)

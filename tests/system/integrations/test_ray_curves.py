@@ -120,7 +120,7 @@ def test_a_saved_search_has_its_curves(tmp_path):
     restored.on_trial_complete("a", result(2, 3.0))
     restored.on_trial_complete("b", result(1, 4.0))
     assert told(restored) == [("stopped", None, {1: 4.0, 2: 3.0}), ("observed", 4.0, {1: 4.0})]
-    with pytest.raises(bl.InvalidSetting, match="curve is Curve.*4.* there and Curve.*5.* here"):
+    with pytest.raises(bl.errors.InvalidSetting, match="curve is Curve.*4.* there and Curve.*5.* here"):
         searched(bl.Curve(5)).restore(str(tmp_path / "search"))
 
 
@@ -155,13 +155,13 @@ def test_steps_that_are_only_in_the_table_of_tune_are_reported(tmp_path):
     ],
 )
 def test_curves_that_are_not_usable_are_refused(arguments, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         searched(**arguments)
 
 
 def test_a_given_optimizer_has_its_own_curve():
     optimizer = bl.RandomSearch(SPACE, direction="minimize", curve=bl.Curve(4))
-    with pytest.raises(bl.InvalidSetting, match="leave space, seed and curve out"):
+    with pytest.raises(bl.errors.InvalidSetting, match="leave space, seed and curve out"):
         BelatedSearch(optimizer=optimizer, curve=bl.Curve(4))
     for search in (
         BelatedSearch(optimizer=optimizer, metric="loss"),

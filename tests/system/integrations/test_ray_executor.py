@@ -177,7 +177,7 @@ class Rises:
 
 def reports(params, trial):
     for step in range(1, STEPS + 1):
-        trial.report(step, params["x"] * step / STEPS)
+        trial.report(params["x"] * step / STEPS, step)
         if trial.should_stop():
             return -1.0
     return params["x"]
@@ -222,7 +222,9 @@ class NotImportedElsewhere:
 
 def test_a_function_that_workers_cannot_import_is_not_tried_again(pool):
     # A retry would give a warning.
-    with pytest.raises(bl.RunError, match="(?s)No module named 'at_home'.*; define it at the top level of a module"):
+    with pytest.raises(
+        bl.errors.RunError, match="(?s)No module named 'at_home'.*; define it at the top level of a module"
+    ):
         bl.maximize(NotImportedElsewhere(), SPACE, n_trials=3, executor=pool, retries=3)
 
 
@@ -244,7 +246,7 @@ def test_default_number_of_workers_is_the_capacity_of_the_cluster(ray):
     ],
 )
 def test_invalid_arguments_are_refused(ray, arguments, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         executor(**arguments)
 
 
@@ -292,7 +294,7 @@ from belated.integrations.ray import executor
 assert "ray" in sys.modules and "ray.tune" not in sys.modules
 try:
     executor()
-except belated.InvalidSetting as error:
+except belated.errors.InvalidSetting as error:
     print(error)
 """
 

@@ -80,7 +80,7 @@ def test_files_that_do_not_fit(tmp_path):
         other = tmp_path / "other"
         other.write_bytes(path.read_bytes() if content is None else content)
         before = cloudpickle.dumps(vars(search))
-        with pytest.raises(bl.InvalidSetting, match=match):
+        with pytest.raises(bl.errors.InvalidSetting, match=match):
             search.restore(str(other))
         assert cloudpickle.dumps(vars(search)) == before
 
@@ -282,11 +282,11 @@ def test_the_table_is_used_where_no_file_is_intact(tmp_path):
     restored = BelatedSearch()
     with (
         pytest.warns(bl.BelatedWarning),
-        pytest.raises(bl.InvalidSetting, match="give Tuner.restore the param_space"),
+        pytest.raises(bl.errors.InvalidSetting, match="give Tuner.restore the param_space"),
     ):
         restored.restore_from_dir(str(tmp_path))
     restored.set_search_properties("loss", "min", PARAM_SPACE)
-    with pytest.raises(bl.InvalidSetting, match="could not be restored: .*nothing is suggested"):
+    with pytest.raises(bl.errors.InvalidSetting, match="could not be restored: .*nothing is suggested"):
         restored.suggest("a")
 
 

@@ -123,13 +123,13 @@ def test_a_space_of_belated_with_names_of_nested_parameters_and_conditions():
 )
 def test_param_spaces_that_cannot_be_searched(space, message):
     search = BelatedSearch()
-    with pytest.raises(bl.InvalidSpace, match=message):
+    with pytest.raises(bl.errors.InvalidSpace, match=message):
         search.set_search_properties("loss", "min", space)
     assert search.set_search_properties("loss", "min", PARAM_SPACE)
 
 
 def test_a_parameter_cannot_be_a_dict_of_parameters_too():
-    with pytest.raises(bl.InvalidSpace, match="'x' is a parameter, and a dict with \\['x/y'\\]"):
+    with pytest.raises(bl.errors.InvalidSpace, match="'x' is a parameter, and a dict with \\['x/y'\\]"):
         BelatedSearch({"x": (0.0, 1.0), "x/y": (0.0, 1.0)})
 
 
@@ -204,7 +204,7 @@ def test_evaluated_points_are_added_and_points_to_evaluate_come_first():
     search.add_evaluated_point(first, None)
     assert states(search) == [("observed", 3.0), ("observed", 2.0), ("failed", None), ("abandoned", None)]
     assert search.suggest("a") == first
-    with pytest.raises(bl.InvalidPoint, match="misses \\['layers', 'units'\\]"):
+    with pytest.raises(bl.errors.InvalidPoint, match="misses \\['layers', 'units'\\]"):
         search.add_evaluated_point({"optim/lr": 1e-3, "optim/momentum": 0.1}, 3.0)
 
 
@@ -214,7 +214,7 @@ def test_the_number_of_simultaneous_trials_is_limited():
     assert limiter.suggest("a") and limiter.suggest("b") and limiter.suggest("c") is None
     limiter.on_trial_complete("a", {"loss": 1.0})
     assert limiter.suggest("c") and limiter.suggest("d") is None
-    with pytest.raises(bl.InvalidSetting, match="max_concurrent=0 is not usable"):
+    with pytest.raises(bl.errors.InvalidSetting, match="max_concurrent=0 is not usable"):
         search.set_max_concurrency(0)
 
 
@@ -277,20 +277,20 @@ def test_arguments_that_are_refused(arguments, message):
 
 def test_metric_and_mode_of_tune_are_used():
     search = BelatedSearch({"x": (0.0, 1.0)})
-    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing: .*without a param_space"):
+    with pytest.raises(bl.errors.InvalidSetting, match="space, metric or mode is missing: .*without a param_space"):
         search.suggest("a")
-    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing"):
+    with pytest.raises(bl.errors.InvalidSetting, match="space, metric or mode is missing"):
         search.save("nowhere")
-    with pytest.raises(bl.InvalidSetting, match="space, metric or mode is missing"):
+    with pytest.raises(bl.errors.InvalidSetting, match="space, metric or mode is missing"):
         _ = search.optimizer_
-    with pytest.raises(bl.InvalidSetting, match="mode is missing"):
+    with pytest.raises(bl.errors.InvalidSetting, match="mode is missing"):
         search.set_search_properties("loss", None, {"epochs": 1})
-    with pytest.raises(bl.InvalidSetting, match="metric=\\['a', 'b'\\]"):
+    with pytest.raises(bl.errors.InvalidSetting, match="metric=\\['a', 'b'\\]"):
         search.set_search_properties(["a", "b"], ["min", "min"], {"epochs": 1})
     # The search already has a space, so it refuses a second one by returning False, and Tune then raises an error.
     assert search.set_search_properties("loss", "min", PARAM_SPACE) is False
     assert search.set_search_properties("loss", "min", {"epochs": 1}) is True
-    with pytest.raises(bl.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):
+    with pytest.raises(bl.errors.InvalidSetting, match="mode='max' in Tune's configuration, and 'min' in the searcher"):
         search.set_search_properties("loss", "max", {"epochs": 1})
     # Setting the same space a second time is allowed.
     search = searched()

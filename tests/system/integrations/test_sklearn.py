@@ -386,7 +386,9 @@ def test_arguments_equal_the_arguments_of_randomized_search():
 
 def test_unknown_arguments_name_the_argument_to_write():
     for name, meant in (("max_resources", "max_resource"), ("param_distributions", "space"), ("n_iters", "n_iter")):
-        with pytest.raises(bl.UnknownArgument, match=f"{name}=3 is not an argument of BelatedSearchCV: .* {meant}?"):
+        with pytest.raises(
+            bl.errors.UnknownArgument, match=f"{name}=3 is not an argument of BelatedSearchCV: .* {meant}?"
+        ):
             BelatedSearchCV(SVC(), SPACE, **{name: 3})
 
 
@@ -486,7 +488,7 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(settings, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         search_of(**settings).fit(X, Y)
 
 
@@ -498,5 +500,5 @@ def test_callbacks_are_refused():
 
         on_fit_task_begin = on_fit_task_end = teardown = setup
 
-    with pytest.raises(bl.InvalidSetting, match="leave set_callbacks out"):
+    with pytest.raises(bl.errors.InvalidSetting, match="leave set_callbacks out"):
         search_of().set_callbacks(Callback()).fit(X, Y)

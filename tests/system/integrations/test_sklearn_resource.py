@@ -246,7 +246,7 @@ def test_several_metrics():
         scores = search.cv_results_[f"mean_test_{metric}"]
         assert [list(trial.curve.values())[-1] for trial in search.optimizer_.trials] == scores.tolist()
         assert search.best_score_ == scores[search.cv_results_["n_resources"] == 8].max()
-    with pytest.raises(bl.InvalidSetting, match="refit=False does not name the metric"):
+    with pytest.raises(bl.errors.InvalidSetting, match="refit=False does not name the metric"):
         search_of(scoring=two_scores, refit=False).fit(X, Y)
 
 
@@ -275,7 +275,7 @@ def test_workers_stop_candidates(backend):
 
 
 def test_a_backend_without_reports_is_refused():
-    refused = pytest.raises(bl.InvalidSetting, match="MultiprocessingBackend, whose workers cannot report")
+    refused = pytest.raises(bl.errors.InvalidSetting, match="MultiprocessingBackend, whose workers cannot report")
     with joblib.parallel_config(backend="multiprocessing"), refused:
         search_of(n_jobs=2).fit(X, Y)
 
@@ -357,7 +357,9 @@ def test_weights_that_no_step_takes_are_refused():
     with pytest.raises(ValueError, match="no step of the pipeline takes sample_weight: write model__NAME"):
         search.fit(X, Y, sample_weight=weights)
     if parse_version(sklearn.__version__) >= parse_version("1.5"):
-        refused = pytest.raises(bl.InvalidSetting, match="does not work with metadata routing of \\['sample_weight'\\]")
+        refused = pytest.raises(
+            bl.errors.InvalidSetting, match="does not work with metadata routing of \\['sample_weight'\\]"
+        )
         with sklearn.config_context(enable_metadata_routing=True), refused:
             model = clone(SGD).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
             search.set_params(estimator=Pipeline([("model", model)])).fit(X, Y, sample_weight=weights)
@@ -416,11 +418,11 @@ def test_a_study_has_the_curves(tmp_path):
     ],
 )
 def test_arguments_that_cannot_be_used_are_refused(estimator, settings, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         search_of(estimator, **settings).fit(X, Y)
 
 
 def test_a_model_without_the_resource_among_the_choices_is_refused():
     space = {"model": [BOOSTING, AdaBoostClassifier()]}
-    with pytest.raises(bl.InvalidSetting, match="does not work with AdaBoostClassifier"):
+    with pytest.raises(bl.errors.InvalidSetting, match="does not work with AdaBoostClassifier"):
         search_of(in_pipeline(BOOSTING), space, resource="model__n_estimators", max_resource=2).fit(X, Y)

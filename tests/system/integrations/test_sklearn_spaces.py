@@ -61,12 +61,16 @@ def test_several_spaces_with_a_resource(n_jobs):
 @pytest.mark.parametrize(
     "space, error, message",
     [
-        ([], bl.InvalidSpace, r"space=\[\] is empty"),
-        (3, bl.InvalidSpace, "space=3 is not usable: pass a dict"),
-        ([RBF, 3], bl.InvalidSpace, r"space\[1\]=3 is not usable: pass a dict"),
-        ((RBF, 5), bl.InvalidSpace, r"space\[1\]=5 is not usable"),
-        ([(RBF, 0)], bl.InvalidSetting, r"number of candidates of space\[0\]=0 is not usable: pass an integer >= 1"),
-        ([(RBF, 2.5)], bl.InvalidSetting, r"space\[0\]=2.5 is not usable"),
+        ([], bl.errors.InvalidSpace, r"space=\[\] is empty"),
+        (3, bl.errors.InvalidSpace, "space=3 is not usable: pass a dict"),
+        ([RBF, 3], bl.errors.InvalidSpace, r"space\[1\]=3 is not usable: pass a dict"),
+        ((RBF, 5), bl.errors.InvalidSpace, r"space\[1\]=5 is not usable"),
+        (
+            [(RBF, 0)],
+            bl.errors.InvalidSetting,
+            r"number of candidates of space\[0\]=0 is not usable: pass an integer >= 1",
+        ),
+        ([(RBF, 2.5)], bl.errors.InvalidSetting, r"space\[0\]=2.5 is not usable"),
     ],
 )
 def test_lists_that_cannot_be_used_are_refused(space, error, message):

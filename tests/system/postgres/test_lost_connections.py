@@ -157,7 +157,10 @@ def test_error_for_a_call_of_unknown_outcome(opened, lose_answers, monkeypatch):
 
     monkeypatch.setattr(module._Transaction, "_lock", lock_once)
     lose_answers += [lambda: lost.append(True)]
-    with pytest.raises(bl.StoreError, match="the call may have been carried out: look"), opened.writing(7) as log:
+    with (
+        pytest.raises(bl.errors.StoreError, match="the call may have been carried out: look"),
+        opened.writing(7) as log,
+    ):
         log.append([record(2)])
     assert opened.events(7, 2) == [record(2)]
 
@@ -283,9 +286,11 @@ def test_an_unreachable_server_is_an_error_and_acknowledged_calls_are_kept(url, 
     postgres.stop()
     try:
         for call in (study.suggest, study.sync, lambda: study.observe(second, 0.25)):
-            with pytest.raises(bl.StoreError, match=r"^store postgresql://.*: the server cannot be reached \(.*socket"):
+            with pytest.raises(
+                bl.errors.StoreError, match=r"^store postgresql://.*: the server cannot be reached \(.*socket"
+            ):
                 call()
-        with pytest.raises(bl.StoreError, match="the server cannot be reached"):
+        with pytest.raises(bl.errors.StoreError, match="the server cannot be reached"):
             bl.Study.load("s", url)
     finally:
         postgres.start()

@@ -52,7 +52,7 @@ def test_a_password_is_used_and_never_shown(locked, capsys, caplog):
     study.suggest().observe(0.5)
     store = open_store(with_password(locked))
     assert store.url == study.store == locked and store.names() == ["s"]
-    with pytest.raises(bl.StoreError) as caught:
+    with pytest.raises(bl.errors.StoreError) as caught:
         bl.Study.load("other", with_password(locked))
     shown = [repr(study), repr(store), study._repr_html_(), str(vars(store)), str(vars(store._server))]
     shown += [*map(str, (pickle.dumps(study), pickle.dumps(store))), "".join(traceback.format_exception(caught.value))]
@@ -67,7 +67,7 @@ def test_a_password_is_used_and_never_shown(locked, capsys, caplog):
 def test_a_wrong_password_is_refused_at_once_and_not_shown(locked):
     wrong = with_password(locked, "wr0ng")
     message = f"^store {re.escape(locked)}: the server refuses this user and password: correct them"
-    with pytest.raises(bl.StoreError, match=message) as caught:
+    with pytest.raises(bl.errors.StoreError, match=message) as caught:
         bl.Study.load("s", wrong)
     frames = list(traceback.walk_tb(caught.value.__traceback__))
     seen = "".join(str(frame.f_locals) for frame, _ in frames if "belated/store" in frame.f_code.co_filename)
@@ -84,7 +84,7 @@ def test_a_password_is_kept_if_the_server_refuses_it_later(locked, monkeypatch):
     connect = psycopg.connect
     with monkeypatch.context() as patch:
         patch.setattr(psycopg, "connect", lambda **given: connect(**given | {"password": "wr0ng"}))
-        with pytest.raises(bl.StoreError, match="the server refuses this user and password"):
+        with pytest.raises(bl.errors.StoreError, match="the server refuses this user and password"):
             study.sync()
     study.sync()
 
@@ -135,7 +135,9 @@ def test_the_privileges_that_are_documented_suffice(roles, postgres, capsys):
     calls = [reader.suggest, lambda: reader.observe(0, 1.0)]
     calls += [lambda: worker.set_attrs({"a": 1}), lambda: bl.Study.delete("t", worker.store)]
     for call in calls:
-        with pytest.raises(bl.StoreError, match="the user lacks a privilege: docs/postgresql.md lists the required"):
+        with pytest.raises(
+            bl.errors.StoreError, match="the user lacks a privilege: docs/postgresql.md lists the required"
+        ):
             call()
     assert worker.n_trials == 2 and bl.Study.load("t", worker.store).n_trials == 1
     postgres.execute("GRANT UPDATE ON belated.studies TO worker")
@@ -153,7 +155,7 @@ def test_a_worker_cannot_change_or_remove_records(roles, postgres):
 
 def test_error_for_a_user_who_may_not_create_tables(postgres, roles):
     postgres.empty()
-    with pytest.raises(bl.StoreError, match="the user lacks a privilege"):
+    with pytest.raises(bl.errors.StoreError, match="the user lacks a privilege"):
         bl.Study("s", postgres.url(user="worker"), random_search())
 
 
@@ -163,10 +165,10 @@ def test_error_for_a_user_who_may_not_create_tables(postgres, roles):
 def test_reading_a_database_without_tables_is_refused_and_creates_none(postgres, url):
     opened = open_store(url)
     for call in (opened.names, opened.check, lambda: opened.events(7, 0), lambda: opened.writing(7).__enter__()):
-        with pytest.raises(bl.StoreError, match="no tables of belated|has no study 's'"):
+        with pytest.raises(bl.errors.StoreError, match="no tables of belated|has no study 's'"):
             call()
     assert opened.header("s") is None
-    with pytest.raises(bl.StoreError, match="there is no study 's' in .*, which has .*: bl.Study"):
+    with pytest.raises(bl.errors.StoreError, match="there is no study 's' in .*, which has .*: bl.Study"):
         bl.Study.load("s", url)
     assert postgres.execute("SELECT to_regnamespace('belated')") == [(None,)]
 
@@ -185,14 +187,18 @@ def test_tables_that_another_process_creates_meanwhile_are_found(postgres, url):
 
 def test_an_unknown_database_or_user_is_an_error(postgres):
     for url in (postgres.url("nowhere"), postgres.url(user="nobody_here")):
-        with pytest.raises(bl.StoreError, match="the server has no such database or user: create it, or correct the"):
+        with pytest.raises(
+            bl.errors.StoreError, match="the server has no such database or user: create it, or correct the"
+        ):
             bl.Study.load("s", url)
 
 
 def test_another_encoding_is_refused(postgres):
     postgres.execute("DROP DATABASE IF EXISTS latin")
     postgres.execute("CREATE DATABASE latin ENCODING 'LATIN1' TEMPLATE template0")
-    with pytest.raises(bl.StoreError, match="its encoding is not UTF8: make another database WITH ENCODING 'UTF8'"):
+    with pytest.raises(
+        bl.errors.StoreError, match="its encoding is not UTF8: make another database WITH ENCODING 'UTF8'"
+    ):
         bl.Study("s", postgres.url("latin"), random_search())
     postgres.execute("DROP DATABASE latin")
 
@@ -200,7 +206,9 @@ def test_another_encoding_is_refused(postgres):
 def test_a_newer_layout_is_refused(opened, url, postgres, capsys):
     postgres.execute("UPDATE belated.layout SET layout = layout + 1")
     for call in (lambda: bl.Study.load("s", url), lambda: bl.Study("t", url, random_search())):
-        with pytest.raises(bl.StoreError, match="it was written by a newer belated .*layout 2.* 1.*: upgrade belated"):
+        with pytest.raises(
+            bl.errors.StoreError, match="it was written by a newer belated .*layout 2.* 1.*: upgrade belated"
+        ):
             call()
     for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, url]) == cli.FAILED
@@ -208,7 +216,7 @@ def test_a_newer_layout_is_refused(opened, url, postgres, capsys):
 
 def test_an_older_layout_is_refused(opened, url, monkeypatch):
     monkeypatch.setattr(module, "LAYOUT", 3)
-    with pytest.raises(bl.StoreError, match="older belated .*layout 1.* 3.*: read it with that version"):
+    with pytest.raises(bl.errors.StoreError, match="older belated .*layout 1.* 3.*: read it with that version"):
         open_store(url).names()
 
 
@@ -230,7 +238,7 @@ def test_damage_is_found(url, postgres, damage, message, capsys):
     bl.Study("s", url, random_search()).suggest(n=2)
     for statement in damage.split("; "):
         postgres.execute(statement)
-    with pytest.raises(bl.StoreError, match=message):
+    with pytest.raises(bl.errors.StoreError, match=message):
         bl.Study.load("s", url)
     assert cli.main(["study", "check", url]) == cli.FAILED
     out, err = capsys.readouterr()
@@ -253,7 +261,7 @@ def test_error_for_a_writer_that_waits_too_long(opened, url, postgres, monkeypat
     monkeypatch.setattr(postgres_connection, "LOCK_TIMEOUT", 0.2)
     message = "other processes have been writing to the study for"
     with opened.writing(7) as log:
-        with pytest.raises(bl.StoreError, match=message), open_store(url).writing(7):
+        with pytest.raises(bl.errors.StoreError, match=message), open_store(url).writing(7):
             pass
         log.append([record(2)])
     assert opened.events(7, 2) == [record(2)]
@@ -273,9 +281,9 @@ def test_a_silent_writer_loses_its_lock_but_not_its_events(url, postgres, monkey
 
 def test_a_transaction_within_another_is_refused(opened):
     with opened.writing(7) as log:
-        with pytest.raises(bl.StoreError, match="a study is being written to by this process already"):
+        with pytest.raises(bl.errors.StoreError, match="a study is being written to by this process already"):
             opened.writing(7).__enter__()
-        with pytest.raises(bl.StoreError, match="a study is being written to by this process already"):
+        with pytest.raises(bl.errors.StoreError, match="a study is being written to by this process already"):
             opened.create(header("t", 8), [])
         log.append([record(2)])
     assert opened.events(7, 2) == [record(2)]

@@ -215,7 +215,7 @@ def test_without_the_privilege_to_wait_later_the_commit_waits_for_the_disk(url, 
 def test_an_interrupted_wait_for_the_disk_does_not_undo_the_commit(opened, postgres, monkeypatch):
     monkeypatch.setattr(module, "_SYNC", "SELECT 1/0")
     written = "the events were written, but the server does not say whether they are on disk"
-    with pytest.raises(bl.StoreError, match=written), opened.writing(7) as log:
+    with pytest.raises(bl.errors.StoreError, match=written), opened.writing(7) as log:
         log.append([record(2)])
     assert opened.events(7, 2) == [record(2)]
     # Both calls raise an error.

@@ -87,7 +87,7 @@ def test_stored_results_are_not_computed_again(tmp_path):
     assert again == made | {"n1": {"square": "kept"}}
     assert kept_map(square, {"n1": 1}, None, 0, "squares")["n1"]["square"] == 1
     (kept / "n3.json").write_text("{")
-    with pytest.raises(bl.InvalidSetting, match="n3.json does not contain a stored result .* delete it"):
+    with pytest.raises(bl.errors.InvalidSetting, match="n3.json does not contain a stored result .* delete it"):
         kept_map(square, tasks, kept, 0, "squares")
 
 

@@ -143,7 +143,7 @@ def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
 
 
 def test_unsupported_options_are_refused():
-    with pytest.raises(bl.InvalidSetting, match="--keep is not an option of the replay pcts-sr"):
+    with pytest.raises(bl.errors.InvalidSetting, match="--keep is not an option of the replay pcts-sr"):
         execute(replays.found()["pcts-sr"], Options(keep=Path("x")))
 
 

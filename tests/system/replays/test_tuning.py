@@ -129,7 +129,9 @@ def test_a_tree_that_does_not_wait_has_more_results_and_less_regret():
     found = {False: [], True: []}
     for waits, searches in found.items():
         for seed in range(10):
-            tree = bl.TreeSearch({"x": (0.0, 1.0), "y": (0.0, 1.0)}, bound=bl.DUCBV(b=0.02), nu=1.0, rho=0.5, seed=seed)
+            tree = bl.TreeSearch(
+                {"x": (0.0, 1.0), "y": (0.0, 1.0)}, bound=bl.papers.DUCBV(b=0.02), nu=1.0, rho=0.5, seed=seed
+            )
             searches.append(searched(tree, f, times=(0, 100), waits=waits))
     assert all(each.n_observed == 97 for each in found[False]) and all(each.n_observed == 25 for each in found[True])
     reached = {waits: np.median([f(each.recommended[-1], 1) for each in searches]) for waits, searches in found.items()}
@@ -160,7 +162,7 @@ def test_stored_evaluations_are_continued(tmp_path):
 def test_a_file_of_evaluations_that_is_damaged_is_refused(tmp_path):
     file = tmp_path / "kept.jsonl"
     file.write_text("no JSON\n")
-    with pytest.raises(bl.InvalidSetting, match="delete it"):
+    with pytest.raises(bl.errors.InvalidSetting, match="delete it"):
         pcts_tuning.Evaluations(lambda params, n: 0.0, file)
 
 
@@ -204,10 +206,10 @@ def test_the_trees_have_the_settings_of_the_paper():
     bias = pytest.approx(math.sqrt(2) * 0.2, rel=1e-3)
     for algorithm in ("PCTS+DUCBV", "wait-and-act+DUCBV"):
         optimizer = tree(algorithm)
-        assert (optimizer.bound, optimizer.nu, optimizer.rho) == (bl.DUCBV(b=0.02), bias, 0.95)
+        assert (optimizer.bound, optimizer.nu, optimizer.rho) == (bl.papers.DUCBV(b=0.02), bias, 0.95)
         assert (optimizer.fidelity.low, optimizer.fidelity.high, optimizer.fidelity.bias) == (100, 1797, bias)
         assert optimizer.fidelity.cost_of(100) == pytest.approx(100 / 1797)
-    assert tree("PCTS+DUCBV", faithful=True).bound == bl.DUCBV(b=1.0)
+    assert tree("PCTS+DUCBV", faithful=True).bound == bl.papers.DUCBV(b=1.0)
     assert tree("PCTS+DUCB1-sigma").bound.noise_std ** 2 == pytest.approx(0.02)
     assert tree("PCTS+DUCBV, full").fidelity is None
 

@@ -260,9 +260,9 @@ def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
 
 
 def test_given_excludes_faithful_and_is_an_option_of_one_replay():
-    with pytest.raises(bl.InvalidSetting, match="--given and --faithful"):
+    with pytest.raises(bl.errors.InvalidSetting, match="--given and --faithful"):
         execute(REPLAYS["sdf-synthetic"], Options(given=True, faithful=True))
-    with pytest.raises(bl.InvalidSetting, match="--given is not an option of the replay lr"):
+    with pytest.raises(bl.errors.InvalidSetting, match="--given is not an option of the replay lr"):
         execute(REPLAYS["lr"], Options(given=True))
 
 

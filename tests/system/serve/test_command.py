@@ -256,7 +256,7 @@ def test_every_error_has_a_status_of_4xx_except_errors_of_the_store():
 
     for kind in below(bl.BelatedError):
         error = kind.__new__(kind)
-        expected = {503} if issubclass(kind, bl.StoreError) else {404, 409, 422}
+        expected = {503} if issubclass(kind, bl.errors.StoreError) else {404, 409, 422}
         assert status_of(error) in expected, kind
 
 

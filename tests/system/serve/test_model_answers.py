@@ -15,7 +15,7 @@ def test_final_values_equal_predict_final(client, create, path):
     study = create(bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(4), stopping=None, seed=0))
     for number, trial in enumerate(study.suggest(n=8)):
         for step in range(1, 5 if number < 6 else 3):
-            trial.report(step, trial.params["x"] - 1 / step)
+            trial.report(trial.params["x"] - 1 / step, step)
         if number < 6:
             trial.observe(trial.params["x"] - 0.25)
     study.suggest()  # without a report
@@ -27,7 +27,7 @@ def test_final_values_equal_predict_final(client, create, path):
 
 def test_studies_without_curves_or_a_model_have_no_final_values(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(4), seed=0))
-    study.suggest().report(1, 0.5)
+    study.suggest().report(0.5, 1)
     assert client.get(f"{path}/finals").json() == {"step": 4, "finals": [], "unknown": "RandomSearch has no model"}
 
 

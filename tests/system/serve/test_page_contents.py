@@ -31,7 +31,7 @@ def curves(tmp_path_factory):
     trials = study.suggest(n=11)
     for trial in trials:
         for step in range(1, 11 if trial.number < 7 else 5):
-            trial.report(step, curve(trial, step))
+            trial.report(curve(trial, step), step)
         if trial.number < 7:
             trial.observe(curve(trial, 10))
     trials[7].stop()
@@ -98,7 +98,7 @@ def test_curves_are_drawn_by_step_in_their_states(page, curves):
 
 def test_forecasts_of_running_trials_equal_predict_final(page, curves):
     _, study = curves
-    expected = [study.predict_final(trial) for trial in study.pending_]
+    expected = [study.predict_final(trial) for trial in study.pending]
     ends = [path.split("L")[1].split(" ") for path in drawn(page, ".ahead")]
     found = values_at(page, "curves", [y for _, y in ends])
     assert len(found) == 2 and np.allclose(sorted(found), sorted(mean for mean, _ in expected), atol=0.02)
@@ -236,7 +236,7 @@ def test_nested_params_have_the_names_of_tables(page):
     choices = ["model", "model.svm.kernel"]
     for trial in opt.suggest(n=20):
         flat = page.execute_script("return flat(arguments[0], arguments[1])", trial.params, choices)
-        assert flat == opt.domain_.flat(trial.params)
+        assert flat == opt.domain.flat(trial.params)
     assert page.execute_script("return flat({a: [1], b: {c: 2}}, null)") == {"a": [1], "b": {"c": 2}}
 
 

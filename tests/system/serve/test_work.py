@@ -48,13 +48,13 @@ LARGE = {
 @pytest.mark.parametrize("arguments", LARGE.values(), ids=LARGE)
 def test_too_much_work_is_refused_before_it_is_done(arguments, monkeypatch):
     monkeypatch.setattr(studies, "optimizer_from", lambda *_: pytest.fail("the optimizer is made"))
-    with pytest.raises(bl.InvalidSetting, match="units of work, and a server accepts 1,000"):
+    with pytest.raises(bl.errors.InvalidSetting, match="units of work, and a server accepts 1,000"):
         studies.read_definition({"optimizer": "BayesOpt", "arguments": arguments})
 
 
 def test_points_of_rounds_count():
     arguments = {"space": reals(10), "horizon": 100, "lengthscale": 0.3, "noise_std": 0.1, "n_points": 10**6}
-    with pytest.raises(bl.InvalidSetting, match="units of work"):
+    with pytest.raises(bl.errors.InvalidSetting, match="units of work"):
         studies.read_definition({"optimizer": "BPEDelay", "arguments": arguments})
 
 
@@ -94,7 +94,7 @@ def test_malformed_definitions_are_invalid_settings(optimizer, arguments):
 
 @pytest.mark.parametrize("reduction", [1.0000000000000002, 1.009, 1])
 def test_rungs_are_bounded(reduction):
-    with pytest.raises(bl.InvalidSetting, match="at least 1.01"):
+    with pytest.raises(bl.errors.InvalidSetting, match="at least 1.01"):
         bl.ASHA(reduction=reduction)
     assert bl.ASHA(reduction=1.01).reduction == 1.01
 

@@ -216,7 +216,7 @@ def test_forecasts_are_unknown_without_arrivals():
     ],
 )
 def test_errors_name_the_argument(name, ages, outcomes, settings):
-    with pytest.raises(bl.InvalidSetting, match=f"^{name}="):
+    with pytest.raises(bl.errors.InvalidSetting, match=f"^{name}="):
         DelayDistribution(np.array(ages), np.array(outcomes), **settings)
 
 

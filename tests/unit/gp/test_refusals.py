@@ -51,7 +51,7 @@ X, Y = np.random.default_rng(0).random((5, 2)), np.arange(5.0)
 def test_points_and_targets_that_are_refused(call):
     gp = fitted()
     before = [gp.x, gp.y, *gp.predict(X)]
-    with pytest.raises(bl.InvalidPoint) as caught:
+    with pytest.raises(bl.errors.InvalidPoint) as caught:
         call(gp)
     assert isinstance(caught.value, ValueError)
     assert all(np.array_equal(a, b) for a, b in zip([gp.x, gp.y, *gp.predict(X)], before, strict=True))
@@ -73,17 +73,17 @@ def test_points_and_targets_that_are_refused(call):
     + [("n_restarts", lambda: fitted().optimize(n_restarts=0))],
 )
 def test_settings_that_are_refused(name, call):
-    with pytest.raises(bl.InvalidSetting, match=f"^{name}="):
+    with pytest.raises(bl.errors.InvalidSetting, match=f"^{name}="):
         call()
 
 
 @pytest.mark.parametrize("call", ["log_marginal_likelihood", "optimize"])
 def test_calls_that_need_data_are_refused_without_data(call):
     gp = GaussianProcess()
-    with pytest.raises(bl.InvalidPoint, match="fit"):
+    with pytest.raises(bl.errors.InvalidPoint, match="fit"):
         getattr(gp, call)()
     for make in (Acquisition.thompson, lambda gp: Acquisition.upper_confidence_bound(gp, 1.0)):
-        with pytest.raises(bl.InvalidPoint, match="fit"):
+        with pytest.raises(bl.errors.InvalidPoint, match="fit"):
             make(gp)
 
 

@@ -154,8 +154,8 @@ class Dense:
         noise = [self.noise if std is None else (std / unit) ** 2 for std in self.known]
         self.a = self.covariance(self.x) + np.diag(noise + [self.noise] * len(tail))
         # d is the number of parameters, not the number of columns.
-        d = len(opt.domain_) if opt.candidates is None else opt.domain_.width
-        d += len(opt.context_space_ or ())
+        d = len(opt.domain) if opt.candidates is None else opt.domain.width
+        d += len(opt.context_space or ())
         self.d = d
         wanted = its.mean == "estimated" or (its.mean == "auto" and d >= 5)
         self.estimated = wanted and its.targets == "standardized" and its.pending != "censor" and not self.fitted

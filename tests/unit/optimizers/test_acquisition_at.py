@@ -25,7 +25,7 @@ def with_data(**settings):
 @pytest.mark.parametrize("sign", [1, -1])
 def test_values_are_the_formulas_in_units_of_f(sign):
     direction = "maximize" if sign > 0 else "minimize"
-    for acquisition in (bl.LogEI(), bl.UCB(1.5), bl.MaxVariance()):
+    for acquisition in (bl.LogEI(), bl.UCB(1.5), bl.papers.MaxVariance()):
         opt = with_data(acquisition=acquisition, direction=direction)
         mean, std = opt.predict(GRID, pending=True)
         mean = sign * mean
@@ -37,7 +37,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
         expected = {
             bl.LogEI: np.log(improvement[clear]),
             bl.UCB: mean + 1.5 * std,
-            bl.MaxVariance: std**2,
+            bl.papers.MaxVariance: std**2,
         }[type(acquisition)]
         assert clear.sum() > 5
         assert opt.acquisition_at(GRID)[clear] == pytest.approx(expected, rel=1e-6, abs=1e-9)
@@ -52,7 +52,7 @@ def test_the_next_suggestion_maximises_acquisition_at(settings):
         trial.observe(float(-((trial.x - 0.4) ** 2).sum()))
     for _ in range(12):
         values = opt.acquisition_at()
-        values[[trial.index for trial in opt.pending_]] = -np.inf
+        values[[trial.index for trial in opt.pending]] = -np.inf
         trial = opt.suggest()
         assert trial.index == values.argmax()
         if trial.number > 6:
@@ -141,11 +141,11 @@ def test_arrays_that_do_not_fit_are_refused():
         (np.array([[np.nan, 1.0]]), r"params\['x'\]=nan is not usable"),
     ):
         for read in (opt.predict, opt.acquisition_at):
-            with pytest.raises(bl.InvalidPoint, match=hint):
+            with pytest.raises(bl.errors.InvalidPoint, match=hint):
                 read(array)
     opt = bl.BayesOpt({"x": (0.0, 1.0), "k": ["a", "b"]}, seed=0)
     opt.add({"x": 0.5, "k": "a"}, 1.0)
-    with pytest.raises(bl.InvalidPoint, match=r"an array, and \['k'\] have choices: pass a list of dicts"):
+    with pytest.raises(bl.errors.InvalidPoint, match=r"an array, and \['k'\] have choices: pass a list of dicts"):
         opt.predict(np.zeros((1, 2)))
 
 
@@ -159,7 +159,7 @@ def test_nan_in_an_array_is_a_parameter_that_is_not_active():
     assert np.array_equal(opt.predict(array), opt.predict(points))
     assert np.array_equal(opt.predict(pd.DataFrame(points)), opt.predict(points))
     assert np.array_equal(opt.acquisition_at(array), opt.acquisition_at(points))
-    with pytest.raises(bl.InvalidPoint, match=r"params\['d'\]=nan is not usable"):
+    with pytest.raises(bl.errors.InvalidPoint, match=r"params\['d'\]=nan is not usable"):
         opt.predict(np.array([[4, np.nan, 0.5]]))
 
 
@@ -174,21 +174,23 @@ def test_acquisition_at_of_a_study_equals_its_optimizers(tmp_path):
 def test_invalid_arguments_are_refused():
     opt = bl.BayesOpt(candidates=ROWS, seed=0)
     opt.suggest()
-    with pytest.raises(bl.NotFitted, match="acquisition_at needs values: observe at least one trial first"):
+    with pytest.raises(bl.errors.NotFitted, match="acquisition_at needs values: observe at least one trial first"):
         opt.acquisition_at()
-    with pytest.raises(bl.InvalidSetting, match="acquisition_at needs a model, and RandomSearch has none"):
+    with pytest.raises(bl.errors.InvalidSetting, match="acquisition_at needs a model, and RandomSearch has none"):
         bl.RandomSearch(BOX).acquisition_at({"x": 0.0, "n": 1})
     thompson = bl.BayesOpt(candidates=ROWS, acquisition="thompson", seed=0)
     thompson.add(1, 1.0)
     before = thompson._log.to_bytes()
-    with pytest.raises(bl.InvalidSetting, match="ThompsonSampling is not usable: it maximises a new draw at each"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="ThompsonSampling is not usable: it maximises a new draw at each"
+    ):
         thompson.acquisition_at()
     assert thompson._log.to_bytes() == before
     opt = bl.BayesOpt(BOX, context={"z": (0.0, 1.0)}, seed=0)
     opt.add({"x": 0.0, "n": 1}, 1.0, context={"z": 0.5})
-    with pytest.raises(bl.InvalidContext, match="context is missing"):
+    with pytest.raises(bl.errors.InvalidContext, match="context is missing"):
         opt.acquisition_at({"x": 0.0, "n": 1})
-    with pytest.raises(bl.InvalidPoint, match="misses"):
+    with pytest.raises(bl.errors.InvalidPoint, match="misses"):
         opt.acquisition_at({"x": 0.0}, {"z": 0.5})
 
 
@@ -199,7 +201,7 @@ def test_under_constraints_improvement_is_measured_from_feasible_points(settings
     opt.add([{"k": k} for k in DATA], list(DATA.values()))
     opt.add({"k": 27}, 6.0)
     opt.suggest(2)
-    free = [k for k in range(19) if k not in {trial.params["k"] for trial in opt.pending_}]
+    free = [k for k in range(19) if k not in {trial.params["k"] for trial in opt.pending}]
     values = opt.acquisition_at(GRID)
     assert len(values) == len(GRID)
     assert opt.suggest().params["k"] == max(free, key=lambda k: values[k])

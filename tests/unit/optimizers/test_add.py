@@ -42,16 +42,16 @@ def test_add_accepts_all_points_or_raises_an_error(kind):
     opt = kind(BOX, seed=0)
     good, bad = {"x": 0.0, "n": 1}, {"x": 2.0, "n": 1}
     for params, values, error in [
-        (bad, 1.0, bl.InvalidPoint),
-        ({"x": 0.0}, 1.0, bl.InvalidPoint),
-        (good, math.nan, bl.InvalidValue),
-        (good, [1.0], bl.InvalidValue),
-        ([good, bad], [1.0, 2.0], bl.InvalidPoint),
-        ([good, good], [1.0, math.nan], bl.InvalidValue),
-        ([good, good], [1.0], bl.InvalidValue),
-        ([good, good], 1.0, bl.InvalidValue),
-        (pd.DataFrame([good, good]), pd.Series([1.0, math.nan]), bl.InvalidValue),
-        (pd.DataFrame([good, {"x": math.nan, "n": 1}]), [1.0, 2.0], bl.InvalidPoint),
+        (bad, 1.0, bl.errors.InvalidPoint),
+        ({"x": 0.0}, 1.0, bl.errors.InvalidPoint),
+        (good, math.nan, bl.errors.InvalidValue),
+        (good, [1.0], bl.errors.InvalidValue),
+        ([good, bad], [1.0, 2.0], bl.errors.InvalidPoint),
+        ([good, good], [1.0, math.nan], bl.errors.InvalidValue),
+        ([good, good], [1.0], bl.errors.InvalidValue),
+        ([good, good], 1.0, bl.errors.InvalidValue),
+        (pd.DataFrame([good, good]), pd.Series([1.0, math.nan]), bl.errors.InvalidValue),
+        (pd.DataFrame([good, {"x": math.nan, "n": 1}]), [1.0, 2.0], bl.errors.InvalidPoint),
     ]:
         with pytest.raises(error):
             opt.add(params, values)

@@ -34,14 +34,14 @@ def test_every_name_runs(name):
         trial = opt.suggest()
         if i % 3:
             trial.observe(-((trial.params["x"] - 0.3) ** 2))
-    assert opt.n_trials == 12 and len(opt.pending_) == 4
+    assert opt.n_trials == 12 and len(opt.pending) == 4
 
 
 @pytest.mark.parametrize("name", bl.algorithms())
 def test_every_name_runs_on_candidates_or_refuses_them(name):
     candidates = np.linspace(0, 1, 20).reshape(-1, 1)
     if type(bl.algorithm(name, SPACE, **needed(name))) is bl.TreeSearch:
-        with pytest.raises(bl.InvalidSetting, match="does not support candidates"):
+        with pytest.raises(bl.errors.InvalidSetting, match="does not support candidates"):
             bl.algorithm(name, candidates=candidates, **needed(name))
         return
     opt = bl.algorithm(name, candidates=candidates, seed=0, **needed(name))
@@ -69,7 +69,7 @@ def test_every_name_runs_on_candidates_or_refuses_them(name):
         ("asyHUCB", bl.UCB, bl.Hallucinate),
         ("asyEI", bl.LogEI, bl.Ignore),
         ("synBUCB", bl.UCB, bl.Hallucinate),
-        ("synUCBPE", bl.UCBPE, bl.Hallucinate),
+        ("synUCBPE", bl.papers.UCBPE, bl.Hallucinate),
     ],
 )
 def test_settings_that_define_an_algorithm_cannot_be_replaced(name, acquisition, pending):
@@ -78,11 +78,11 @@ def test_settings_that_define_an_algorithm_cannot_be_replaced(name, acquisition,
     assert (type(settings["acquisition"]), type(settings["pending"]), opt.window) == (acquisition, pending, 7)
     same = bl.algorithm(name, SPACE, window=7, acquisition=settings["acquisition"], pending=settings["pending"])
     assert same._settings() == settings
-    for other in ("ucb" if acquisition is not bl.UCB else "thompson", bl.MaxVariance()):
-        with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
+    for other in ("ucb" if acquisition is not bl.UCB else "thompson", bl.papers.MaxVariance()):
+        with pytest.raises(bl.errors.InvalidSetting, match=f"differs from {name}"):
             bl.algorithm(name, SPACE, window=7, acquisition=other)
     for other in ("ignore" if pending is not bl.Ignore else "censor", bl.Liar()):
-        with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
+        with pytest.raises(bl.errors.InvalidSetting, match=f"differs from {name}"):
             bl.algorithm(name, SPACE, window=7, pending=other)
 
 
@@ -122,18 +122,20 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
     for argument in NEEDED[name]:
         others = {other: value for other, value in NEEDED[name].items() if other != argument}
         for option in ({}, {argument: None}):
-            with pytest.raises(bl.InvalidSetting, match=f"{argument} is missing: .*{name}"):
+            with pytest.raises(bl.errors.InvalidSetting, match=f"{argument} is missing: .*{name}"):
                 bl.algorithm(name, SPACE, **others, **option)
     # A required argument may also be given as a field of a setting.
-    bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.DUCB1Sigma(noise_std=0.1))
+    bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.papers.DUCB1Sigma(noise_std=0.1))
 
 
-@pytest.mark.parametrize("name, bound", [("HOO", bl.DUCB1), ("PCTS-DUCBV", bl.DUCBV), ("POO", bl.DUCB1)])
+@pytest.mark.parametrize(
+    "name, bound", [("HOO", bl.papers.DUCB1), ("PCTS-DUCBV", bl.papers.DUCBV), ("POO", bl.papers.DUCB1)]
+)
 def test_trees_have_the_bound_of_their_name(name, bound):
     optimizer = bl.algorithm(name, SPACE, **needed(name))
     assert type(optimizer) is bl.TreeSearch and type(optimizer._settings()["bound"]) is bound
-    with pytest.raises(bl.InvalidSetting, match=f"differs from {name}"):
-        bl.algorithm(name, SPACE, bound=bl.DUCB1Sigma(noise_std=0.1), **needed(name))
+    with pytest.raises(bl.errors.InvalidSetting, match=f"differs from {name}"):
+        bl.algorithm(name, SPACE, bound=bl.papers.DUCB1Sigma(noise_std=0.1), **needed(name))
 
 
 def test_algorithms_lists_the_papers():
@@ -142,10 +144,10 @@ def test_algorithms_lists_the_papers():
 
 
 def test_unknown_names():
-    with pytest.raises(bl.InvalidSetting, match="did you mean GP-UCB-SDF"):
+    with pytest.raises(bl.errors.InvalidSetting, match="did you mean GP-UCB-SDF"):
         bl.algorithm("gp-ucb-sfd", SPACE)
     for name in ("simulated annealing", None, 3):
-        with pytest.raises(bl.InvalidSetting, match="pass one of"):
+        with pytest.raises(bl.errors.InvalidSetting, match="pass one of"):
             bl.algorithm(name, SPACE)
 
 
@@ -164,13 +166,13 @@ def test_unknown_names():
     ids=str,
 )
 def test_unknown_arguments(name, argument, advice):
-    with pytest.raises(bl.InvalidSetting, match=advice):
+    with pytest.raises(bl.errors.InvalidSetting, match=advice):
         bl.algorithm(name, SPACE, **argument)
 
 
 @pytest.mark.parametrize(
     ("name", "bound"),
-    [("MFPOO-UCB1-sigma", bl.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.DUCBV())],
+    [("MFPOO-UCB1-sigma", bl.papers.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.papers.DUCBV())],
 )
 def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
     """If there are no delays, PCTS uses the bounds UCB1-sigma and UCB-V, and is the same search as `MFPOO` with these
@@ -187,5 +189,5 @@ def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
     named = bl.algorithm(name, SPACE, **arguments | NEEDED[name] | {"fidelity": level, "horizon": 60})
     direct = bl.TreeSearch(SPACE, bound=bound, front=False, **arguments)
     assert len(named.trees_) > 1 and points(named) == points(direct)
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.algorithm(name, SPACE, horizon=60)

@@ -40,7 +40,7 @@ def step(source, clock, lost=0.1):
     trial = source.suggest()
     if clock is not None:
         clock.now += 1.0
-    for pending in source.pending_:
+    for pending in source.pending:
         u = np.random.default_rng(pending.number).random(2)
         if u[0] >= lost and len(source.trials) - pending.number > -4.0 * np.log(u[1]):
             source.observe(pending, f(pending))
@@ -88,7 +88,7 @@ def test_a_lease_that_has_ended_censors_the_delay(clock, tmp_path):
         study.observe(first, 1.0)
     assert study.window_ is not None
     # The next choice is due: 19 results have arrived.
-    for trial in study.pending_[:7]:
+    for trial in study.pending[:7]:
         study.observe(trial, 1.0)
     quantile = study.delays_.quantile(0.995)
     study.suggest()
@@ -144,16 +144,16 @@ def test_fixed_windows_equal_auto_before_the_first_choice():
 
 @pytest.mark.parametrize("pending", ["hallucinate", "ignore", "liar", "nearest", None])
 def test_other_policies_refuse_auto(pending):
-    with pytest.raises(bl.InvalidSetting, match="window=auto.*censor"):
+    with pytest.raises(bl.errors.InvalidSetting, match="window=auto.*censor"):
         bl.BayesOpt(BOX, acquisition="ucb", pending=pending, window="auto")
-    with pytest.raises(bl.InvalidSetting, match="'auto'"):
+    with pytest.raises(bl.errors.InvalidSetting, match="'auto'"):
         bl.BayesOpt(BOX, pending="censor", window="automatic")
 
 
 def test_the_algorithms_take_auto():
     for name in ("GP-UCB-SDF", "GP-TS-SDF"):
         assert bl.algorithm(name, BOX, window="auto", seed=0).window_ is None
-    with pytest.raises(bl.InvalidSetting, match='window is missing.*"auto"'):
+    with pytest.raises(bl.errors.InvalidSetting, match='window is missing.*"auto"'):
         bl.algorithm("GP-UCB-SDF", BOX)
-    with pytest.raises(bl.InvalidSetting, match="window"):
+    with pytest.raises(bl.errors.InvalidSetting, match="window"):
         bl.RandomSearch(BOX, window="auto")

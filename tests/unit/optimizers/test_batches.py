@@ -113,7 +113,9 @@ def test_a_batch_explores_where_the_maximum_may_be(beta):
     inside, elsewhere = [], 0
     for seed in range(12):
         rows = candidates(seed, n=120)
-        opt, tried, y = with_values(rows, 12, seed, acquisition=bl.UCBPE(beta), pending=bl.Hallucinate(repeats=True))
+        opt, tried, y = with_values(
+            rows, 12, seed, acquisition=bl.papers.UCBPE(beta), pending=bl.Hallucinate(repeats=True)
+        )
         width = schedule(13) if beta == "kandasamy" else beta
         mean, s, _ = posterior(rows, tried, y)
         where = region(mean, s, width)
@@ -135,7 +137,7 @@ def test_a_box_is_explored_like_candidates(search):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         x, y = rng.random((10, 2)), rng.normal(size=10)
-        opt = in_the_box(x, y, acquisition=bl.UCBPE(0.3), search=bl.Search(**search), seed=seed)
+        opt = in_the_box(x, y, acquisition=bl.papers.UCBPE(0.3), search=bl.Search(**search), seed=seed)
         batch = np.array([list(trial.params.values()) for trial in opt.suggest(n=4)])
         for i in range(1, 4):
             rows = np.vstack([x, batch, grid])
@@ -148,14 +150,14 @@ def test_a_box_is_explored_like_candidates(search):
 
 def test_exploration_needs_hallucinated_values():
     for pending in ("ignore", "censor", "liar", "nearest", "integrate", bl.Ignore()):
-        with pytest.raises(bl.InvalidSetting, match=r'acquisition="ucb_pe" explores .* give "hallucinate"'):
+        with pytest.raises(bl.errors.InvalidSetting, match=r'acquisition="ucb_pe" explores .* give "hallucinate"'):
             bl.BayesOpt(SQUARE, acquisition="ucb_pe", pending=pending)
     assert bl.BayesOpt(SQUARE, acquisition="ucb_pe", pending="hallucinate", seed=0).suggest().number == 0
 
 
 def test_acquisition_at_agrees_with_the_exploration_of_a_batch():
     rows = candidates(5)
-    opt, tried, y = with_values(rows, 10, 5, acquisition=bl.UCBPE(0.3))
+    opt, tried, y = with_values(rows, 10, 5, acquisition=bl.papers.UCBPE(0.3))
     mean, s, _ = posterior(rows, tried, y)
     assert opt.acquisition_at() == pytest.approx(mean + 0.3 * s, abs=1e-9)
     chosen = opt.suggest().index
@@ -249,9 +251,9 @@ def test_direct_searches_every_kind_of_space():
 
 
 def test_direct_is_refused_where_it_cannot_search():
-    with pytest.raises(bl.InvalidSetting, match="search.direct=10 is not usable: it is for boxes"):
+    with pytest.raises(bl.errors.InvalidSetting, match="search.direct=10 is not usable: it is for boxes"):
         bl.BayesOpt(candidates=np.eye(3), search=bl.Search(direct=10))
-    with pytest.raises(bl.InvalidSetting, match="search.direct=10 is not usable: one search is enough"):
+    with pytest.raises(bl.errors.InvalidSetting, match="search.direct=10 is not usable: one search is enough"):
         bl.BayesOpt(SQUARE, search=bl.Search(direct=10, multistart=(10, 1)))
 
 

@@ -24,17 +24,17 @@ FULL = os.environ.get("BELATED_FULL") == "1"
     "delay, arguments, reference",
     [
         ("none", {}, {}),
-        (bl.SubExponential(4, xi=2, b=0.5), {}, {}),
-        (bl.SubExponential(4, xi=2, b=0.5), {"tail": "min"}, {"tail": "min"}),
-        (bl.SubExponential(4, xi=2, b=0.5), {"lengths": "code"}, {"code": True}),
-        (bl.SubExponential(4, xi=2, b=0.5), {"keep_rounds": True, "signal_std": 2.0, "mean": 1.0}, {}),
+        (bl.papers.SubExponential(4, xi=2, b=0.5), {}, {}),
+        (bl.papers.SubExponential(4, xi=2, b=0.5), {"tail": "min"}, {"tail": "min"}),
+        (bl.papers.SubExponential(4, xi=2, b=0.5), {"lengths": "code"}, {"code": True}),
+        (bl.papers.SubExponential(4, xi=2, b=0.5), {"keep_rounds": True, "signal_std": 2.0, "mean": 1.0}, {}),
     ],
     ids=str,
 )
 def test_every_step_follows_algorithm_1(delay, arguments, reference):
     rng = np.random.default_rng(4)
     f, _ = rkhs_function(rng)
-    opt = make(90, delay=delay, beta=1.5, theory=bl.Theory(delta=0.2), **arguments)
+    opt = make(90, delay=delay, beta=1.5, theory=bl.papers.Theory(delta=0.2), **arguments)
     numbers = {} if delay == "none" else {"mean": delay.mean, "xi": delay.xi, "b": delay.b}
     expected = dense_bpe.lengths(90, 0.2, **numbers, **reference)
     assert [each.length for each in opt.rounds_] == expected
@@ -58,7 +58,7 @@ def test_every_step_follows_algorithm_1(delay, arguments, reference):
         dense.step(trial.index)
         waiting.append((t + max(1, rng.poisson(4)), trial, [None, 0.02][t % 5 == 0]))
     assert dense.round == len(expected) - 1 and len(dense.surviving) < len(X) / 2
-    with pytest.raises(bl.HorizonReached, match=f"horizon of 90 suggestions is reached after {sum(expected)} "):
+    with pytest.raises(bl.errors.HorizonReached, match=f"horizon of 90 suggestions is reached after {sum(expected)} "):
         opt.suggest()
     assert opt.n_trials == sum(expected)
 
@@ -66,18 +66,18 @@ def test_every_step_follows_algorithm_1(delay, arguments, reference):
 @given(st.integers(1, 3000), st.floats(0, 40), st.floats(0, 10), st.floats(0, 3), st.floats(1e-4, 0.5))
 @settings(max_examples=40, deadline=None)
 def test_lengths_of_rounds_agree_with_the_paper_or_its_code(horizon, mean, xi, b, delta):
-    delay = bl.SubExponential(mean, xi=xi, b=b)
+    delay = bl.papers.SubExponential(mean, xi=xi, b=b)
     for tail, code in [("max", False), ("min", False), ("min", True)]:
         expected = dense_bpe.lengths(horizon, delta, mean, xi, b, tail, code)
         arguments = {
             "delay": delay,
-            "theory": bl.Theory(delta=delta),
+            "theory": bl.papers.Theory(delta=delta),
             "tail": tail,
             "lengths": "code" if code else "paper",
         }
         try:
             opt = make(horizon, x=X[:3], **arguments)
-        except bl.InvalidSetting as error:
+        except bl.errors.InvalidSetting as error:
             assert "horizon" in str(error) and (code or expected == [horizon])
         else:
             assert [each.length for each in opt.rounds_] == expected
@@ -140,7 +140,7 @@ def test_a_space_is_searched_on_quasi_random_points_or_on_all_its_points():
         lengthscale=0.5,
         noise_std=0.1,
         beta="theory",
-        theory=bl.Theory(rkhs_bound=1.0),
+        theory=bl.papers.Theory(rkhs_bound=1.0),
     )
     assert len(levels.surviving_) == 12 and {(p["n"], p["c"]) for p in levels.surviving_} == {
         (n, c) for n in range(1, 5) for c in "abc"
@@ -163,7 +163,7 @@ def test_the_bounds_on_a_box_follow_theorem_6_2(name, squared, regularization):
         kernel=name,
         delay="none",
         beta="theory",
-        theory=bl.Theory(rkhs_bound=bound, delta=delta, regularization=regularization),
+        theory=bl.papers.Theory(rkhs_bound=bound, delta=delta, regularization=regularization),
         n_points=200,
         seed=2,
     )
@@ -200,8 +200,8 @@ def test_bounds_cover_f_and_nothing_eliminated_is_suggested():
     for run in range(n_runs):
         rng = np.random.default_rng(run)
         f, norm = rkhs_function(rng)
-        delay = bl.SubExponential(5, xi=3, b=1)
-        opt = make(150, delay=delay, beta="theory", theory=bl.Theory(rkhs_bound=norm, delta=0.2))
+        delay = bl.papers.SubExponential(5, xi=3, b=1)
+        opt = make(150, delay=delay, beta="theory", theory=bl.papers.Theory(rkhs_bound=norm, delta=0.2))
         lengths = dense_bpe.lengths(150, 0.2, 5, 3, 1)
         beta = norm + math.sqrt(2 * math.log(4 * len(lengths) * len(X) / 0.2))
         dense = dense_bpe.DenseBPE(X, lengths, (SE, 0.15, 1.0, 0.05**2), beta)
@@ -236,7 +236,12 @@ def test_half_of_the_candidates_are_eliminated(poisson_mean):
         rng = np.random.default_rng(seed)
         f, _ = rkhs_function(rng, x, 0.1, n=25)
         opt = make(
-            1000, x=x, lengthscale=0.1, noise_std=0.02, beta=6.0, delay=bl.SubExponential(poisson_mean, xi=9, b=1)
+            1000,
+            x=x,
+            lengthscale=0.1,
+            noise_std=0.02,
+            beta=6.0,
+            delay=bl.papers.SubExponential(poisson_mean, xi=9, b=1),
         )
         table = {tuple(row): value for row, value in zip(x, f, strict=True)}
         simulate(opt, lambda row, table=table: table[tuple(row)], 1000, Poisson(poisson_mean), noise=0.02, seed=seed)

@@ -23,7 +23,7 @@ FULL = os.environ.get("BELATED_FULL") == "1"
 
 
 def refusal(call):
-    with pytest.raises(bl.InvalidSetting) as caught:
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
         call()
     return str(caught.value)
 
@@ -33,7 +33,7 @@ def refusal(call):
 
 def test_points_are_eliminated_once_for_each_round():
     f, _ = rkhs_function(np.random.default_rng(0))
-    opt = make(60, delay=bl.SubExponential(3))
+    opt = make(60, delay=bl.papers.SubExponential(3))
     trials = play(opt, 12, f, late=3)
     assert opt.round_ == 2 and len(opt.surviving_) < len(X)
     others = [pickle.loads(pickle.dumps(opt)) for _ in range(3)]
@@ -93,7 +93,7 @@ def test_added_and_enqueued_trials_do_not_count_in_rounds():
         two.observe(f[two.index])
         assert [r.n_arrived for r in plain.rounds_] == [r.n_arrived for r in other.rounds_]
     assert other.n_trials > 80
-    with pytest.raises(bl.HorizonReached):
+    with pytest.raises(bl.errors.HorizonReached):
         other.suggest()
     other.enqueue(3)
     assert other.suggest().index == 3
@@ -114,7 +114,7 @@ def test_rounds_without_delays_equal_the_rounds_of_bpe():
 def test_notes_have_the_estimates_that_end_the_round():
     f, _ = rkhs_function(np.random.default_rng(0))
     table = {tuple(row): value for row, value in zip(X, f, strict=True)}
-    opt = make(400, delay="estimated", theory=bl.Theory(delta=0.05))
+    opt = make(400, delay="estimated", theory=bl.papers.Theory(delta=0.05))
     simulate(opt, lambda x: table[tuple(x)], 400, Poisson(20), noise=0.05, seed=3)
     notes = [json.loads(opt._log.trial(number).note or "null") for number in range(400)]
     begun = {number: note for number, note in enumerate(notes) if note is not None}
@@ -157,7 +157,7 @@ STEPS = st.lists(
 )
 ARGUMENTS = st.fixed_dictionaries(
     {
-        "delay": st.sampled_from(["none", "estimated", bl.SubExponential(2, xi=1, b=0.2)]),
+        "delay": st.sampled_from(["none", "estimated", bl.papers.SubExponential(2, xi=1, b=0.2)]),
         "keep_rounds": st.booleans(),
         "beta": st.sampled_from([0.5, 2.0]),
         "seed": st.integers(0, 99),
@@ -175,7 +175,7 @@ def step(opt, what, number):
     """Make a step of the contract tests; return None if the horizon is reached."""
     try:
         strategies.play(opt, what, number)
-    except bl.HorizonReached:
+    except bl.errors.HorizonReached:
         return None
     return what
 
@@ -212,7 +212,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     other = strategies.twin_of(opt)
     status, n = opt._log.status(), min(n, 24 - before)
     events = opt._log.propose(n, None, opt._problem.wall_time())
-    with pytest.raises(bl.HorizonReached):
+    with pytest.raises(bl.errors.HorizonReached):
         opt.suggest(n=25 - before)
     assert opt._log.status() == status and opt.n_trials == before
     opt.suggest(n=n)
@@ -231,7 +231,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     [
         ("horizon=None", {"horizon": None}),
         ("horizon=0", {"horizon": 0}),
-        ("horizon=60 is not usable: the first round alone is longer", {"delay": bl.SubExponential(60)}),
+        ("horizon=60 is not usable: the first round alone is longer", {"delay": bl.papers.SubExponential(60)}),
         ("lengthscale=None", {"lengthscale": None}),
         ("lengthscale=", {"lengthscale": [0.1, 0.1]}),
         ("lengthscale=", {"lengthscale": -1.0}),
@@ -242,14 +242,14 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
         ("beta=", {"beta": -1.0}),
         ("beta='theorem'", {"beta": "theorem"}),
         ("rkhs_bound=None", {"beta": "theory"}),
-        ("theory.rkhs_bound=", {"theory": bl.Theory(rkhs_bound=-1.0)}),
-        ("theory.delta=", {"theory": bl.Theory(delta=0.0)}),
-        ("theory.value_bound=", {"theory": bl.Theory(value_bound=1.0)}),
+        ("theory.rkhs_bound=", {"theory": bl.papers.Theory(rkhs_bound=-1.0)}),
+        ("theory.delta=", {"theory": bl.papers.Theory(delta=0.0)}),
+        ("theory.value_bound=", {"theory": bl.papers.Theory(value_bound=1.0)}),
         ("theory=3 is not usable: pass Theory(…) or None", {"theory": 3}),
         ("n_points=0", {"n_points": 0}),
         ("delay=", {"delay": 5}),
         ("delay=", {"delay": "known"}),
-        ("delay.xi=-1", {"delay": bl.SubExponential(1, xi=-1)}),
+        ("delay.xi=-1", {"delay": bl.papers.SubExponential(1, xi=-1)}),
         ("clock=", {"clock": "seconds"}),
         ("context", {"context": {"age": (0.0, 1.0)}}),
         ("constraints", {"constraints": [lambda p: True]}),
@@ -267,7 +267,12 @@ def test_refusals_name_the_argument(name, arguments):
 
 
 def test_kernels_too_rough_for_theorem_6_2_are_refused_only_on_boxes():
-    arguments = KERNEL | {"kernel": "matern12", "beta": "theory", "theory": bl.Theory(rkhs_bound=1.0), "horizon": 60}
+    arguments = KERNEL | {
+        "kernel": "matern12",
+        "beta": "theory",
+        "theory": bl.papers.Theory(rkhs_bound=1.0),
+        "horizon": 60,
+    }
     assert "Theorem 6.2" in refusal(lambda: bl.BPEDelay({"x": (0.0, 1.0)}, **arguments))
     bl.BPEDelay(candidates=X, **arguments)
     bl.BPEDelay({"n": (1, 9)}, **arguments)
@@ -294,7 +299,7 @@ def test_all_candidates_survive_without_results():
 def test_only_optimizers_with_rounds_show_them():
     for what in ("round_", "rounds_", "surviving_"):
         assert not hasattr(bl.RandomSearch({"x": (0.0, 1.0)}), what)
-    opt = make(60, delay=bl.SubExponential(3))
+    opt = make(60, delay=bl.papers.SubExponential(3))
     assert (opt.round_, len(opt.surviving_)) == (1, 60)
     assert [r.n_surviving for r in opt.rounds_] == [None] * len(opt.rounds_)
     study = bl.Study("s", MemoryStore("here"), opt)
@@ -310,11 +315,11 @@ def test_bpe_refuses_a_delay_model():
     arguments = {"horizon": 50, "lengthscale": 0.1, "noise_std": 0.1}
     opt = bl.algorithm("BPE", candidates=X, **arguments)
     assert opt.delay == "none" and opt.kernel == SE and opt.beta == math.sqrt(6)
-    for other in ("estimated", bl.SubExponential(5)):
+    for other in ("estimated", bl.papers.SubExponential(5)):
         assert "differs from BPE" in refusal(
             lambda other=other: bl.algorithm("BPE", candidates=X, delay=other, **arguments)
         )
-    assert bl.algorithm("BPE-Delay", candidates=X, delay=bl.SubExponential(5), **arguments).delay.mean == 5
+    assert bl.algorithm("BPE-Delay", candidates=X, delay=bl.papers.SubExponential(5), **arguments).delay.mean == 5
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():

@@ -81,8 +81,8 @@ def grow(source, n):
             source.observe(trial, rng.random())
         return
     points = rng.integers(N_CANDIDATES, size=missing).tolist()
-    if isinstance(source.domain_, bl.Space):
-        names = list(source.domain_)
+    if isinstance(source.domain, bl.Space):
+        names = list(source.domain)
         values = [("pq"[each % 2] if "a" in names else 0.5, 1 + each % 4) for each in points]
         points = [dict(zip(names, each, strict=True)) for each in values]
     source.add(points, rng.random(missing).tolist())
@@ -94,7 +94,7 @@ def cycle(source, curve):
     counts["suggest"], trial = calls(source.suggest)
     counts["params"], _ = calls(lambda: trial.params)
     if curve:
-        counts["report"], _ = calls(lambda: source.report(trial, 1, 0.5))
+        counts["report"], _ = calls(lambda: source.report(trial, 0.5, 1))
         counts["should_stop"], _ = calls(lambda: source.should_stop(trial))
     counts["observe"], _ = calls(lambda: source.observe(trial, 0.5))
     return counts
@@ -143,7 +143,7 @@ def use(source, curve=False):
     """Use every state of a trial and the members that read trials and the model."""
     first, second, third = source.suggest(n=3)
     if curve:
-        first.report(1, 0.5)
+        first.report(0.5, 1)
         first.should_stop()
         second.stop()
     first.observe(1.0)
@@ -196,7 +196,7 @@ def test_attributes_in_a_run_and_its_result_are_found_without_a_search(name, sto
     source = opened(name, stored)
     with pytest.warns(bl.BelatedWarning, match="trial 3 failed"):
         result = bl.maximize(f, optimizer=source, n_trials=8, progress=False)
-    assert result.n_trials == 8 and result.n_failed_ == 1
+    assert result.n_trials == 8 and result.n_failed == 1
     assert result.best_value_ == 0.5 and result.best_trial_.attrs
     repr(result)
     result._repr_html_()

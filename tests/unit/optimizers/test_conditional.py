@@ -89,7 +89,7 @@ def test_studies_keep_spaces_and_params_exactly(tmp_path_factory, space, seed):
         trial.observe(float(i % 3))
     study.add(study.trials[0].params, 0.25)
     again = bl.Study.load("s", store)
-    assert repr(again.domain_) == repr(study.domain_) == repr(bl.Space(space))
+    assert repr(again.domain) == repr(study.domain) == repr(bl.Space(space))
     assert [repr(trial.params) for trial in again.trials] == [repr(trial.params) for trial in study.trials]
     # Setting the same space again is allowed.
     bl.Study("s", store, bl.BayesOpt(space, seed=seed, initial=3))
@@ -107,21 +107,21 @@ def test_studies_name_the_dimension_that_differs(tmp_path):
         ({"kernel": ["linear", "rbf", "poly", None]}, r"space\['kernel'\] " + kernel),
         ({"n": (1, 5)}, r"the names of space is \['kernel', .*there and \['kernel'"),
     ]:
-        with pytest.raises(bl.InvalidSetting, match=message):
+        with pytest.raises(bl.errors.InvalidSetting, match=message):
             bl.Study("s", store, bl.RandomSearch(SVM | change, seed=0))
     choices = {"c": [1, (1, True, ("a", None)), "1"], "o": bl.Ordinal([1, 2.0, 4])}
     bl.Study("t", store, bl.RandomSearch(choices, seed=0))
-    again = bl.Study.load("t", store).domain_
+    again = bl.Study.load("t", store).domain
     assert repr(again) == repr(bl.Space(choices))
     for other in (
         [1.0, (1, True, ("a", None)), "1"],
         [1, (1.0, True, ("a", None)), "1"],
         [1, (1, 1, ("a", None)), "1"],
     ):
-        with pytest.raises(bl.InvalidSetting, match=r"space\['c'\] is"):
+        with pytest.raises(bl.errors.InvalidSetting, match=r"space\['c'\] is"):
             bl.Study("t", store, bl.RandomSearch(choices | {"c": other}, seed=0))
     for bad in ([np.sin, "a"], [(1, [2]), "a"], [float("nan"), 1]):
-        with pytest.raises(bl.InvalidSpace, match=r"space\['f'\]=.*cannot be stored.*tuples of these"):
+        with pytest.raises(bl.errors.InvalidSpace, match=r"space\['f'\]=.*cannot be stored.*tuples of these"):
             bl.Study("u", store, bl.RandomSearch({"f": bad, "x": (0.0, 1.0)}))
 
 
@@ -132,7 +132,7 @@ def test_a_refused_point_leaves_the_optimizer_unchanged(space, seed):
     for trial in opt.suggest(n=4):
         trial.observe(value(trial.params))
     params, before = pickle.loads(pickle.dumps(opt)).suggest().params, opt._log.to_bytes()
-    for name, dimension in opt.domain_.items():
+    for name, dimension in opt.domain.items():
         bad, refusals = dict(params), [opt.add, lambda bad: opt.add([params, bad], [1.0, 2.0])]
         if name not in params:
             bad[name] = dimension.decode(np.zeros(max(dimension.width, 1)))
@@ -142,7 +142,7 @@ def test_a_refused_point_leaves_the_optimizer_unchanged(space, seed):
         else:
             continue  # a constant may be left out
         for refuse in refusals:
-            with pytest.raises(bl.InvalidPoint, match=rf"'{name}'"):
+            with pytest.raises(bl.errors.InvalidPoint, match=rf"'{name}'"):
                 refuse(bad)
     assert opt._log.to_bytes() == before
 
@@ -168,7 +168,7 @@ def test_inactive_differences_do_not_make_two_configurations():
         assert places[0] == places[1] == places[2]
     batch = bl.BayesOpt(SVM, seed=1).suggest(n=60)
     for trial in batch:
-        row = trial._owner.domain_.encode(trial.params)
+        row = trial._owner.domain.encode(trial.params)
         kernel = trial.params["kernel"]
         assert (row[4] == 0.5) or kernel != "linear"
         assert (row[5] == 0.5) or kernel == "poly"

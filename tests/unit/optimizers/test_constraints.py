@@ -96,7 +96,7 @@ def test_suggestions_satisfy_any_bound_in_any_space(dimensions, bound, seed, kin
                 assert within(trial.params)
                 trial.observe(value(trial.params))
         assert within(optimizer.recommend())
-    except bl.InvalidSpace:
+    except bl.errors.InvalidSpace:
         # The search for a feasible point makes 10,000 tries. If 0.003 of the points are feasible, one search in 10^13
         # fails.
         free = bl.RandomSearch(optimizer.space, seed=seed + 1).suggest(20_000)
@@ -177,11 +177,11 @@ def tiny(params):
 def test_error_names_the_number_of_infeasible_points_tried():
     for kind in KINDS:
         optimizer = make(kind, CUBE, [tiny])
-        with pytest.raises(bl.InvalidSpace, match="none of 10000 points"):
+        with pytest.raises(bl.errors.InvalidSpace, match="none of 10000 points"):
             optimizer.suggest(2)
         assert optimizer.n_trials == 0
     small = make(bl.BayesOpt, {"n": (0, 9)}, [lambda p: p["n"] > 9])
-    with pytest.raises(bl.InvalidSpace, match="none of 10 points"):
+    with pytest.raises(bl.errors.InvalidSpace, match="none of 10 points"):
         small.suggest()
 
 
@@ -204,7 +204,7 @@ def test_add_accepts_infeasible_points_and_recommend_excludes_them(kind):
     assert optimizer.add(violator).state == "pending"
     optimizer.add(violator, 100.0)
     if kind is bl.RandomSearch:
-        with pytest.raises(bl.NotFitted, match="satisfy the constraints"):
+        with pytest.raises(bl.errors.NotFitted, match="satisfy the constraints"):
             optimizer.recommend()
     optimizer.add(good, 1.0)
     assert optimizer.best_params_ == violator and below_one(optimizer.recommend())
@@ -222,9 +222,11 @@ def half(params):
 def test_enqueued_infeasible_points_are_refused_with_number_name_and_params(kind):
     optimizer = make(kind, CUBE, [below_one, half])
     good, bad = {"a": 0.5, "b": 0.25, "c": 0.25}, {"a": 0.6, "b": 0.0, "c": 0.0}
-    with pytest.raises(bl.InvalidPoint, match=r"params=\{'a': 0.6.*constraints\[1\] \(half\).*add with its value"):
+    with pytest.raises(
+        bl.errors.InvalidPoint, match=r"params=\{'a': 0.6.*constraints\[1\] \(half\).*add with its value"
+    ):
         optimizer.enqueue(bad)
-    with pytest.raises(bl.InvalidPoint, match=r"params\[1\]="):
+    with pytest.raises(bl.errors.InvalidPoint, match=r"params\[1\]="):
         optimizer.enqueue([good, bad])
     optimizer.enqueue(good)
     first, second = optimizer.suggest(2)
@@ -256,7 +258,8 @@ def test_an_exception_in_a_constraint_names_the_params_and_leaves_the_optimizer_
         lambda: optimizer.enqueue({"a": 0.1, "b": 0.1, "c": 0.1}),
     ):
         with pytest.raises(
-            bl.InvalidSetting, match=r"constraints\[1\] \(raising\) raised ZeroDivisionError.*params=\{'a': 0\.\d"
+            bl.errors.InvalidSetting,
+            match=r"constraints\[1\] \(raising\) raised ZeroDivisionError.*params=\{'a': 0\.\d",
         ) as caught:
             call()
         assert isinstance(caught.value.__cause__, ZeroDivisionError)
@@ -266,7 +269,9 @@ def test_an_exception_in_a_constraint_names_the_params_and_leaves_the_optimizer_
 @both
 @pytest.mark.parametrize("function", [answers_one, answers_array, lambda p: None])
 def test_a_constraint_must_return_true_or_false(kind, function):
-    with pytest.raises(bl.InvalidSetting, match=r"constraints\[0\].* returned .* for params=.*return True or False"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"constraints\[0\].* returned .* for params=.*return True or False"
+    ):
         make(kind, CUBE, [function]).suggest()
     trial = make(kind, CUBE, [lambda p: np.bool_(p["a"] < 0.5)]).suggest()
     assert trial.params["a"] < 0.5
@@ -289,7 +294,7 @@ def test_an_exception_during_a_batch_discards_the_batch():
     for more in (1, 50, 300):
         calls.clear()
         limit = more
-        with pytest.raises(bl.InvalidSetting, match="enough"):
+        with pytest.raises(bl.errors.InvalidSetting, match="enough"):
             optimizer.suggest(4)
         limit = 0
         assert pickle.dumps(optimizer._log) == state
@@ -315,7 +320,7 @@ def test_a_constraint_that_uses_its_optimizer_raises_an_error(kind):
         made = []
         optimizer = make(kind, CUBE, [lambda p, use=use, made=made: use(made[0]) is None])
         made.append(optimizer)
-        with pytest.raises(bl.InvalidSetting, match="use only the params"):
+        with pytest.raises(bl.errors.InvalidSetting, match="use only the params"):
             optimizer.suggest()
     # A constraint may call another optimizer.
     other = make(kind, CUBE, [below_one])
@@ -355,14 +360,14 @@ def test_invalid_constraints_are_refused(kind):
         ([below_one, "a + b <= 1"], r"constraints\[1\]='a \+ b <= 1'"),
         ([True], r"constraints\[0\]=True"),
     ):
-        with pytest.raises(bl.InvalidSetting, match=part):
+        with pytest.raises(bl.errors.InvalidSetting, match=part):
             make(kind, CUBE, argument)
-    with pytest.raises(bl.InvalidSetting, match="leave out the rows"):
+    with pytest.raises(bl.errors.InvalidSetting, match="leave out the rows"):
         kind(candidates=np.eye(3), constraints=[below_one])
     if kind is bl.BayesOpt:
-        with pytest.raises(bl.InvalidSetting, match="search=.*multistart"):
+        with pytest.raises(bl.errors.InvalidSetting, match="search=.*multistart"):
             make(kind, CUBE, [below_one], search=bl.Search(multistart=(10, 2)))
-        with pytest.raises(bl.InvalidSetting, match="search=.*direct=10.* does not support constraints"):
+        with pytest.raises(bl.errors.InvalidSetting, match="search=.*direct=10.* does not support constraints"):
             make(kind, CUBE, [below_one], search=bl.Search(direct=10))
 
 
@@ -408,7 +413,7 @@ def test_functions_that_cannot_be_pickled_are_named(kind):
     optimizer = make(kind, CUBE, [below_one, lambda p: p["a"] < 0.9])
     optimizer.suggest(2)
     with pytest.raises(
-        bl.InvalidSetting, match=r"constraints\[1\] \(<lambda>\) cannot be pickled.*top level of a module"
+        bl.errors.InvalidSetting, match=r"constraints\[1\] \(<lambda>\) cannot be pickled.*top level of a module"
     ):
         pickle.dumps(optimizer)
     assert copy.deepcopy(optimizer).suggest().params == optimizer.suggest().params

@@ -20,7 +20,7 @@ def test_contexts(kind):
             lambda context: opt.add({"x": 0.0, "n": 1}, 1.0, context=context),
             lambda context: opt.recommend(context=context),
         ):
-            with pytest.raises(bl.InvalidContext, match="context"):
+            with pytest.raises(bl.errors.InvalidContext, match="context"):
                 ask(context)
     assert opt.n_trials == 1
     contexts = [{"age": 1.0, "ward": "a"}, {"age": 2.0, "ward": "b"}]
@@ -28,16 +28,16 @@ def test_contexts(kind):
     assert [trial.context for trial in opt.add(points, [0.0, 1.0], context=contexts)] == contexts
     assert [trial.context for trial in opt.add(points, context=pd.DataFrame(contexts))] == contexts
     assert [trial.context for trial in opt.add(points, context=contexts[0])] == [contexts[0]] * 2
-    with pytest.raises(bl.InvalidContext, match="1 entries for 2 points"):
+    with pytest.raises(bl.errors.InvalidContext, match="1 entries for 2 points"):
         opt.add(points, context=contexts[:1])
 
 
 @both
 def test_an_undeclared_context(kind):
     opt = kind(BOX, seed=0)
-    with pytest.raises(bl.InvalidContext, match="not declared"):
+    with pytest.raises(bl.errors.InvalidContext, match="not declared"):
         opt.suggest(context={"age": 1.0})
-    with pytest.raises(bl.InvalidContext, match="not declared"):
+    with pytest.raises(bl.errors.InvalidContext, match="not declared"):
         opt.add({"x": 0.0, "n": 1}, context={"age": 1.0})
     assert opt.n_trials == 0
 

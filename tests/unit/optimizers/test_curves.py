@@ -20,68 +20,68 @@ def search(**arguments):
 def test_reports_may_come_late_in_any_order_and_twice():
     optimizer = search()
     trial = optimizer.suggest()
-    trial.report(3, 0.5)
-    trial.report(1, 0.25)
-    trial.report(3, 0.5)
+    trial.report(0.5, 3)
+    trial.report(0.25, 1)
+    trial.report(0.5, 3)
     trial.observe(1.0)
-    trial.report(2, float("nan"))
+    trial.report(float("nan"), 2)
     assert list(trial.curve) == [1, 2, 3]
     assert trial.curve[3] == 0.5 and math.isnan(trial.curve[2])
     assert (trial.state, trial.value) == ("observed", 1.0)
     n_events = optimizer._log.n_events()
-    trial.report(2, math.nan)
+    trial.report(math.nan, 2)
     assert optimizer._log.n_events() == n_events
-    with pytest.raises(bl.AlreadyObserved, match="step 3 of trial 0 has the value 0.5"):
-        trial.report(3, 0.75)
+    with pytest.raises(bl.errors.AlreadyObserved, match="step 3 of trial 0 has the value 0.5"):
+        trial.report(0.75, 3)
 
 
 @pytest.mark.parametrize("step", [0, -1, 10, 1.5, True, "2", None])
 def test_steps_outside_the_curve_are_refused(step):
     trial = search().suggest()
-    with pytest.raises(bl.InvalidValue, match="step"):
-        trial.report(step, 0.5)
+    with pytest.raises(bl.errors.InvalidValue, match="step"):
+        trial.report(0.5, step)
     assert trial.curve == {}
 
 
 @pytest.mark.parametrize("value", [math.inf, -math.inf, "0.5", None, 1j, [1.0]])
 def test_values_that_are_not_numbers_are_refused(value):
     trial = search().suggest()
-    with pytest.raises(bl.InvalidValue, match="value"):
-        trial.report(1, value)
+    with pytest.raises(bl.errors.InvalidValue, match="value"):
+        trial.report(value, 1)
     assert trial.curve == {}
 
 
 def test_reports_need_a_declared_curve():
     trial = bl.RandomSearch(SPACE, seed=0).suggest()
     for step in (1, 0, -1, 2**32, 2**64, 10**30, 1.5, None):
-        with pytest.raises(bl.InvalidValue, match=r"curve=bl\.Curve"):
-            trial.report(step, 0.5)
+        with pytest.raises(bl.errors.InvalidValue, match=r"curve=bl\.Curve"):
+            trial.report(0.5, step)
     assert not trial.should_stop()
 
 
 def test_a_new_attempt_replaces_the_curve_from_its_first_step():
     trial = search().suggest()
     for step in (1, 2, 3):
-        trial.report(step, float(step))
-    trial.report(2, 20.0, attempt=1)
-    trial.report(3, 3.0, attempt=0)  # a late report of the earlier attempt
+        trial.report(float(step), step)
+    trial.report(20.0, 2, attempt=1)
+    trial.report(3.0, 3, attempt=0)  # a late report of the earlier attempt
     assert trial.curve == {1: 1.0, 2: 20.0}
-    trial.report(3, 30.0)
+    trial.report(30.0, 3)
     assert trial.curve == {1: 1.0, 2: 20.0, 3: 30.0}
 
 
 def test_a_stopped_trial_has_a_curve_and_no_value():
     optimizer = search()
     first, second = optimizer.suggest(n=2)
-    first.report(1, 5.0)
+    first.report(5.0, 1)
     first.stop()
     second.observe(1.0)
     assert first.state == "stopped" and first.should_stop() and not second.should_stop()
     assert optimizer.best_trial_ == second
-    assert [trial.number for trial in optimizer.pending_] == []
-    first.report(2, 6.0)
+    assert [trial.number for trial in optimizer.pending] == []
+    first.report(6.0, 2)
     assert first.curve == {1: 5.0, 2: 6.0}
-    with pytest.raises(bl.AlreadyObserved, match="stopped"):
+    with pytest.raises(bl.errors.AlreadyObserved, match="stopped"):
         second.stop()
     # A value is accepted in every state.
     first.observe(7.0)
@@ -93,7 +93,7 @@ def test_halving_keeps_the_best_third_of_a_rung():
     stopped = []
     for value in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96]:
         trial = optimizer.suggest()
-        trial.report(1, value)
+        trial.report(value, 1)
         stopped.append(trial.should_stop())
     assert stopped == [False, True, False, True, True, False, False]
 
@@ -103,7 +103,7 @@ def test_rules_follow_the_direction():
     stopped = []
     for value in [1.0, 0.0, 2.0, 0.0, -1.0]:
         trial = optimizer.suggest()
-        trial.report(1, value)
+        trial.report(value, 1)
         stopped.append(trial.should_stop())
     assert stopped == [False, False, True, False, False]
 
@@ -113,13 +113,13 @@ def test_the_median_of_finished_trials_is_the_bound():
     for value in (1.0, 2.0, 3.0):
         trial = optimizer.suggest()
         for step in (1, 2):
-            trial.report(step, value)
+            trial.report(value, step)
             assert not trial.should_stop()
         trial.observe(value)
     for values, stops in [((0.0, 1.9), True), ((0.0, 2.0), False), ((2.5, 1.0), False), ((0.0,), False)]:
         trial = optimizer.suggest()
         for step, value in enumerate(values, start=1):
-            trial.report(step, value)
+            trial.report(value, step)
         assert trial.should_stop() is stops
 
 
@@ -139,14 +139,14 @@ def test_the_median_of_finished_trials_is_the_bound():
     ],
 )
 def test_invalid_declarations_are_refused(wrong):
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         wrong()
 
 
 def test_copies_have_the_curves():
     optimizer = search(stopping="median")
     trial = optimizer.suggest()
-    trial.report(1, 0.5)
+    trial.report(0.5, 1)
     copy = pickle.loads(pickle.dumps(optimizer))
     assert copy.trials[0].curve == {1: 0.5}
     assert copy.get_params()["curve"] == CURVE
@@ -158,7 +158,7 @@ def test_a_decision_is_read_by_other_processes(tmp_path, backend):
     study = bl.Study("s", store, search(stopping="asha"))
     trials = study.suggest(n=4, expires_after=60.0)
     for trial, value in zip(trials, (1.0, 2.0, 3.0, 0.0), strict=True):
-        trial.report(1, value)
+        trial.report(value, 1)
     assert trials[3].should_stop()
     again = bl.Study.load("s", store)
     assert again.trials[3].state == "stopped" and again.should_stop(3)
@@ -175,7 +175,7 @@ def test_a_report_renews_the_lease(tmp_path):
     trial = study.suggest(expires_after=60.0)
     assert trial.expires_at == 60.0
     now[0] = 50.0
-    trial.report(1, 0.5)
+    trial.report(0.5, 1)
     assert trial.expires_at == 110.0
     assert bl.Study.load("s", f"sqlite:///{tmp_path}/s.db").trials[0].expires_at == 110.0
 
@@ -184,8 +184,8 @@ def test_a_table_of_trials_keeps_stopped_trials():
     pytest.importorskip("pandas")
     optimizer = search()
     first, second = optimizer.suggest(n=2)
-    first.report(2, 0.5)
-    second.report(1, 0.25)
+    first.report(0.5, 2)
+    second.report(0.25, 1)
     second.stop()
     table = optimizer.trials_dataframe(curves=True)
     assert [name for name in table if name.startswith("curve_")] == ["curve_1", "curve_2"]
@@ -205,7 +205,7 @@ def test_the_order_of_reports_does_not_matter(order, kind):
         optimizer = kind(SPACE, seed=0, curve=CURVE)
         trials = optimizer.suggest(n=3)
         for trial, step in order:
-            trials[trial].report(step, trial / step)
+            trials[trial].report(trial / step, step)
         trials[0].stop()
         trials[1].observe(0.5)
         return [trial.curve for trial in trials], optimizer.suggest().params

@@ -89,7 +89,7 @@ def test_a_lapsed_lease_counts_as_abandoned_at_its_end(tmp_path):
     clock.now += 100
     delays = study.delays_
     assert (delays.n_pending, delays.n_abandoned, delays.unknown) == (1, 1, None)
-    with pytest.raises(bl.InvalidValue, match="is not in flight"):
+    with pytest.raises(bl.errors.InvalidValue, match="is not in flight"):
         delays.arrival_probability(lapses)
     assert study.forecast().n_pending == 1
 
@@ -121,21 +121,21 @@ def test_times_that_are_not_times_on_the_clock_are_refused(by):
     opt.suggest()
     if by is None:
         by = timedelta(seconds=-1)
-    with pytest.raises(bl.InvalidValue, match="by=.* is not usable: pass a"):
+    with pytest.raises(bl.errors.InvalidValue, match="by=.* is not usable: pass a"):
         opt.forecast(by)
 
 
 def test_datetimes_are_refused_on_the_clock_of_iterations():
     opt = bl.RandomSearch(SPACE, seed=0)
     for by in (datetime(2100, 1, 1), timedelta(1)):
-        with pytest.raises(bl.InvalidValue, match="counted in suggestions"):
+        with pytest.raises(bl.errors.InvalidValue, match="counted in suggestions"):
             opt.forecast(by)
     for q in (0, 1, math.nan, "half"):
-        with pytest.raises(bl.InvalidValue, match="is not a share"):
+        with pytest.raises(bl.errors.InvalidValue, match="is not a share"):
             opt.delays_.quantile(q)
     trial = opt.suggest()
     for within in (-1, math.nan, timedelta(1)):
-        with pytest.raises(bl.InvalidValue, match="within=.* is not usable"):
+        with pytest.raises(bl.errors.InvalidValue, match="within=.* is not usable"):
             opt.delays_.arrival_probability(trial, within)
 
 
@@ -150,7 +150,7 @@ def test_overdue_trials_are_sorted_by_their_probability():
         trial.observe(0.5)
     recent = opt.suggest()
     late = opt.overdue()
-    assert [each.trial for each in late] == [oldest, older] and recent in opt.pending_
+    assert [each.trial for each in late] == [oldest, older] and recent in opt.pending
     assert late[0].arrives.estimate <= late[1].arrives.estimate < 0.5
     assert [each.age for each in late] == [clock.now - each.trial.suggested_at for each in late]
 

@@ -146,7 +146,7 @@ def test_before_two_positive_durations_the_reason_is_given():
         assert durations.predict({"x": 0.5, "k": "a"}) is None and durations._left_out() is None
     opt.add({"x": 0.7, "k": "b"}, 1.0, duration=5.0)
     assert opt.durations_.unknown is None and opt.durations_.n_known == 4
-    with pytest.raises(bl.InvalidPoint):
+    with pytest.raises(bl.errors.InvalidPoint):
         opt.durations_.predict({"x": 7.0, "k": "a"})
 
 
@@ -217,7 +217,7 @@ def test_a_run_records_durations():
 
 
 def test_optimizers_without_a_model_have_no_durations():
-    with pytest.raises(bl.InvalidSetting, match="durations_ needs a model"):
+    with pytest.raises(bl.errors.InvalidSetting, match="durations_ needs a model"):
         bl.RandomSearch(SPACE).durations_  # noqa: B018
 
 
@@ -240,7 +240,7 @@ def with_reports(params, reported, end, setup=0.0, attempts=None):
         for attempt in range(1 if attempts is None else attempts):
             for step in range(1, n + 1):
                 clock.now += (setup if step == 1 else 0.0) + seconds(p) / 20
-                opt.report(trial, step, p["x"], attempt=attempt)
+                opt.report(trial, p["x"], step, attempt=attempt)
         end(opt, trial, p, clock.now - start)
     return opt
 
@@ -289,9 +289,9 @@ def test_reports_without_a_forecast_are_lower_bounds():
         opt.observe(opt.add({"x": x}), x, duration=8.0)
     trial = opt.add({"x": 0.3})
     clock.now = 5.0
-    opt.report(trial, 4, 0.1)
+    opt.report(trial, 0.1, 4)
     clock.now = 4.0
-    opt.report(trial, 8, 0.1)
+    opt.report(trial, 0.1, 8)
     opt.stop(trial)
     assert opt.durations_.n_known == 3
 
@@ -303,7 +303,7 @@ def test_a_copy_of_a_study_does_not_forecast_durations_from_its_reports(tmp_path
     for x in (0.1, 0.5, 0.9):
         trial = study.add({"x": x})
         clock.now += 10.0
-        study.report(trial, 1, x)
+        study.report(trial, x, 1)
         clock.now += 1000.0
         study.stop(trial)
     assert np.allclose(study.durations_.predict([{"x": 0.3}]).median, 100.0)

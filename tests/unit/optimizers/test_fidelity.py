@@ -22,7 +22,7 @@ def search(**arguments):
     return bl.RandomSearch(**({"space": SPACE, "fidelity": SAMPLES, "seed": 0} | arguments))
 
 
-def refused(call, message, error=bl.InvalidFidelity):
+def refused(call, message, error=bl.errors.InvalidFidelity):
     with pytest.raises(error, match=message):
         call()
 
@@ -129,14 +129,22 @@ def test_a_value_at_a_different_fidelity_is_refused():
 def test_unusable_costs_are_refused(cost):
     opt = search()
     trial = opt.suggest(fidelity=500)
-    refused(lambda: trial.observe(1.0, cost=cost), r"^cost=.* for trial 0 is not a finite number >= 0", bl.InvalidValue)
-    refused(lambda: opt.add({"x": 0.5}, 1.0, cost=cost, fidelity=500), "^cost=.* for params is not", bl.InvalidValue)
+    refused(
+        lambda: trial.observe(1.0, cost=cost),
+        r"^cost=.* for trial 0 is not a finite number >= 0",
+        bl.errors.InvalidValue,
+    )
+    refused(
+        lambda: opt.add({"x": 0.5}, 1.0, cost=cost, fidelity=500), "^cost=.* for params is not", bl.errors.InvalidValue
+    )
     assert trial.state == "pending" and opt.n_trials == 1
 
 
 def test_the_constructor_accepts_only_a_fidelity_object():
     for wrong in ((100, 7000), 500, bl.Integer(1, 2), {"low": 1, "high": 2}):
-        refused(lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.InvalidSetting)
+        refused(
+            lambda wrong=wrong: search(fidelity=wrong), r"^fidelity=.* pass bl\.Fidelity\(low", bl.errors.InvalidSetting
+        )
 
 
 @pytest.mark.parametrize(
@@ -150,7 +158,9 @@ def test_the_constructor_accepts_only_a_fidelity_object():
 )
 def test_optimizers_without_support_refuse_a_fidelity(make):
     refused(
-        make, r"^\w+ does not support a fidelity: leave it out, or use RandomSearch or TreeSearch$", bl.InvalidSetting
+        make,
+        r"^\w+ does not support a fidelity: leave it out, or use RandomSearch or TreeSearch$",
+        bl.errors.InvalidSetting,
     )
 
 
@@ -158,8 +168,8 @@ def test_the_number_of_fidelities_must_equal_the_number_of_points():
     opt = search()
     before = pickle.dumps(opt)
     message = "^fidelity has 2 entries for 3 points: pass one for each, or one for all$"
-    refused(lambda: opt.add([{"x": 0.5}] * 3, [1, 2, 3], fidelity=[500, 600]), message, bl.InvalidValue)
-    refused(lambda: opt.enqueue([{"x": 0.5}] * 3, fidelity=[500, 600]), message, bl.InvalidValue)
+    refused(lambda: opt.add([{"x": 0.5}] * 3, [1, 2, 3], fidelity=[500, 600]), message, bl.errors.InvalidValue)
+    refused(lambda: opt.enqueue([{"x": 0.5}] * 3, fidelity=[500, 600]), message, bl.errors.InvalidValue)
     assert pickle.dumps(opt) == before
 
 
@@ -178,8 +188,8 @@ def test_events_of_other_processes_are_checked():
         refused(lambda z=z: opt._log.suggest(1, None, None, None, z), "is not in the declared range")
         refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), "is not in the declared range")
         for action in (
-            _core.Action.add(opt.domain_.locate({"x": 0.5}), None, Observation(1.0), z),
-            _core.Action.enqueue(opt.domain_.locate({"x": 0.5}), z),
+            _core.Action.add(opt.domain.locate({"x": 0.5}), None, Observation(1.0), z),
+            _core.Action.enqueue(opt.domain.locate({"x": 0.5}), z),
         ):
             refused(lambda action=action: opt._log.record(action, None), "is not in the declared range")
     refused(lambda: opt._log.suggest(1, None, None, None, math.nan), "is not in the declared range")
@@ -200,7 +210,7 @@ def test_events_of_other_processes_are_checked():
 )
 def test_fidelities_of_the_core_are_checked(axis, bias, cost, message):
     with pytest.raises(bl.BelatedError, match=message):
-        _core.Problem(search().domain_.core, None, (axis, bias, cost))
+        _core.Problem(search().domain.core, None, (axis, bias, cost))
 
 
 # The best trial.
@@ -271,7 +281,7 @@ def test_parameters_are_read_and_set():
     opt = search()
     assert opt.get_params()["fidelity"] is SAMPLES and repr(SAMPLES) in repr(opt)
     assert opt.set_params(fidelity=bl.Fidelity(1, 3)).suggest().fidelity == 3
-    refused(lambda: opt.set_params(fidelity=None), "^set_params comes too late", bl.InvalidSetting)
+    refused(lambda: opt.set_params(fidelity=None), "^set_params comes too late", bl.errors.InvalidSetting)
 
 
 @pytest.mark.parametrize("fidelity", [SAMPLES, bl.Fidelity(0.1, 0.9), bl.Fidelity(1e-3, 3.3, log=True)], ids=repr)
@@ -294,4 +304,4 @@ def test_a_table_with_fidelities_can_be_added_again(fidelity):
         else:
             assert {trial.fidelity for trial in again.trials} == {fidelity.high}
     refused(lambda: search(fidelity=None).add(table), "was not declared")
-    refused(lambda: search().add(table, fidelity=500), "^params is a table of trials", bl.InvalidValue)
+    refused(lambda: search().add(table, fidelity=500), "^params is a table of trials", bl.errors.InvalidValue)

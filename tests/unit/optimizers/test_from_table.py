@@ -80,7 +80,7 @@ def test_bounds_survive_the_rounding_of_a_file():
     table["params_x"] = [np.nextafter(bounds[0], -1), np.nextafter(bounds[1], math.inf)]
     assert [trial.params["x"] for trial in opt.add(table)] == list(bounds)
     table["params_x"] = [bounds[0] * (1 - 1e-9), bounds[1]]
-    with pytest.raises(bl.InvalidPoint, match="is not usable: pass a real number in"):
+    with pytest.raises(bl.errors.InvalidPoint, match="is not usable: pass a real number in"):
         opt.add(table)
 
 
@@ -94,7 +94,7 @@ def table_of(space, **columns):
 def test_choices_that_print_alike_are_refused(choices):
     opt, table = table_of({"k": bl.Categorical([*choices, "other"])}, params_k=[choices[0], "other"])
     for given in (table, through_csv(table)):
-        with pytest.raises(bl.InvalidSpace, match="print alike: keep the trials as JSON and add them as dicts"):
+        with pytest.raises(bl.errors.InvalidSpace, match="print alike: keep the trials as JSON and add them as dicts"):
             opt.add(given)
     assert opt.n_trials == 0
 
@@ -108,20 +108,30 @@ def test_a_table_with_only_parameters_is_read():
 X = {"x": (0.0, 1.0)}
 GOOD = {"params_x": [0.5, 0.25]}
 REFUSED = [
-    (X, GOOD | {"state": ["observed", "done"]}, bl.InvalidValue, r"state='done' in row 1 is not one of \['observed'"),
-    (X, GOOD | {"value": [1.0, math.nan]}, bl.InvalidValue, "row 1 is observed and has no value: fill it in"),
-    (X, GOOD | {"value": [1.0, math.inf]}, bl.InvalidValue, r"value=inf for params\[1\] is not one finite real number"),
-    (X, GOOD | {"std": [0.1, "much"]}, bl.InvalidValue, r"std='much' for params\[1\] is not a finite number"),
-    (X, GOOD | {"std": [0.1, -1.0]}, bl.InvalidValue, "std=-1.0"),
+    (
+        X,
+        GOOD | {"state": ["observed", "done"]},
+        bl.errors.InvalidValue,
+        r"state='done' in row 1 is not one of \['observed'",
+    ),
+    (X, GOOD | {"value": [1.0, math.nan]}, bl.errors.InvalidValue, "row 1 is observed and has no value: fill it in"),
+    (
+        X,
+        GOOD | {"value": [1.0, math.inf]},
+        bl.errors.InvalidValue,
+        r"value=inf for params\[1\] is not one finite real number",
+    ),
+    (X, GOOD | {"std": [0.1, "much"]}, bl.errors.InvalidValue, r"std='much' for params\[1\] is not a finite number"),
+    (X, GOOD | {"std": [0.1, -1.0]}, bl.errors.InvalidValue, "std=-1.0"),
     (
         X,
         {"params_y": [0.5, 0.5]},
-        bl.InvalidPoint,
+        bl.errors.InvalidPoint,
         r"has unknown \['y'\]: pass exactly the names \['x'\]",
     ),
-    (X, {"params_x": [0.5, math.nan]}, bl.InvalidPoint, r"misses \['x'\]"),
-    (X, {"params_x": [0.5, 1.5]}, bl.InvalidPoint, r"params\['x'\]=1.5 is not usable"),
-    ({"k": ["a", "b"]}, {"params_k": ["a", "c"]}, bl.InvalidPoint, r"params\['k'\]='c' is not usable"),
+    (X, {"params_x": [0.5, math.nan]}, bl.errors.InvalidPoint, r"misses \['x'\]"),
+    (X, {"params_x": [0.5, 1.5]}, bl.errors.InvalidPoint, r"params\['x'\]=1.5 is not usable"),
+    ({"k": ["a", "b"]}, {"params_k": ["a", "c"]}, bl.errors.InvalidPoint, r"params\['k'\]='c' is not usable"),
 ]
 
 
@@ -136,12 +146,14 @@ def test_tables_that_cannot_be_read_are_refused_as_a_whole(space, columns, error
 def test_a_table_of_trials_allows_no_other_arguments():
     opt, table = table_of(X, **GOOD)
     for more in ({"value": [1.0, 2.0]}, {"context": {"z": 1}}, {"std": 0.1}):
-        with pytest.raises(bl.InvalidValue, match="a table of trials, which has values and contexts: pass it alone"):
+        with pytest.raises(
+            bl.errors.InvalidValue, match="a table of trials, which has values and contexts: pass it alone"
+        ):
             opt.add(table, **more)
     with_context = bl.RandomSearch(X, context={"z": (0, 3)}, seed=0)
-    with pytest.raises(bl.InvalidContext, match=r"context misses \['z'\]"):
+    with pytest.raises(bl.errors.InvalidContext, match=r"context misses \['z'\]"):
         with_context.add(table)
-    with pytest.raises(bl.InvalidPoint, match="params=None is not a candidate: pass its index"):
+    with pytest.raises(bl.errors.InvalidPoint, match="params=None is not a candidate: pass its index"):
         bl.RandomSearch(candidates=ROWS, seed=0).add(table)
     assert opt.n_trials == with_context.n_trials == 0
 
@@ -172,7 +184,7 @@ def test_candidates_that_were_run_elsewhere_are_restored(way):
     assert [trial.index for trial in other.add(way(opt.trials_dataframe()))] == [(first.index + 1) % 12, second.index]
     table = opt.trials_dataframe()
     table["index_run"] = [0.5, None]
-    with pytest.raises(bl.InvalidPoint, match="params=0.5 is not a candidate: pass its index"):
+    with pytest.raises(bl.errors.InvalidPoint, match="params=0.5 is not a candidate: pass its index"):
         other.add(table)
 
 
@@ -204,7 +216,7 @@ def test_columns_of_points_run_elsewhere_belong_to_the_space():
     opt, table = table_of(X, **GOOD, params_run_x=[0.125, None])
     assert [trial.params for trial in opt.add(table)] == [{"x": 0.125}, {"x": 0.25}]
     opt, table = table_of(X, **GOOD, params_run_y=[0.125, None])
-    with pytest.raises(bl.InvalidPoint, match=r"params has unknown \['run_y'\]"):
+    with pytest.raises(bl.errors.InvalidPoint, match=r"params has unknown \['run_y'\]"):
         opt.add(table)
     assert opt.n_trials == 0
 
@@ -240,5 +252,5 @@ def test_a_value_of_a_parameter_that_is_not_active_is_refused():
     opt.suggest(10)
     table = opt.trials_dataframe()
     table["params_degree"] = 2.0
-    with pytest.raises(bl.InvalidPoint, match=r"params\['degree'\]=2.* is inactive here: leave it out"):
+    with pytest.raises(bl.errors.InvalidPoint, match=r"params\['degree'\]=2.* is inactive here: leave it out"):
         bl.RandomSearch(CONDITIONAL, seed=0).add(table)

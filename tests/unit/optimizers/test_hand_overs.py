@@ -71,7 +71,7 @@ def test_a_study_warns_once(tmp_path):
             now[0] += DAY
             study.suggest()
         now[0] += DAY
-        for trial in study.pending_:
+        for trial in study.pending:
             trial.observe(0.5)
     study.suggest()
     assert n_warnings(study) == 1
@@ -111,7 +111,7 @@ def test_results_that_are_imported_at_equal_times_do_not_warn():
     for _ in range(20):
         opt.add({"x": 0.5}, 1.0)
     opt.suggest(n=12)
-    for trial in opt.pending_[:10]:
+    for trial in opt.pending[:10]:
         trial.observe(0.5)
     assert n_warnings(opt) == 0
 

@@ -20,10 +20,10 @@ def f(params):
 
 
 def message_of(call):
-    with pytest.raises(bl.UnknownArgument) as raised:
+    with pytest.raises(bl.errors.UnknownArgument) as raised:
         call()
     assert isinstance(raised.value, (TypeError, ValueError)) and isinstance(raised.value, bl.BelatedError)
-    assert isinstance(raised.value, TypeError) and isinstance(raised.value, bl.InvalidSetting)
+    assert isinstance(raised.value, TypeError) and isinstance(raised.value, bl.errors.InvalidSetting)
     return str(raised.value)
 
 
@@ -157,7 +157,7 @@ def test_error_for_the_name_of_an_optimizer_names_its_class(given, name):
         lambda: bl.maximize(f, {"x": (0.0, 1.0)}, optimizer=given, n_trials=1),
         lambda: bl.minimize(f, optimizer=given, n_trials=1),
     ):
-        with pytest.raises(bl.InvalidSetting, match=rf"is not usable: .*; use bl.{name}\(space\)$"):
+        with pytest.raises(bl.errors.InvalidSetting, match=rf"is not usable: .*; use bl.{name}\(space\)$"):
             call()
 
 
@@ -285,7 +285,7 @@ def test_ipython_shows_optimizers_and_results():
     ],
 )
 def test_error_for_a_value_name_of_another_package_gives_advice(argument, given, wanted):
-    with pytest.raises(bl.InvalidSetting, match=f"did you mean '{wanted}'"):
+    with pytest.raises(bl.errors.InvalidSetting, match=f"did you mean '{wanted}'"):
         bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: given})
     assert bl.BayesOpt({"x": (0.0, 1.0)}, **{argument: wanted})
 
@@ -309,7 +309,7 @@ def test_error_for_an_unknown_argument_of_a_method_names_the_public_class(kind, 
     ):
         with pytest.raises(TypeError, match=message) as raised:
             call()
-        assert isinstance(raised.value, bl.InvalidSetting)
+        assert isinstance(raised.value, bl.errors.InvalidSetting)
     assert [each.state for each in opt.trials] == ["pending"]
 
 
@@ -317,7 +317,7 @@ def test_error_for_params_in_place_of_a_trial_names_add():
     opt = bl.RandomSearch({"x": (0.0, 1.0)})
     opt.suggest()
     for params in ({"x": 0.5}, [0.5], np.array([0.5])):
-        with pytest.raises(bl.UnknownTrial, match=r"is not a trial: .*add\(params, value\)"):
+        with pytest.raises(bl.errors.UnknownTrial, match=r"is not a trial: .*add\(params, value\)"):
             opt.observe(params, 1.0)
 
 
@@ -360,7 +360,7 @@ def test_optimizers_named_in_an_error_support_the_feature(asked):
         try:
             kind(**({"space": {"x": (0.0, 1.0)}} | asked))
             supported.add(name)
-        except bl.InvalidSetting as error:
+        except bl.errors.InvalidSetting as error:
             [words] = re.findall("leave it out, or use (.*)$", str(error))
             named.add(frozenset(re.split(", | or ", words)))
     assert supported != KINDS.keys() and named == {frozenset(supported)}
@@ -412,5 +412,5 @@ def test_methods_that_belated_lacks(method, advice):
         lambda: bl.minimize(f, optimizer=method, n_trials=1),
     ]
     for call in calls:
-        with pytest.raises(bl.InvalidSetting, match=f"{re.escape(repr(method))} is not .*{advice}"):
+        with pytest.raises(bl.errors.InvalidSetting, match=f"{re.escape(repr(method))} is not .*{advice}"):
             call()

@@ -54,7 +54,7 @@ def test_shares_are_the_medians_of_the_plot_divided_by_their_sum():
     shares = opt.importances(context={"t": 0.2})
     assert list(shares) == names[::-1]
     assert shares == pytest.approx({name: width / sum(widths.values()) for name, width in widths.items()})
-    with pytest.raises(bl.InvalidContext, match="context is missing"):
+    with pytest.raises(bl.errors.InvalidContext, match="context is missing"):
         opt.importances()
 
 
@@ -75,24 +75,26 @@ def test_any_two_values_give_shares_or_an_error(data):
     opt.add([{"x": x, "y": 1 - x} for x, _ in data], [value for _, value in data])
     try:
         shares = opt.importances()
-    except bl.NotFitted:
+    except bl.errors.NotFitted:
         return
     assert sum(shares.values()) == pytest.approx(1) and min(shares.values()) >= 0
 
 
 def test_too_few_values():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
-    with pytest.raises(bl.NotFitted, match="importances needs values: observe at least one trial first"):
+    with pytest.raises(bl.errors.NotFitted, match="importances needs values: observe at least one trial first"):
         opt.importances()
     opt.add([{"x": 0.1}, {"x": 0.5}, {"x": 0.9}], [1.0, 1.0, None])
-    with pytest.raises(bl.NotFitted, match="the trials have a single value: observe more trials"):
+    with pytest.raises(bl.errors.NotFitted, match="the trials have a single value: observe more trials"):
         opt.importances()
     opt.observe(2, 2.0)
     assert opt.importances() == {"x": 1.0}
 
 
 def test_searches_without_importances():
-    with pytest.raises(bl.InvalidSetting, match="importances needs a model, and RandomSearch has none: use BayesOpt"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="importances needs a model, and RandomSearch has none: use BayesOpt"
+    ):
         bl.RandomSearch({"x": (0.0, 1.0)}).importances()
-    with pytest.raises(bl.InvalidSetting, match="importances needs a space of named parameters"):
+    with pytest.raises(bl.errors.InvalidSetting, match="importances needs a space of named parameters"):
         bl.BayesOpt(candidates=np.eye(3)).importances()

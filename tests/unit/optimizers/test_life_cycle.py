@@ -53,7 +53,7 @@ class LifeCycle(RuleBasedStateMachine):
         elif value == self.known[number][1]:
             self.opt.observe(number, value)
         else:
-            with pytest.raises(bl.AlreadyObserved):
+            with pytest.raises(bl.errors.AlreadyObserved):
                 self.opt.observe(number, value)
 
     @precondition(lambda self: self.any_in("pending"))
@@ -66,7 +66,7 @@ class LifeCycle(RuleBasedStateMachine):
     @precondition(lambda self: self.any_in("pending"))
     @rule(data=st.data(), value=st.sampled_from([math.nan, math.inf, "1", None, [1.0]]))
     def observe_nonsense(self, data, value):
-        with pytest.raises(bl.InvalidValue):
+        with pytest.raises(bl.errors.InvalidValue):
             self.opt.observe(self.some(data, "pending"), value)
 
     @rule()
@@ -76,7 +76,7 @@ class LifeCycle(RuleBasedStateMachine):
     @invariant()
     def agree(self):
         assert [(trial.state, trial.value) for trial in self.opt.trials] == self.known
-        assert [trial.number for trial in self.opt.pending_] == [
+        assert [trial.number for trial in self.opt.pending] == [
             i for i, (state, _) in enumerate(self.known) if state == "pending"
         ]
         values = [value for _, value in self.known if value is not None]

@@ -32,7 +32,7 @@ def run(optimizer, n_trials, workers=3, each_event=lambda: None):
             n_started += 1
             each_event()
         trial, step = running.pop(0)
-        trial.report(step, value(trial.params, step))
+        trial.report(value(trial.params, step), step)
         if step == STEPS:
             trial.observe(value(trial.params, step))
         elif not trial.should_stop():
@@ -63,8 +63,8 @@ def test_minimisation_mirrors_maximisation():
         assert trials[0].params == trials[1].params
         for step in range(1, STEPS + 1):
             y = value(trials[0].params, step)
-            trials[0].report(step, y)
-            trials[1].report(step, -y)
+            trials[0].report(y, step)
+            trials[1].report(-y, step)
             stops = [trial.should_stop() for trial in trials]
             assert stops[0] == stops[1]
             if stops[0]:
@@ -101,7 +101,7 @@ def test_asking_whether_to_stop_does_not_change_suggestions():
         assert trials[0].params == trials[1].params
         for step in range(1, STEPS + 1):
             for trial in trials:
-                trial.report(step, value(trial.params, step))
+                trial.report(value(trial.params, step), step)
             other._log.stops(trials[1].number, rule, None)
         for trial in trials:
             trial.observe(value(trial.params, STEPS))
@@ -113,7 +113,7 @@ def test_the_order_of_reports_does_not_matter():
         optimizer = run(bayes(), 12)
         running = optimizer.suggest()
         for step in order:
-            running.report(step, value(running.params, step))
+            running.report(value(running.params, step), step)
         optimizer.stop(optimizer.suggest())
         params.append(optimizer.suggest().params)
     assert params[0] == params[1]
@@ -125,7 +125,7 @@ def test_the_curve_of_a_stopped_trial_informs_the_model():
     (before,), (std_before,) = optimizer.predict([point])
     trial = optimizer.add(point)
     for step in range(1, 16):
-        trial.report(step, value(point, step))
+        trial.report(value(point, step), step)
     optimizer.stop(trial)
     (after,), (std_after,) = optimizer.predict([point])
     end = value(point, STEPS)
@@ -138,7 +138,7 @@ def test_a_curve_without_reports_or_with_failed_steps_says_nothing():
     optimizer = run(bayes(stopping=None), 10)
     trial = optimizer.suggest()
     expected = optimizer.predict([{"x": 0.5, "y": 0.5}])
-    trial.report(1, math.nan)
+    trial.report(math.nan, 1)
     optimizer.stop(trial)
     found = optimizer.predict([{"x": 0.5, "y": 0.5}])
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
@@ -150,7 +150,7 @@ def test_every_policy_for_pending_trials_accepts_curves(pending):
     optimizer = run(bayes(pending=pending), 15)
     trials = optimizer.suggest(n=3)
     for step in range(1, 8):
-        trials[1].report(step, value(trials[1].params, step))
+        trials[1].report(value(trials[1].params, step), step)
     assert optimizer.suggest().params not in [trial.params for trial in trials]
 
 
@@ -160,7 +160,7 @@ def test_constant_reports_and_values_are_accepted(y):
     for _ in range(12):
         trial = optimizer.suggest()
         for step in range(1, STEPS + 1):
-            trial.report(step, y)
+            trial.report(y, step)
             if trial.should_stop():
                 break
         else:
@@ -176,7 +176,7 @@ def test_suggestions_use_the_model_if_a_curve_diverges(diverged, n_ended, last):
     run(opt, n_ended)
     running, stopped = opt.suggest(n=2)
     for trial, step in ((running, last), (stopped, 3)):
-        trial.report(step, diverged)
+        trial.report(diverged, step)
     opt.stop(stopped)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -188,12 +188,12 @@ def test_suggestions_use_the_model_if_a_curve_diverges(diverged, n_ended, last):
 
 
 def test_the_rule_needs_a_model():
-    with pytest.raises(bl.InvalidSetting, match="RandomSearch has none"):
+    with pytest.raises(bl.errors.InvalidSetting, match="RandomSearch has none"):
         bl.RandomSearch(SPACE, curve=bl.Curve(STEPS), stopping="model")
     assert bl.RandomSearch(SPACE, curve=bl.Curve(STEPS))._rule is None
     assert bl.BayesOpt(SPACE)._rule is None
     for power in [-0.1, math.nan, 11]:
-        with pytest.raises(bl.InvalidSetting, match="power"):
+        with pytest.raises(bl.errors.InvalidSetting, match="power"):
             bl.ModelStopping(power)
 
 
@@ -208,7 +208,7 @@ def test_without_steps_that_are_left_the_curve_decides_alone():
 
 def test_forecasts_of_running_and_stopped_trials():
     optimizer = run(bayes(stopping=None), 12)
-    with pytest.raises(bl.InvalidSetting, match="RandomSearch has none"):
+    with pytest.raises(bl.errors.InvalidSetting, match="RandomSearch has none"):
         bl.RandomSearch(SPACE, seed=0, curve=bl.Curve(3)).predict_final(0)
     errors = []
     for x in np.linspace(0.05, 0.95, 10):
@@ -216,7 +216,7 @@ def test_forecasts_of_running_and_stopped_trials():
         trial = optimizer.add(point)
         assert optimizer.predict_final(trial) is None
         for step in range(1, 11):
-            trial.report(step, value(point, step))
+            trial.report(value(point, step), step)
         mean, std = optimizer.predict_final(trial)
         errors.append((mean - value(point, STEPS)) / std)
         optimizer.stop(trial)
@@ -238,14 +238,14 @@ def test_forecasts_contain_the_noise_of_the_last_value():
     for x, y in rng.random((40, 2)):
         trial = optimizer.add({"x": x, "y": y})
         for step, reported in enumerate(curve(trial.params), 1):
-            trial.report(step, reported)
+            trial.report(reported, step)
         trial.observe(reported)
     inside = []
     for x, y in rng.random((100, 2)):
         trial = optimizer.add({"x": x, "y": y})
         values = curve(trial.params)
         for step, reported in enumerate(values[: STEPS // 2], 1):
-            trial.report(step, reported)
+            trial.report(reported, step)
         mean, std = optimizer.predict_final(trial)
         inside.append(abs(values[-1] - mean) < 1.28 * std)
         trial.abandon()

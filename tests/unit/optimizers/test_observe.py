@@ -31,9 +31,9 @@ def test_numbers_of_any_type_are_values(kind, value):
 def test_unusable_values_are_refused(kind, value):
     opt = kind(BOX, seed=0)
     trial = opt.suggest()
-    with pytest.raises(bl.InvalidValue, match="trial 0"):
+    with pytest.raises(bl.errors.InvalidValue, match="trial 0"):
         opt.observe(trial, value)
-    assert trial.state == "pending" and trial.value is None and opt.pending_ == [trial]
+    assert trial.state == "pending" and trial.value is None and opt.pending == [trial]
     trial.observe(1.0)
 
 
@@ -43,10 +43,10 @@ def test_a_second_value_needs_amend_or_replicate(direction):
     trial = opt.suggest()
     trial.observe(1.5)
     trial.observe(1.5)
-    with pytest.raises(bl.AlreadyObserved, match=r"trial 0 has the value 1\.5 already.*amend=True"):
+    with pytest.raises(bl.errors.AlreadyObserved, match=r"trial 0 has the value 1\.5 already.*amend=True"):
         trial.observe(2.5)
     for report in (trial.fail, trial.abandon):
-        with pytest.raises(bl.AlreadyObserved, match=r"trial 0 has the value 1\.5"):
+        with pytest.raises(bl.errors.AlreadyObserved, match=r"trial 0 has the value 1\.5"):
             report()
     assert trial.value == 1.5
     trial.observe(2.5, amend=True)
@@ -70,7 +70,7 @@ def test_unknown_trials_are_refused(kind):
     foreign = other.suggest()
     for trial in (foreign, 1, -1, 2**70, 0.0, "0", None, True):
         for report in (lambda trial: opt.observe(trial, 1.0), opt.fail, opt.abandon):
-            with pytest.raises(bl.UnknownTrial):
+            with pytest.raises(bl.errors.UnknownTrial):
                 report(trial)
     with pytest.raises(KeyError):
         opt.trial(5)
@@ -82,10 +82,10 @@ def test_trials_of_a_diverged_copy_are_foreign():
     away = pickle.loads(pickle.dumps(opt))
     away.enqueue({"x": 0.125, "n": 2})
     foreign = away.suggest()
-    with pytest.raises(bl.UnknownTrial):
+    with pytest.raises(bl.errors.UnknownTrial):
         opt.observe(foreign, 1.0)
     opt.suggest()
-    with pytest.raises(bl.UnknownTrial):
+    with pytest.raises(bl.errors.UnknownTrial):
         opt.observe(foreign, 1.0)
 
 
@@ -94,7 +94,7 @@ def test_unusable_stds_are_refused(std):
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     trial = opt.suggest()
     for report in (lambda: opt.observe(trial, 1.0, std=std), lambda: opt.add([{"x": 0.5}] * 3, [1.0] * 3, std=std)):
-        with pytest.raises(bl.InvalidValue, match="std"):
+        with pytest.raises(bl.errors.InvalidValue, match="std"):
             report()
         assert opt.n_trials == 1 and trial.state == "pending"
 
@@ -106,7 +106,7 @@ def test_a_std_is_replaced_with_its_value():
     trial.observe(1.0)
     trial.observe(1.0, std=0.25)
     assert trial.std == 0.25 and "std=0.25" in repr(trial)
-    with pytest.raises(bl.AlreadyObserved):
+    with pytest.raises(bl.errors.AlreadyObserved):
         trial.observe(1.0, std=0.5)
     trial.observe(1.0, amend=True, std=0.5)
     assert trial.std == 0.5

@@ -89,7 +89,7 @@ def test_a_partial_point_is_not_added_with_a_value(kind):
     opt = kind(SPACE, seed=0)
     for part in ({"x": 0.5}, {"x": 0.5, "n": 1, "kernel": "poly"}, {}):
         for value in (1.0, None):
-            with pytest.raises(bl.InvalidPoint, match="misses .*enqueue"):
+            with pytest.raises(bl.errors.InvalidPoint, match="misses .*enqueue"):
                 opt.add(part, value)
     assert opt.n_trials == 0
     # A constant and inactive names may be missing.
@@ -105,7 +105,7 @@ def test_a_partial_point_is_not_added_with_a_value(kind):
 )
 def test_partial_points_that_cannot_be_completed_are_refused(kind, part):
     opt = kind(SPACE, constraints=[ordered], seed=0)
-    with pytest.raises(bl.InvalidPoint):
+    with pytest.raises(bl.errors.InvalidPoint):
         opt.enqueue([{"n": 9}, part])
     assert opt._log.n_events() == 0
 
@@ -123,10 +123,10 @@ def test_add_and_enqueue_accept_the_arrays_that_predict_accepts(kind):
     expected = [each | {"cache": 200} for each in as_dicts]
     assert [trial.params for trial in added] == [trial.params for trial in opt.suggest(n=2)] == expected
     for wrong in (points[0], np.zeros((2, 3)), np.array(0.5)):
-        with pytest.raises(bl.InvalidPoint, match="shape"):
+        with pytest.raises(bl.errors.InvalidPoint, match="shape"):
             opt.enqueue(wrong)
     opt = kind(SPACE, seed=0)
-    with pytest.raises(bl.InvalidPoint, match="have choices"):
+    with pytest.raises(bl.errors.InvalidPoint, match="have choices"):
         opt.add(np.zeros((2, 4)), [1.0, 2.0])
     opt.enqueue(pd.DataFrame({"n": [1, 2]}))
     assert [trial.params["n"] for trial in opt.suggest(n=2)] == [1, 2]

@@ -66,15 +66,15 @@ def test_a_cooled_power_falls_to_zero():
 
 
 def test_a_cooled_power_needs_a_limit():
-    with pytest.raises(bl.InvalidSetting, match="timeout= or budget="):
+    with pytest.raises(bl.errors.InvalidSetting, match="timeout= or budget="):
         chosen(15, per="time", power="cooled")
-    with pytest.raises(bl.InvalidSetting, match="timeout= or budget="):
+    with pytest.raises(bl.errors.InvalidSetting, match="timeout= or budget="):
         chosen(15, per="cost", power="cooled", limit=("time", 0.5))
 
 
 @pytest.mark.parametrize("wrong", [{"per": "second"}, {"power": -0.1}, {"power": float("nan")}, {"power": "hot"}])
 def test_invalid_settings_are_refused(wrong):
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=bl.LogEI(**wrong))
 
 
@@ -127,7 +127,7 @@ def test_ages_of_a_clock_that_runs_backwards_are_not_used():
 def test_a_failure_keeps_its_duration():
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     trial = optimizer.suggest()
-    with pytest.raises(bl.InvalidValue, match="duration"):
+    with pytest.raises(bl.errors.InvalidValue, match="duration"):
         trial.fail(duration=-1.0)
     assert trial.state == "pending"
     trial.fail()
@@ -140,7 +140,7 @@ def test_added_trials_have_durations():
     optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     trials = optimizer.add([{"x": 0.1}, {"x": 0.2}], [1.0, 2.0], duration=[3.0, None])
     assert [trial.duration for trial in trials] == [3.0, None]
-    with pytest.raises(bl.InvalidValue, match="duration"):
+    with pytest.raises(bl.errors.InvalidValue, match="duration"):
         optimizer.add({"x": 0.3}, 1.0, duration=float("inf"))
 
 

@@ -31,9 +31,9 @@ def test_predict_fits_after_add_alone():
 def test_predict_without_values_is_refused():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     opt.suggest(3)
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         opt.predict([{"x": 0.5}])
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         opt.recommend()
 
 
@@ -74,7 +74,7 @@ def test_predictions_pass_through_the_data():
     opt = bl.BayesOpt(BOX, direction="minimize", seed=0)
     for trial in opt.suggest(n=20):
         trial.observe(100.0 - 10 * objective(trial.params))
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         bl.BayesOpt(BOX).predict([{"x": 0.0, "n": 1}])
     opt.suggest()
     seen = [trial.params for trial in opt.trials[:20]]

@@ -107,7 +107,7 @@ def test_threads_share_an_optimizer(kind):
                 elif i % 4:
                     trial.observe(-((trial.params["x"] - 0.5) ** 2))
                     trial.observe(trial.value)
-            assert len(opt.pending_) <= opt.n_trials
+            assert len(opt.pending) <= opt.n_trials
         return numbers
 
     with ThreadPoolExecutor(n_threads) as executor:

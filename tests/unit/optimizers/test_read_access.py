@@ -41,7 +41,7 @@ def test_a_result_with_all_trials_equals_its_optimizer(kind, tmp_path):
     result = bl.minimize(f, optimizer=owner, n_trials=8)
     assert read(result) == read(owner)
     assert (owner.direction, owner.clock, result.direction) == ("minimize", "iterations", "minimize")
-    assert set(MEMBERS) >= {"trials_dataframe", "best_params_", "pending_", "surrogate_", "predict", "domain_"}
+    assert set(MEMBERS) >= {"trials_dataframe", "best_params_", "pending", "surrogate_", "predict", "domain"}
 
 
 @pytest.mark.parametrize("kind", ["optimizer", "study"])
@@ -67,7 +67,7 @@ def test_a_result_lists_the_trials_of_its_run_and_reads_the_model_of_all():
     second = bl.minimize(f, optimizer=opt, n_trials=2)
     assert [trial.number for trial in first.trials] == list(first.trials_dataframe()["number"]) == [2, 3, 4]
     assert [trial.number for trial in second.trials] == list(second.trials_dataframe()["number"]) == [5, 6]
-    assert (second.n_trials, second.pending_, len(opt.pending_)) == (2, [], 1)
+    assert (second.n_trials, second.pending, len(opt.pending)) == (2, [], 1)
     assert second.best_params_ == {"x": 0.3} and second.best_trial_ == opt.trial(0)
     assert np.array_equal(first.predict({"x": 0.5}), opt.predict({"x": 0.5}))
     assert first.surrogate_.n_observed == 6
@@ -78,5 +78,5 @@ def test_an_optimizer_still_reads_and_sets_its_settings():
     assert (opt.direction, opt.clock, opt.get_params()["direction"]) == ("minimize", "seconds", "minimize")
     opt.set_params(direction="maximize")
     assert opt.direction == "maximize"
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         opt.direction = "minimize"

@@ -160,7 +160,7 @@ def test_random_search_recommends_a_point_of_the_context():
 def test_a_wrong_n_is_refused_by_name(n):
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     opt.suggest().observe(1.0)
-    with pytest.raises(bl.InvalidSetting, match="n="):
+    with pytest.raises(bl.errors.InvalidSetting, match="n="):
         opt.recommend(n=n)
 
 

@@ -134,10 +134,10 @@ def test_attrs_that_are_not_json_never_prevent_a_report(attrs, named, kept):
 def test_unusable_costs_and_durations_are_refused(name, amount):
     opt, trial = one()
     before = pickle.dumps(opt)
-    with pytest.raises(bl.InvalidValue, match=f"^{name}=.* for trial 0 is not a finite number >= 0"):
+    with pytest.raises(bl.errors.InvalidValue, match=f"^{name}=.* for trial 0 is not a finite number >= 0"):
         trial.observe(1.0, **{name: amount})
     if name == "cost":
-        with pytest.raises(bl.InvalidValue, match="cost"):
+        with pytest.raises(bl.errors.InvalidValue, match="cost"):
             opt.add([{"x": 0.5, "n": 1}] * 3, [1.0] * 3, cost=amount)
     assert pickle.dumps(opt) == before
 
@@ -151,7 +151,7 @@ def test_cost_and_duration_are_kept(kind, direction):
     trial.observe(-1.5)
     trial.observe(-1.5, cost=2.5)
     for change in ({"cost": 3.0}, {"duration": 4.0}):
-        with pytest.raises(bl.AlreadyObserved, match=f"{next(iter(change))}=.*amend=True"):
+        with pytest.raises(bl.errors.AlreadyObserved, match=f"{next(iter(change))}=.*amend=True"):
             trial.observe(-1.5, **change)
     trial.observe(-2.0, amend=True, duration=1.0)
     assert (trial.value, trial.cost, trial.duration) == (-2.0, 2.5, 1.0)
@@ -171,7 +171,7 @@ def test_add_accepts_one_cost_for_all_points_or_one_for_each():
     assert opt.add({"x": 0.3}, attrs={"a": 1}).attrs == {"a": 1}
     n = opt.n_trials
     for wrong in ({"cost": [1.0]}, {"attrs": [{}] * 3}, {"std": [1.0] * 3}):
-        with pytest.raises(bl.InvalidValue, match=f"^{next(iter(wrong))} has . entries for 2 points"):
+        with pytest.raises(bl.errors.InvalidValue, match=f"^{next(iter(wrong))} has . entries for 2 points"):
             opt.add(points, [1.0, 2.0], **wrong)
     assert opt.n_trials == n
 
@@ -232,7 +232,7 @@ def test_errors_of_every_kind_are_kept():
     n = opt.n_trials
     trial = opt.trial(0)
     for wrong in (3, b"bytes", ValueError, ["a"]):
-        with pytest.raises(bl.InvalidValue, match=r"^error=.*pass the exception, or a string"):
+        with pytest.raises(bl.errors.InvalidValue, match=r"^error=.*pass the exception, or a string"):
             opt.fail(trial, error=wrong)
     assert opt.n_trials == n and trial.error is None
 
@@ -309,12 +309,12 @@ def test_a_replicate_is_a_separate_trial(kind, direction):
         (trial.params, 1.0, 0.5),
         ({"x": 0.5, "n": 2}, 3.0, None),
     ]
-    assert opt.trial(1).attrs == {"run": 2} and not opt.pending_
+    assert opt.trial(1).attrs == {"run": 2} and not opt.pending
     before = pickle.dumps(opt)
     for report in (trial.observe, lambda *a, **k: opt.observe(trial, *a, **k)):
-        with pytest.raises(bl.InvalidSetting, match="amend and replicate exclude each other"):
+        with pytest.raises(bl.errors.InvalidSetting, match="amend and replicate exclude each other"):
             report(2.0, amend=True, replicate=True)
-    with pytest.raises(bl.AlreadyObserved, match="replicate=True to keep both"):
+    with pytest.raises(bl.errors.AlreadyObserved, match="replicate=True to keep both"):
         trial.observe(2.0)
     assert pickle.dumps(opt) == before
 

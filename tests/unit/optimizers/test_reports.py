@@ -93,7 +93,7 @@ def test_points_are_added_with_all_of_their_stds_or_not_at_all(tmp_path, kind, b
         opt = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", opt)
     points = [{"x": 0.1}, {"x": 0.2}, {"x": 0.3}]
     for stds in ([0.1, bad, 0.1], [None, None, bad], [bad, 0.1, 0.1]):
-        with pytest.raises(bl.InvalidValue, match="std"):
+        with pytest.raises(bl.errors.InvalidValue, match="std"):
             opt.add(points, [1.0, 2.0, 3.0], std=stds)
         assert opt.n_trials == 0
     opt.add(points, [1.0, 2.0, 3.0], std=[0.1, None, 0.3])

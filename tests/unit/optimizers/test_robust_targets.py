@@ -132,5 +132,5 @@ def test_a_copy_continues_bit_for_bit():
 
 
 def test_unknown_names_of_targets_are_refused():
-    with pytest.raises(bl.InvalidSetting, match="targets"):
+    with pytest.raises(bl.errors.InvalidSetting, match="targets"):
         bl.GP(targets="robus")

@@ -121,7 +121,7 @@ def test_params_that_do_not_belong_are_refused(kind, params):
     opt = kind(BOX, seed=0)
     trial = opt.suggest()
     before = pickle.dumps(opt)
-    with pytest.raises(bl.InvalidPoint):
+    with pytest.raises(bl.errors.InvalidPoint):
         trial.observe(1.0, params=params)
     assert pickle.dumps(opt) == before and trial.state == "pending"
 
@@ -133,7 +133,7 @@ def test_another_point_needs_amend_or_replicate():
     trial.observe(2.0, params=ELSEWHERE)
     trial.observe(2.0)
     before = pickle.dumps(opt)
-    with pytest.raises(bl.AlreadyObserved, match="params="):
+    with pytest.raises(bl.errors.AlreadyObserved, match="params="):
         trial.observe(2.0, params={"x": 0.0, "n": 3})
     assert pickle.dumps(opt) == before
     trial.observe(5.0, replicate=True)
@@ -153,7 +153,7 @@ def test_candidates_by_index_or_row(kind):
     third = opt.suggest()
     before = pickle.dumps(opt)
     for wrong in (len(ROWS), -1, [0.5, 0.5], {"x": 1}):
-        with pytest.raises(bl.InvalidPoint):
+        with pytest.raises(bl.errors.InvalidPoint):
             third.observe(1.0, params=wrong)
         assert pickle.dumps(opt) == before
     third.observe(1.0, params=third.index)

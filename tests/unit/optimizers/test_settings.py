@@ -23,14 +23,14 @@ SHORTHAND = [
     ("acquisition", "log_ei", bl.LogEI()),
     ("acquisition", "ucb", bl.UCB()),
     ("acquisition", "thompson", bl.ThompsonSampling()),
-    ("acquisition", "max_variance", bl.MaxVariance()),
-    ("acquisition", "ucb_pe", bl.UCBPE()),
+    ("acquisition", "max_variance", bl.papers.MaxVariance()),
+    ("acquisition", "ucb_pe", bl.papers.UCBPE()),
     ("pending", "integrate", bl.Integrate()),
     ("pending", "hallucinate", bl.Hallucinate()),
     ("pending", "ignore", bl.Ignore()),
     ("pending", "censor", bl.Censor()),
     ("pending", "liar", bl.Liar()),
-    ("pending", "nearest", bl.Nearest()),
+    ("pending", "nearest", bl.papers.Nearest()),
     ("surrogate", "gp", bl.GP()),
     ("initial", 7, bl.Initial(7)),
     ("initial", None, bl.Initial()),
@@ -39,7 +39,7 @@ SHORTHAND = [
 
 
 def refusal(call):
-    with pytest.raises(bl.InvalidSetting) as caught:
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
         call()
     return str(caught.value)
 
@@ -59,9 +59,11 @@ def test_values_are_compared_copied_and_shown_as_values():
     assert len({bl.UCB(2), bl.UCB(2.0), bl.UCB()}) == 1 and pickle.loads(pickle.dumps(bl.Censor(-1.0))) == bl.Censor(-1)
     assert bl.GP(lengthscale=np.array([0.5, 1])) == bl.GP(lengthscale=[0.5, 1.0])
     assert repr(bl.GP()) == "GP()" and repr(bl.UCB("kandasamy")) == "UCB(beta='kandasamy')"
-    assert repr(bl.UCB(theory=bl.Theory(delta=0.5))) == "UCB(theory=Theory(delta=0.5))"
+    assert repr(bl.UCB(theory=bl.papers.Theory(delta=0.5))) == "UCB(theory=Theory(delta=0.5))"
     assert repr(bl.Search(multistart=(10, 1))) == "Search(multistart=(10, 1))"
-    assert repr(bl.BayesOpt(SPACE, pending=bl.Nearest(k=5))) == f"BayesOpt(space={SPACE!r}, pending=Nearest(k=5))"
+    assert (
+        repr(bl.BayesOpt(SPACE, pending=bl.papers.Nearest(k=5))) == f"BayesOpt(space={SPACE!r}, pending=Nearest(k=5))"
+    )
     with pytest.raises(dataclasses.FrozenInstanceError):
         bl.GP().kernel = "linear"
 
@@ -102,7 +104,7 @@ def test_the_core_knows_every_string_of_a_setting():
                 for word in literals(kind, field.name):
                     acquisition = {} if argument == "acquisition" else {"acquisition": "log_ei"}
                     bl.BayesOpt(SPACE, window=5, **acquisition, **{argument: kind(**{field.name: word})})
-    with pytest.raises(bl.InvalidSetting) as caught:
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
         _core.GaussianProcess(kernel="zebra")
     known = set(re.findall(r'"(\w+)"', str(caught.value))) - {"zebra"}
     assert {"auto", *known} == set(literals(bl.GP, "kernel"))
@@ -182,7 +184,7 @@ def test_an_unknown_keyword_is_refused_with_the_nearest_name(make, name, advice)
 
 
 def test_an_unknown_keyword_without_a_near_name_is_refused_with_all_names():
-    assert refusal(lambda: bl.Nearest(zebra=1)).endswith("it has k")
+    assert refusal(lambda: bl.papers.Nearest(zebra=1)).endswith("it has k")
     assert refusal(lambda: bl.Ignore(zebra=1)).endswith("it has no arguments")
     assert "it has space, context" in refusal(lambda: bl.RandomSearch(SPACE, zzz=1))
 
@@ -217,7 +219,7 @@ def test_an_unknown_string_is_refused_with_the_names_and_the_nearest(argument, v
 def test_a_definition_is_json_and_its_numbers_are_plain():
     opt = bl.BayesOpt(
         {"x": (0.0, 1.0)},
-        acquisition=bl.UCB("theory", theory=bl.Theory(delta=0.5)),
+        acquisition=bl.UCB("theory", theory=bl.papers.Theory(delta=0.5)),
         pending=bl.Censor(np.float64(-1.5), late="discard"),
         surrogate=bl.GP(lengthscale=np.array([0.5, 1.0]), mean=2, initial_theta=(0.1, 1, 1e-3)),
         initial=4,
@@ -295,7 +297,7 @@ def test_a_study_keeps_the_given_params(tmp_path):
 
 def test_predict_fits_if_nothing_is_fitted():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         opt.predict([{"x": 0.5}])
     opt.add([{"x": x} for x in np.linspace(0, 1, 9)], np.linspace(0, 3, 9))
     mean, std = opt.predict([{"x": 0.5}])

@@ -20,7 +20,7 @@ def test_suggest_returns_one_trial_or_a_list(kind):
     assert [trial.number for trial in opt.suggest(n=np.int64(1))] == [3]
     assert opt.suggest(n=0) == [] and opt.n_trials == 4
     for n in (-1, 1.5, "2", True, [1]):
-        with pytest.raises(bl.InvalidSetting, match="^n="):
+        with pytest.raises(bl.errors.InvalidSetting, match="^n="):
             opt.suggest(n=n)
     assert opt.n_trials == 4
 
@@ -39,7 +39,7 @@ def test_enqueued_points_come_first():
     opt.enqueue({"x": 0.5, "n": 3})
     opt.enqueue([{"x": -1.0, "n": 8}, {"x": 1.0, "n": 1}])
     assert [trial.params["n"] for trial in opt.suggest(n=3)] == [3, 8, 1]
-    with pytest.raises(bl.InvalidPoint):
+    with pytest.raises(bl.errors.InvalidPoint):
         opt.enqueue([{"x": 0.0, "n": 1}, {"x": 2.0, "n": 1}])
     opt = bl.BayesOpt(candidates=ROWS, seed=0)
     opt.enqueue(7)
@@ -82,7 +82,7 @@ def test_the_clock_in_seconds_is_read():
     assert bl.RandomSearch(BOX, clock="seconds").suggest().suggested_at > 1e9
     for answer in (math.nan, None, "now"):
         opt = bl.RandomSearch(BOX, clock="seconds", time=lambda answer=answer: answer)
-        with pytest.raises(bl.InvalidSetting, match="time"):
+        with pytest.raises(bl.errors.InvalidSetting, match="time"):
             opt.suggest()
 
 
@@ -94,7 +94,7 @@ def test_a_warning_raised_as_an_error_does_not_start_a_trial():
         warnings.simplefilter("error")
         with pytest.raises(bl.BelatedWarning, match="overflow"):
             optimizer.suggest()
-    assert not optimizer.pending_
+    assert not optimizer.pending
     with pytest.warns(bl.BelatedWarning, match="overflow"):
         assert optimizer.suggest().state == "pending"
 

@@ -34,7 +34,7 @@ def test_given_hyperparameters_are_returned_in_the_units_of_the_parameters(direc
     assert found.lengthscales == pytest.approx({"x": 3.0, "c": 1.2, "n": 3.0, "k": 0.3})
     assert (found.kernel, found.n_observed) == ("matern52", 12)
     assert (found.signal_std, found.noise_std, found.mean) == pytest.approx((2.0, 0.5, 1.0))
-    encoded = np.array([opt.domain_.encode(trial.params) for trial in opt.trials])
+    encoded = np.array([opt.domain.encode(trial.params) for trial in opt.trials])
     values = np.array([trial.value for trial in opt.trials])
     dense = DensePosterior(encoded, values - 1.0, 0.3, 4.0, 0.25)
     assert found.log_evidence == pytest.approx(multivariate_normal(np.ones(12), dense.a).logpdf(values))
@@ -101,9 +101,11 @@ def test_repr_of_the_surrogate():
 def test_the_surrogate_needs_values_and_a_model():
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.suggest(3)
-    with pytest.raises(bl.NotFitted, match="surrogate_ needs values: observe at least one trial first"):
+    with pytest.raises(bl.errors.NotFitted, match="surrogate_ needs values: observe at least one trial first"):
         _ = opt.surrogate_
-    with pytest.raises(bl.InvalidSetting, match="surrogate_ needs a model, and RandomSearch has none: use BayesOpt"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="surrogate_ needs a model, and RandomSearch has none: use BayesOpt"
+    ):
         _ = bl.RandomSearch(SPACE).surrogate_
 
 

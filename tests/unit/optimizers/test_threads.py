@@ -66,7 +66,7 @@ def test_suggestions_and_models_are_the_same_with_any_number_of_threads(n):
 def test_other_texts_are_refused(monkeypatch, text):
     monkeypatch.setenv("BELATED_NUM_THREADS", text)
     for make in (bl.BayesOpt, bl.RandomSearch):
-        with pytest.raises(bl.InvalidSetting) as raised:
+        with pytest.raises(bl.errors.InvalidSetting) as raised:
             make({"a": (0.0, 1.0)})
         assert str(raised.value) == (
             f'BELATED_NUM_THREADS="{text}" is not usable: set this environment variable to an integer from 1 to 1024, '

@@ -30,7 +30,13 @@ def run(optimizer, n, f, delay=0):
 
 @pytest.mark.parametrize(
     ("bound", "delay"),
-    [("ducb1", 50), ("ducbv", 0), ("ducbv", 50), (bl.DUCB1Sigma(noise_std=0.1), 50), (bl.DUCBV(b=1.0), 0)],
+    [
+        ("ducb1", 50),
+        ("ducbv", 0),
+        ("ducbv", 50),
+        (bl.papers.DUCB1Sigma(noise_std=0.1), 50),
+        (bl.papers.DUCBV(b=1.0), 0),
+    ],
     ids=repr,
 )
 def test_minimum_is_found_with_and_without_delay(bound, delay):
@@ -68,7 +74,7 @@ def test_the_front_is_used_only_if_no_setting_is_given():
 def test_the_better_half_of_an_interval_is_searched_first():
     # The search visits the centres of cells of [0, 1]: 1/2, then 1/4 and 3/4, then either 1/8 and 3/8 or 5/8 and 7/8,
     # depending on which half is better.
-    optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", bound=bl.DUCBV(b=0.0), nu=1e-6, seed=0)
+    optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, sample="centre", bound=bl.papers.DUCBV(b=0.0), nu=1e-6, seed=0)
     run(optimizer, 5, lambda p: p["x"])
     visited = [t.params["x"] for t in optimizer.trials]
     assert visited[0] == 0.5 and set(visited[1:3]) == {0.25, 0.75} and set(visited[3:]) == {0.625, 0.875}
@@ -235,7 +241,7 @@ def test_a_late_value_replaces_a_failure():
 
 
 def test_value_belongs_to_the_cell_where_the_trial_was_run():
-    optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.DUCBV(b=0.0), seed=0)
+    optimizer = bl.TreeSearch({"x": (0.0, 1.0)}, nu=1e-3, bound=bl.papers.DUCBV(b=0.0), seed=0)
     for _ in range(40):
         trial = optimizer.suggest()
         # Every suggestion is run at the mirrored point, and f increases with x.
@@ -259,10 +265,10 @@ def test_value_belongs_to_the_cell_where_the_trial_was_run():
         ({"horizon": 0}, "horizon"),
         ({"horizon": -5}, "horizon"),
         ({"bound": "ucb"}, "bound"),
-        ({"bound": bl.DUCB1(range=0.0)}, "range"),
-        ({"bound": bl.DUCBV(b=-1.0)}, "b=-1"),
+        ({"bound": bl.papers.DUCB1(range=0.0)}, "range"),
+        ({"bound": bl.papers.DUCBV(b=-1.0)}, "b=-1"),
         ({"bound": "ducb1_sigma"}, "noise_std"),
-        ({"bound": bl.DUCB1Sigma(noise_std=-0.1)}, "noise_std"),
+        ({"bound": bl.papers.DUCB1Sigma(noise_std=-0.1)}, "noise_std"),
         ({"sample": "corner"}, "sample"),
         ({"recommendation": "best"}, "recommendation"),
         ({"refresh": "never"}, "refresh"),
@@ -273,12 +279,12 @@ def test_value_belongs_to_the_cell_where_the_trial_was_run():
     ids=str,
 )
 def test_the_error_for_an_unusable_setting_names_it(option, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.TreeSearch(SPACE, **option)
 
 
 def test_candidates_are_refused():
-    with pytest.raises(bl.InvalidSetting, match="TreeSearch does not support candidates"):
+    with pytest.raises(bl.errors.InvalidSetting, match="TreeSearch does not support candidates"):
         bl.TreeSearch(candidates=[[0.0], [1.0]])
 
 

@@ -13,8 +13,8 @@ from tests.unit.optimizers.problem import BOX, ROWS, both
 def test_views_of_a_new_optimizer(kind):
     opt = kind(BOX, seed=0)
     assert (opt.best_trial_, opt.best_params_, opt.best_value_) == (None, None, None)
-    assert (opt.trials, opt.pending_, opt.n_trials) == ([], [], 0)
-    with pytest.raises(bl.NotFitted):
+    assert (opt.trials, opt.pending, opt.n_trials) == ([], [], 0)
+    with pytest.raises(bl.errors.NotFitted):
         opt.recommend()
 
 

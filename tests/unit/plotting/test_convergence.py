@@ -64,14 +64,14 @@ def test_several_runs_have_a_median_and_quartiles():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["several", "one"]
     assert all(float(tick).is_integer() for tick in ax.get_xticks())
     assert list(drawn(plotting.plot_convergence(runs))) == ["best so far"]
-    with pytest.raises(bl.InvalidSetting, match="different directions or clocks"):
+    with pytest.raises(bl.errors.InvalidSetting, match="different directions or clocks"):
         plotting.plot_convergence([runs[0], run_of([1], "maximize")])
 
 
 def test_a_logarithmic_axis_needs_positive_values_or_an_optimum():
     for sign, direction in ((1, "minimize"), (-1, "maximize")):
         search = run_of([sign * value for value in (3.0, 0.0, -1.0)], direction)
-        with pytest.raises(bl.InvalidSetting, match="log=True needs positive values, and the lowest is -[13]:"):
+        with pytest.raises(bl.errors.InvalidSetting, match="log=True needs positive values, and the lowest is -[13]:"):
             plotting.plot_convergence(search, log=True)
         ax = plotting.plot_convergence(search, optimum=sign * -1.5, log=True)
         assert labels(ax)[1] == "Regret" and ax.get_yscale() == "log"

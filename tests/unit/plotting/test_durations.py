@@ -54,7 +54,7 @@ def test_each_duration_is_predicted_from_the_others(tmp_path):
 
 def test_durations_are_needed():
     opt = bl.BayesOpt(SPACE, seed=0)
-    with pytest.raises(bl.NotFitted, match=r"plot_durations needs durations: no duration is known: .*duration="):
+    with pytest.raises(bl.errors.NotFitted, match=r"plot_durations needs durations: no duration is known: .*duration="):
         plotting.plot_durations(opt)
-    with pytest.raises(bl.InvalidSetting, match="durations_ needs a model"):
+    with pytest.raises(bl.errors.InvalidSetting, match="durations_ needs a model"):
         plotting.plot_durations(bl.RandomSearch(SPACE))

@@ -49,7 +49,7 @@ def search(request):
             trial = opt.trial(i - 3)
             value = 0.1 + (math.log10(trial.params["learning_rate"]) + 2.5) ** 2
             for step in range(1, 5 if i % 5 == 0 else 11):
-                trial.report(step, value + 1 / step)
+                trial.report(value + 1 / step, step)
             if i % 7 == 0:
                 trial.fail()
             elif i % 5 == 0:

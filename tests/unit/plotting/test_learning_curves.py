@@ -7,7 +7,7 @@ import pytest
 
 import belated as bl
 from belated import plotting
-from belated.optimizers.read_access import NotFitted
+from belated.errors import NotFitted
 
 pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -17,9 +17,9 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(5))
     first, second, third, _ = optimizer.suggest(n=4)
     for step, value in enumerate((1.0, math.nan, 3.0), start=1):
-        first.report(step, value)
-        second.report(step, -1.0)
-    third.report(2, 0.5)
+        first.report(value, step)
+        second.report(-1.0, step)
+    third.report(0.5, 2)
     first.observe(3.0)
     second.stop()
     ax = plotting.plot_learning_curves(optimizer)
@@ -33,7 +33,7 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     ax.figure.savefig(tmp_path / "curves.png")
     own = pyplot.figure().subplots()
     assert plotting.plot_learning_curves(optimizer, own) is own
-    with pytest.raises(bl.InvalidSetting, match="log=True needs positive values, and the lowest is -1"):
+    with pytest.raises(bl.errors.InvalidSetting, match="log=True needs positive values, and the lowest is -1"):
         plotting.plot_learning_curves(optimizer, log=True)
 
 
@@ -41,11 +41,11 @@ def test_forecasts_of_running_trials_are_drawn():
     optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, curve=bl.Curve(5), stopping=None)
     for trial in optimizer.suggest(n=6):
         for step in range(1, 6):
-            trial.report(step, trial.params["x"] - 1 / step)
+            trial.report(trial.params["x"] - 1 / step, step)
         trial.observe(trial.params["x"] - 0.2)
     running = optimizer.suggest()
-    running.report(1, -0.5)
-    running.report(2, 0.0)
+    running.report(-0.5, 1)
+    running.report(0.0, 2)
     ax = plotting.plot_learning_curves(optimizer)
     mean, std = optimizer.predict_final(running)
     [line] = [line for line in ax.get_lines() if line.get_linestyle() == "--"]
@@ -55,7 +55,7 @@ def test_forecasts_of_running_trials_are_drawn():
 
 
 def test_a_search_without_curves_is_refused():
-    with pytest.raises(bl.InvalidSetting, match="curve=bl.Curve"):
+    with pytest.raises(bl.errors.InvalidSetting, match="curve=bl.Curve"):
         plotting.plot_learning_curves(bl.RandomSearch({"x": (0.0, 1.0)}))
     with pytest.raises(NotFitted, match="no trial has reported"):
         plotting.plot_learning_curves(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(5)))

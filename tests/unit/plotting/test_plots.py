@@ -47,7 +47,9 @@ def test_axes_can_be_given(plot, opt):
     # Three parameters have three slices and two rows of two contours.
     given = made[0] if plot is plotting.plot_slice else made[:, :2]
     assert (plot(opt, ax=given) == given).all()
-    with pytest.raises(bl.InvalidSetting, match="ax has 1 axes, and [34] are needed: pass as many, or leave it out"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="ax has 1 axes, and [34] are needed: pass as many, or leave it out"
+    ):
         plot(opt, ax=given[:1, :1] if given.ndim == 2 else given[:1])
 
 
@@ -94,7 +96,9 @@ def test_slices_of_some_parameters_without_a_model():
     assert shown["failed"] == [opt.trial(2).params["C"]]
     (ax,) = plotting.plot_slice(bl.BayesOpt(SPACE, seed=0), ["x"])
     assert drawn(ax) == {} and ax.get_xlim() == (-2, 2) and ax.texts[0].get_text() == "no trials"
-    with pytest.raises(bl.InvalidSetting, match=r"names=\['y'\] is not usable: pass names out of \['x', 'C', 'k'\]"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"names=\['y'\] is not usable: pass names out of \['x', 'C', 'k'\]"
+    ):
         plotting.plot_slice(opt, ["y"])
 
 
@@ -114,7 +118,7 @@ def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
             # On the boundary of a filled contour, the function has one of two levels.
             values = drawn_function(inner) if inner else np.empty(0)
             assert np.minimum(abs(values - level), abs(values - level - step)).max(initial=0.0) < 1e-6 * step
-        pending = [[trial.params["x"], trial.params["C"]] for trial in opt.pending_]
+        pending = [[trial.params["x"], trial.params["C"]] for trial in opt.pending]
         assert drawn(ax)["pending"].get_xydata().tolist() == pending
         assert len(drawn(ax)["observed"].get_xdata()) == 9
         assert drawn(ax)["recommended"].get_xydata().tolist() == [[best["x"], best["C"]]]
@@ -154,7 +158,9 @@ def test_contours_of_several_parameters_are_a_matrix(opt):
 
 @pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "C", "x"], "x", ["x", "y"]])
 def test_contours_need_different_parameters(names, opt):
-    with pytest.raises(bl.InvalidSetting, match=r"pass (two or more different .*|names) out of \['x', 'C', 'k'\]"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"pass (two or more different .*|names) out of \['x', 'C', 'k'\]"
+    ):
         plotting.plot_contour(opt, names)
 
 
@@ -308,7 +314,7 @@ def test_predictions_leave_failed_trials_out(opt):
 
 @pytest.mark.parametrize("plot", PLOTS)
 def test_objects_without_trials_are_refused(plot):
-    with pytest.raises(bl.InvalidSetting, match=r"search=\[\] cannot be drawn by plot_\w+: pass the result of"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"search=\[\] cannot be drawn by plot_\w+: pass the result of"):
         plot([])
 
 
@@ -316,15 +322,17 @@ def test_objects_without_trials_are_refused(plot):
 def test_candidates_have_no_named_parameters(plot):
     opt = bl.BayesOpt(candidates=[[0.0], [1.0]], seed=0)
     opt.add(0, 1.0)
-    with pytest.raises(bl.InvalidSetting, match="needs a space of named parameters, and this search has candidates"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="needs a space of named parameters, and this search has candidates"
+    ):
         plot(opt)
 
 
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_a_model_with_values_is_needed(plot):
-    with pytest.raises(bl.NotFitted, match="needs values: observe at least one trial first"):
+    with pytest.raises(bl.errors.NotFitted, match="needs values: observe at least one trial first"):
         plot(bl.BayesOpt(SPACE, seed=0))
-    with pytest.raises(bl.InvalidSetting, match="needs a model, and RandomSearch has none: use BayesOpt"):
+    with pytest.raises(bl.errors.InvalidSetting, match="needs a model, and RandomSearch has none: use BayesOpt"):
         plot(bl.RandomSearch(SPACE, seed=0))
 
 
@@ -332,7 +340,7 @@ def test_a_model_with_values_is_needed(plot):
 def test_a_declared_context_is_needed(plot):
     opt = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
     opt.add([{"x": 0.1, "y": 0.2}, {"x": 0.7, "y": 0.4}], [1.0, 2.0], context={"z": 0.5})
-    with pytest.raises(bl.InvalidContext, match="context is missing"):
+    with pytest.raises(bl.errors.InvalidContext, match="context is missing"):
         plot(opt)
     plot(opt, context={"z": 0.25})
 

@@ -146,7 +146,7 @@ def test_times_are_seconds_by_default_and_unknown_times_are_left_out():
     seconds = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0)
     for plot in (plotting.plot_trials, plotting.plot_delays):
         for search, clock in ((opt, "hours"), (seconds, "iterations")):
-            with pytest.raises(bl.InvalidSetting, match="clock"):
+            with pytest.raises(bl.errors.InvalidSetting, match="clock"):
                 plot(search, clock=clock)
 
 

@@ -47,7 +47,7 @@ def test_a_run_accepts_the_arguments_of_bayes_opt(run):
     ],
 )
 def test_unknown_names_are_refused_with_advice(run, given, named, parts):
-    with pytest.raises(bl.UnknownArgument) as raised:
+    with pytest.raises(bl.errors.UnknownArgument) as raised:
         run(*given, **({"n_trials": 1} | named))
     assert all(part in str(raised.value) for part in (*parts, run.__name__))
 
@@ -110,7 +110,7 @@ def test_f_and_space_may_be_given_by_name():
 )
 def test_unusable_values_are_refused(arguments, parts):
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises((bl.InvalidSetting, bl.InvalidSpace)) as raised:
+    with pytest.raises((bl.errors.InvalidSetting, bl.errors.InvalidSpace)) as raised:
         bl.maximize(**({"f": f, "optimizer": opt, "n_trials": 1} | arguments))
     assert all(part in str(raised.value) for part in parts) and opt.n_trials == 0
 
@@ -120,7 +120,7 @@ def test_none_arguments_are_allowed_with_an_optimizer():
 
 
 def test_minimize_refuses_an_optimizer_that_maximizes():
-    with pytest.raises(bl.InvalidSetting, match="direction='maximize': call maximize"):
+    with pytest.raises(bl.errors.InvalidSetting, match="direction='maximize': call maximize"):
         bl.minimize(f, optimizer=bl.RandomSearch(SPACE), n_trials=1)
 
 
@@ -168,14 +168,14 @@ class ClientExecutor(Sized):
 
 def test_the_size_of_a_cluster_of_dask():
     assert arguments.size(None, ClientExecutor(a=2, b=4)) == 6 and arguments.size(3, ClientExecutor(a=2)) == 3
-    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ClientExecutor "):
+    with pytest.raises(bl.errors.InvalidSetting, match="^n_workers is missing: ClientExecutor "):
         arguments.size(None, ClientExecutor())
 
 
 @pytest.mark.parametrize("attributes", [{}, {"num_workers": None}, {"_max_workers": 0}, {"_max_workers": True}])
 def test_an_executor_of_unknown_size(attributes):
     message = "^n_workers is missing: Sized has no attribute with its number of workers; pass the number of evaluations"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.maximize(f, SPACE, n_trials=1, executor=Sized(**attributes))
 
 
@@ -192,7 +192,7 @@ def test_at_most_one_evaluation_per_worker_is_submitted(n_workers, most):
 
 def test_the_direction_of_a_study_must_match(tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, direction="minimize"))
-    with pytest.raises(bl.InvalidSetting, match="call minimize"):
+    with pytest.raises(bl.errors.InvalidSetting, match="call minimize"):
         bl.maximize(f, optimizer=study, n_trials=3)
     assert bl.minimize(f, optimizer=study, n_trials=3).best_value_ == min(trial.value for trial in study.trials)
 
@@ -207,7 +207,9 @@ class Counter:
 @pytest.mark.parametrize("callback", [lambda trial: None, lambda: None, Counter(), [].append], ids=without_address)
 def test_a_callback_that_cannot_be_called_is_refused_before_the_first_evaluation(callback):
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises(bl.InvalidSetting, match=r"^callbacks\[1\]=.* cannot be called as callback\(optimizer, trial\)"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"^callbacks\[1\]=.* cannot be called as callback\(optimizer, trial\)"
+    ):
         bl.maximize(f, optimizer=opt, n_trials=3, callbacks=[lambda *both: None, callback])
     assert opt.n_trials == 0
 

@@ -62,7 +62,7 @@ def test_functions_in_other_processes_get_the_fidelity():
 def test_functions_that_do_not_take_the_trial_are_refused():
     opt = search()
     message = r"^f=<function f.* does not take the trial, and so not its fidelity: write f\(params, trial\), and read"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.maximize(f, optimizer=opt, n_trials=1)
     assert opt.n_trials == 0
     for takes in (lambda trial: 1.0, lambda trial, params: 1.0, lambda params, *, trial: 1.0):
@@ -84,7 +84,7 @@ def test_reported_costs_are_charged():
     result = bl.maximize(costing(0.5, 0.25, None, 0.0, 1.0, 9.0), SPACE, budget=3.0, seed=0)
     # The first four trials cost 0.5 + 0.25 + 1 + 0, so one more trial of cost 1 fits into the budget.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
-    assert result.cost_ == 2.75
+    assert result.cost == 2.75
     # The run learns only after an evaluation that the evaluation cost more than its declared cost.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
@@ -107,7 +107,7 @@ def test_functions_of_the_fidelity_are_charged():
     assert [trial.fidelity for trial in result.trials] == [100, 200, 400] and result.stop_reason == "budget"
     assert opt.suggest().fidelity == 7000 == SAMPLES.high and opt.n_trials == 4
     broken = queued([200], bl.Fidelity(100, 7000, cost=lambda v: math.nan if v == 200 else 1.0))
-    with pytest.raises(bl.InvalidSetting, match="returned nan for the fidelity 200"):
+    with pytest.raises(bl.errors.InvalidSetting, match="returned nan for the fidelity 200"):
         bl.maximize(at_fidelity, optimizer=broken, budget=8)
 
 
@@ -128,8 +128,8 @@ def test_failures_are_charged_their_declared_cost():
         return 0.0
 
     result = bl.maximize(fails, optimizer=queued([7000, 100]), budget=2.5)
-    assert states(result) == ["observed", "failed", "failed"] and result.cost_ == 2.02
-    with pytest.raises(bl.RunError, match="none of 2 trials succeeded"):
+    assert states(result) == ["observed", "failed", "failed"] and result.cost == 2.02
+    with pytest.raises(bl.errors.RunError, match="none of 2 trials succeeded"):
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
 
 
@@ -156,7 +156,7 @@ def test_a_budget_ends_waiting_at_the_timeout():
             result = bl.maximize(waits, SPACE, budget=2, n_workers=4, timeout=0.2, seed=0)
     finally:
         released.set()
-    assert states(result) == ["pending", "pending"] and result.stop_reason == "timeout" and result.cost_ == 0
+    assert states(result) == ["pending", "pending"] and result.stop_reason == "timeout" and result.cost == 0
 
 
 @given(
@@ -169,7 +169,7 @@ def test_declared_costs_never_exceed_the_budget(fidelities, budget, n_workers):
     opt = queued(fidelities)
     result = bl.maximize(at_fidelity, optimizer=opt, budget=budget, n_workers=n_workers)
     spent = math.fsum(SAMPLES.cost_of(trial.fidelity) for trial in result.trials)
-    assert result.cost_ == spent <= budget * (1 + 1e-9) and all(state == "observed" for state in states(result))
+    assert result.cost == spent <= budget * (1 + 1e-9) and all(state == "observed" for state in states(result))
     # The next trial does not fit into the budget.
     assert spent + SAMPLES.cost_of(opt.suggest().fidelity) > budget * (1 - 1e-9)
 

@@ -97,7 +97,7 @@ def test_a_program_ends_although_threads_evaluate_for_ever(timeout, reason, tmp_
             child.send_signal(signal.SIGINT)
         out, _ = child.communicate()
     assert child.returncode == 0 and out == f"{reason} pending pending\n"
-    assert len(bl.Study.load("s", tmp_path / "s.db").pending_) == 2
+    assert len(bl.Study.load("s", tmp_path / "s.db").pending) == 2
 
 
 CLEANS_UP = """
@@ -178,4 +178,4 @@ def test_a_second_ctrl_c_is_raised():
     opt = bl.RandomSearch(SPACE)
     with pytest.raises(KeyboardInterrupt, match="the second") as raised:
         bl.maximize(f, optimizer=opt, n_trials=9, executor=Presses(), n_workers=2)
-    assert len(opt.pending_) == 2 and states(raised.value.result) == ["pending"] * 2
+    assert len(opt.pending) == 2 and states(raised.value.result) == ["pending"] * 2

@@ -27,7 +27,7 @@ def rising(params):
 def reporting(params, trial):
     """A function that reports the same values."""
     for step in range(1, STEPS + 1):
-        trial.report(step, params["x"] * step / STEPS)
+        trial.report(params["x"] * step / STEPS, step)
         if trial.should_stop():
             return -1.0
     return params["x"]
@@ -123,12 +123,12 @@ def too_long(params):
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
 @pytest.mark.parametrize("f", [nothing, only_nan, too_long])
 def test_a_curve_without_a_value_or_with_too_many_steps_fails(f):
-    with pytest.raises(bl.RunError):
+    with pytest.raises(bl.errors.RunError):
         bl.maximize(f, optimizer=optimizer(), n_trials=2)
 
 
 def test_a_generator_needs_a_curve():
-    with pytest.raises(bl.InvalidSetting, match=r"curve=bl\.Curve"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"curve=bl\.Curve"):
         bl.maximize(rising, SPACE, n_trials=1)
     assert bl.maximize(rising, SPACE, n_trials=1, curve=bl.Curve(STEPS)).trials[0].value is not None
 
@@ -143,9 +143,9 @@ class OtherExecutor(Executor):
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
 def test_an_executor_without_reports_refuses_them():
-    with pytest.raises(bl.InvalidSetting, match="OtherExecutor cannot report"):
+    with pytest.raises(bl.errors.InvalidSetting, match="OtherExecutor cannot report"):
         bl.maximize(rising, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
-    with pytest.raises(bl.RunError, match="does not take reports"):
+    with pytest.raises(bl.errors.RunError, match="does not take reports"):
         bl.maximize(reporting, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
 
 
@@ -155,7 +155,7 @@ def test_a_function_that_raises_after_a_stop_does_not_fail():
 
     def f(params, trial):
         for step in range(1, STEPS + 1):
-            trial.report(step, params["x"])
+            trial.report(params["x"], step)
             if trial.should_stop():
                 raise Pruned
         return params["x"]
@@ -169,13 +169,13 @@ def test_a_restarted_evaluation_is_a_new_attempt():
 
     def f(params, trial):
         started.append(trial.number)
-        trial.report(1, float(len(started)))
+        trial.report(float(len(started)), 1)
         return float(len(started))
 
     search = optimizer(stopping=None)
     trial = search.suggest()
-    trial.report(1, -1.0)
-    trial.report(2, -2.0)
+    trial.report(-1.0, 1)
+    trial.report(-2.0, 2)
     bl.maximize(f, optimizer=search, n_trials=0, retry_pending=True)
     assert (trial.curve, trial.value) == ({1: 1.0}, 1.0)
 
@@ -228,7 +228,7 @@ class Busy(MemoryStore):
             for record in log.added:
                 [(kind, facts)] = json.loads(record.body).items()
                 if (kind, facts.get("step")) == self.refused and facts["number"] == 1:
-                    raise bl.StoreError("the store is busy")
+                    raise bl.errors.StoreError("the store is busy")
 
 
 def wrapping(params, trial):
@@ -243,17 +243,17 @@ def catching(params, trial):
     """A function that goes on without reports."""
     try:
         return reporting(params, trial)
-    except bl.StoreError:
+    except bl.errors.StoreError:
         return params["x"]
 
 
 def failing_later(params, trial):
     """A function that goes on with reports, and fails later."""
     try:
-        trial.report(1, 0.25)
-        trial.report(2, 0.5)
-    except bl.StoreError:
-        trial.report(3, 0.75)
+        trial.report(0.25, 1)
+        trial.report(0.5, 2)
+    except bl.errors.StoreError:
+        trial.report(0.75, 3)
     if trial.number == 1:
         raise ZeroDivisionError
     return 0.5
@@ -271,7 +271,7 @@ def run_in(store, f, workers):
     error = None
     try:
         bl.maximize(f, optimizer=study, n_trials=4, **(workers | ({} if pool is None else {"executor": pool})))
-    except bl.StoreError as raised:
+    except bl.errors.StoreError as raised:
         error = raised
     finally:
         if pool is not None:
@@ -318,7 +318,7 @@ def test_the_first_and_the_last_exchange_with_the_store():
 
             def busy(self, number, real=real):
                 if number == 1:
-                    raise bl.StoreError("the store is busy")
+                    raise bl.errors.StoreError("the store is busy")
                 return real(self, number)
 
             patch.setattr(DirectReports, name, busy)

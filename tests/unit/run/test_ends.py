@@ -205,7 +205,9 @@ def test_a_run_that_the_user_ends_may_have_only_failures():
 
     best = bl.maximize(lambda params: None, SPACE, n_trials=9, callbacks=[stop])
     assert best.stop_reason == "stopped" and states(best) == ["failed", "failed"]
-    with pytest.raises(bl.RunError, match="^none of 2 trials succeeded, and 2 failed: the last time f returned None: "):
+    with pytest.raises(
+        bl.errors.RunError, match="^none of 2 trials succeeded, and 2 failed: the last time f returned None: "
+    ):
         bl.maximize(lambda params: None, SPACE, n_trials=2)
 
 
@@ -223,8 +225,8 @@ def test_a_result_shows_its_own_trials_and_the_best_of_all():
         "n_trials": "4",
         "best_value_": "3.0",
         "best_params_": "{'x': 0.5, 'n': 2}",
-        "n_failed_": "1",
-        "n_pending_": "2",
+        "n_failed": "1",
+        "n_pending": "2",
         "stop_reason": "'timeout'",
         "seconds": "1.23",
     }
@@ -233,7 +235,7 @@ def test_a_result_shows_its_own_trials_and_the_best_of_all():
     shown |= {"best_value_": "3", "stop_reason": "timeout"}
     assert text.startswith(" ".join(["Result", *(f"{name} {value}" for name, value in shown.items())]))
     assert "Run: 4 trials, 2 pending, best 3" in text and text.endswith("0 0.5 2 observed, best 3")
-    assert best.pending_ == trials[2:] and best.trials_dataframe()["number"].tolist() == [1, 2, 3, 4]
+    assert best.pending == trials[2:] and best.trials_dataframe()["number"].tolist() == [1, 2, 3, 4]
     assert best != Result(opt, trials, "timeout", 1.23456)
 
 
@@ -248,9 +250,9 @@ def test_every_view_of_a_result_counts_the_same_pending_trials(n_own, owner, tmp
         trial.observe(1.0)
     result = Result(opt, own, "n_trials", 1.0)
     text = " ".join(re.sub("<[^>]*>", " ", result._repr_html_()).split())
-    assert result.n_pending_ == len(result.pending_) == n_own and len(opt.pending_) == n_own + 3
-    assert f"n_pending_={n_own}," in repr(result)
-    assert f"n_pending_ {n_own} " in text and f"Run: 4 trials, {n_own} pending" in text
+    assert result.n_pending == len(result.pending) == n_own and len(opt.pending) == n_own + 3
+    assert f"n_pending={n_own}," in repr(result)
+    assert f"n_pending {n_own} " in text and f"Run: 4 trials, {n_own} pending" in text
     assert (result.trials_dataframe()["state"] == "pending").sum() == n_own
 
 
@@ -337,18 +339,18 @@ def test_stoppers_can_be_copied_and_shown(stop):
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "3", None, True])
 def test_invalid_n_is_refused(n):
-    with pytest.raises(bl.InvalidSetting, match="^n=.*an integer >= 1"):
+    with pytest.raises(bl.errors.InvalidSetting, match="^n=.*an integer >= 1"):
         bl.NoImprovement(n)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), "1", None])
 def test_invalid_value_is_refused(value):
-    with pytest.raises(bl.InvalidSetting, match="^value=.*a finite number"):
+    with pytest.raises(bl.errors.InvalidSetting, match="^value=.*a finite number"):
         bl.ValueReached(value)
 
 
 def test_a_stopper_class_instead_of_an_instance_is_refused():
-    with pytest.raises(bl.InvalidSetting, match=r"the class ValueReached: pass an instance, ValueReached\("):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"the class ValueReached: pass an instance, ValueReached\("):
         bl.maximize(f, SPACE, n_trials=3, callbacks=[bl.ValueReached])
 
 

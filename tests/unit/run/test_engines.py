@@ -152,7 +152,7 @@ class Rises:
 def reports(params, trial):
     """A function that reports the values of `Rises`."""
     for step in range(1, STEPS + 1):
-        trial.report(step, params["x"] * step / STEPS)
+        trial.report(params["x"] * step / STEPS, step)
         if trial.should_stop():
             return -1.0
     return params["x"]
@@ -160,10 +160,10 @@ def reports(params, trial):
 
 def reports_twice(params, trial):
     """Report two values of one step; return the error of the second report."""
-    trial.report(1, 0.5)
+    trial.report(0.5, 1)
     try:
-        trial.report(1, 0.75)
-    except bl.AlreadyObserved as error:
+        trial.report(0.75, 1)
+    except bl.errors.AlreadyObserved as error:
         return {"value": 0.5, "attrs": {"error": str(error)}}
     return 0.5
 
@@ -181,7 +181,7 @@ def test_a_run_uses_all_workers(executor):
 
 def test_functions_are_sent_by_value_or_refused_with_advice(executor):
     if isinstance(executor, ProcessPoolExecutor) and type(executor).__module__.startswith("concurrent."):
-        with pytest.raises(bl.InvalidSetting, match="cannot be sent to another process"):
+        with pytest.raises(bl.errors.InvalidSetting, match="cannot be sent to another process"):
             bl.maximize(lambda params: 1.0, SPACE, n_trials=2, executor=executor)
     else:
         assert bl.maximize(lambda params: 1.0, SPACE, n_trials=2, executor=executor).best_value_ == 1.0
@@ -327,21 +327,21 @@ def test_a_broken_pool_ends_the_run_and_leaves_the_study(engine, tmp_path):
     study = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", bl.RandomSearch(SPACE, seed=0))
     kills = KillsOnce(tmp_path / "begun", 3)
     with pool_of(engine) as pool:
-        with pytest.raises(bl.RunError, match="(?s)could not evaluate trial .*processes=True, in ") as raised:
+        with pytest.raises(bl.errors.RunError, match="(?s)could not evaluate trial .*processes=True, in ") as raised:
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
         assert isinstance(raised.value.__cause__, BrokenExecutor)
         assert raised.value.result.stop_reason == "error"
         # A pool that has lost a worker does not accept further calls.
-        with pytest.raises(bl.RunError):
+        with pytest.raises(bl.errors.RunError):
             bl.maximize(kills, optimizer=study, n_trials=20, executor=pool, retries=3)
     study = bl.Study.load("s", study.store)
     *first, last = states(study)
     assert first.count("pending") <= 2 and first[3] == "pending"
     # Trials whose evaluation has not begun are abandoned.
     assert set(first) <= {"observed", "pending", "abandoned"} and last == "abandoned"
-    left = [trial.number for trial in study.pending_]
+    left = [trial.number for trial in study.pending]
     result = bl.maximize(kills, optimizer=study, n_trials=5)
-    assert states(result) == ["observed"] * 5 and [trial.number for trial in study.pending_] == left
+    assert states(result) == ["observed"] * 5 and [trial.number for trial in study.pending] == left
     study.observe(3, 1.0)
 
 

@@ -51,7 +51,7 @@ def test_a_failed_trial_keeps_its_error_and_attrs(processes):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
     executor = ProcessPoolExecutor(1) if processes else None
-    with pytest.raises(bl.RunError):
+    with pytest.raises(bl.errors.RunError):
         bl.maximize(typo_with_attrs, optimizer=opt, n_trials=2, executor=executor)
     trial = opt.trial(1)
     assert trial.state == "failed" and trial.value is None and trial.attrs == {"machine": "a"}
@@ -73,7 +73,7 @@ def test_callbacks_see_failed_trials_without_a_value():
     def see(optimizer, trial):
         seen.append((trial.value, trial.state, str(trial.error)))
 
-    with pytest.raises(bl.RunError):
+    with pytest.raises(bl.errors.RunError):
         bl.maximize(typo, SPACE, n_trials=2, callbacks=[see])
     assert seen == [(None, "failed", "KeyError: 'lr'")] * 2
 
@@ -85,12 +85,12 @@ def test_callbacks_see_failed_trials_without_a_value():
 @pytest.mark.parametrize(("n_workers", "n_first"), [(1, 3), (2, 3), (5, 5)])
 def test_equal_first_errors_end_the_run(n_workers, n_first):
     message = f"^the first {n_first} evaluations all failed in the same way: f raised KeyError: 'lr' at .*test_errors"
-    with pytest.raises(bl.RunError, match=message) as raised:
+    with pytest.raises(bl.errors.RunError, match=message) as raised:
         bl.maximize(typo, SPACE, n_trials=40, n_workers=n_workers, seed=0)
     assert f"line {line_of('# the typo')}" in str(raised.value)
     assert isinstance(raised.value.__cause__, KeyError)
     result = raised.value.result
-    assert result.stop_reason == "error" and n_first <= result.n_failed_ <= len(result.trials) < n_first + n_workers
+    assert result.stop_reason == "error" and n_first <= result.n_failed <= len(result.trials) < n_first + n_workers
 
 
 @failures_expected
@@ -123,7 +123,9 @@ def test_equal_first_unusable_values_end_the_run(bad, n_workers, n_first):
         calls.append(params)
         return bad
 
-    with pytest.raises(bl.RunError, match=f"^the first {n_first} evaluations all failed in the same way: f returned"):
+    with pytest.raises(
+        bl.errors.RunError, match=f"^the first {n_first} evaluations all failed in the same way: f returned"
+    ):
         bl.maximize(f_returning, SPACE, n_trials=40, n_workers=n_workers, seed=0)
     assert n_first <= len(calls) < n_first + n_workers
 
@@ -132,7 +134,7 @@ def test_equal_first_unusable_values_end_the_run(bad, n_workers, n_first):
 def test_equal_first_unusable_values_in_processes_end_the_run():
     message = "^the first 3 evaluations all failed in the same way: f returned None"
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.RunError, match=message):
+    with ProcessPoolExecutor(1, context) as pool, pytest.raises(bl.errors.RunError, match=message):
         bl.maximize(no_value, SPACE, n_trials=9, executor=pool)
 
 
@@ -143,7 +145,7 @@ def no_value(params):
 @failures_expected
 def test_unusable_values_of_several_types_do_not_end_a_run():
     returns = iter([None, np.nan, None] + [np.nan] * 6)
-    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
+    with pytest.raises(bl.errors.RunError, match="^none of 9 trials succeeded"):
         bl.maximize(lambda params: next(returns), SPACE, n_trials=9)
 
 
@@ -152,7 +154,7 @@ def test_unusable_values_of_several_types_do_not_end_a_run():
 @failures_expected
 def test_equal_first_errors_in_processes_end_the_run(method):
     with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-        with pytest.raises(bl.RunError, match=f"^the first 3 .*line {line_of('# the typo')}") as raised:
+        with pytest.raises(bl.errors.RunError, match=f"^the first 3 .*line {line_of('# the typo')}") as raised:
             bl.maximize(typo, SPACE, n_trials=40, executor=pool)
         assert isinstance(raised.value.__cause__, KeyError) and "typo" in str(raised.value.__cause__.__cause__)
 
@@ -162,7 +164,7 @@ def test_equal_first_errors_in_processes_end_the_run(method):
 def test_errors_at_several_lines_do_not_end_a_run(f_raising):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8, 8)])
-    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
+    with pytest.raises(bl.errors.RunError, match="^none of 9 trials succeeded"):
         bl.maximize(f_raising, optimizer=opt, n_trials=9)
 
 
@@ -170,7 +172,9 @@ def test_errors_at_several_lines_do_not_end_a_run(f_raising):
 def test_the_line_of_an_error_is_in_the_users_code_not_in_a_library():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": 8}] * 3)
-    with pytest.raises(bl.RunError, match=f"^the first 3.*LinAlgError.*test_errors.py, line {line_of('# raises')};"):
+    with pytest.raises(
+        bl.errors.RunError, match=f"^the first 3.*LinAlgError.*test_errors.py, line {line_of('# raises')};"
+    ):
         bl.maximize(in_a_library, optimizer=opt, n_trials=9)
 
 
@@ -181,7 +185,7 @@ def test_errors_of_several_types_do_not_end_a_run():
     def raising(params):
         raise next(kinds)("…")
 
-    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
+    with pytest.raises(bl.errors.RunError, match="^none of 9 trials succeeded"):
         bl.maximize(raising, SPACE, n_trials=9)
 
 
@@ -189,10 +193,10 @@ def test_errors_of_several_types_do_not_end_a_run():
 def test_equal_errors_do_not_end_a_run_with_a_value():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
-    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded"):
+    with pytest.raises(bl.errors.RunError, match="^none of 9 trials succeeded"):
         bl.maximize(typo, optimizer=opt, n_trials=9)
     outcomes = iter([typo, f] + [typo] * 7)
-    assert bl.maximize(lambda params: next(outcomes)(params), SPACE, n_trials=9).n_failed_ == 8
+    assert bl.maximize(lambda params: next(outcomes)(params), SPACE, n_trials=9).n_failed == 8
 
 
 @failures_expected
@@ -202,7 +206,7 @@ def test_equal_errors_after_another_one_do_not_end_a_run():
     def fails(params):
         return next(returns)
 
-    with pytest.raises(bl.RunError, match="^none of 9 trials succeeded, and 9 failed"):
+    with pytest.raises(bl.errors.RunError, match="^none of 9 trials succeeded, and 9 failed"):
         bl.maximize(fails, SPACE, n_trials=9)
 
 
@@ -231,7 +235,7 @@ def test_errors_of_f_have_the_result(kind, workers):
     with pytest.raises(kind) as raised:
         bl.maximize(raising, optimizer=opt, n_trials=9, catch=(), **workers)
     result = raised.value.result
-    assert result.optimizer is opt and result.stop_reason == "error" and result.n_failed_ == 1
+    assert result.optimizer is opt and result.stop_reason == "error" and result.n_failed == 1
     assert states(result)[1] == "failed" and result.best_value_ is not None
 
 
@@ -280,7 +284,7 @@ def test_a_run_within_a_run_keeps_its_own_result():
             inner.append(error.result)
             raise
 
-    with pytest.raises(bl.RunError, match="ManualExecutor") as raised:
+    with pytest.raises(bl.errors.RunError, match="ManualExecutor") as raised:
         bl.maximize(outer, SPACE, n_trials=9, catch=())
     assert raised.value.result is inner[0]
 
@@ -316,7 +320,7 @@ def test_an_interrupt_has_the_result_and_a_prompt_returns_it(monkeypatch):
 @pytest.mark.parametrize("n_workers", [1, 2])
 def test_a_long_text_is_shortened_before_it_is_formatted(n_workers):
     start = time.process_time()
-    with pytest.raises(bl.RunError) as end:
+    with pytest.raises(bl.errors.RunError) as end:
         bl.maximize(long_text, SPACE, n_trials=4, n_workers=n_workers, seed=0)
     # Python's traceback module would format this text line by line, which would take several seconds.
     assert time.process_time() - start < 1.5

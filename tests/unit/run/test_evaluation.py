@@ -23,7 +23,7 @@ def test_a_trial_whose_evaluation_raises_has_failed():
         best = bl.maximize(by_params, SPACE, n_trials=20, n_workers=3, seed=0)
     assert len(warned) == 1 and warned[0].filename == __file__
     assert states(best) == ["failed" if trial.params["n"] > 4 else "observed" for trial in best.trials]
-    assert best.n_failed_ == states(best).count("failed") > 0
+    assert best.n_failed == states(best).count("failed") > 0
 
 
 def test_warnings_name_the_line_of_the_caller_however_deep_the_call_is():
@@ -83,7 +83,7 @@ def test_exceptions_from_processes_have_their_traceback(monkeypatch):
         with pytest.raises(RuntimeError, match="Awkward: nothing works because it is Monday"):
             bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=ValueError)
         # `catch` is compared with the class of the original error.
-        with pytest.warns(bl.BelatedWarning, match="Awkward"), pytest.raises(bl.RunError, match="Awkward"):
+        with pytest.warns(bl.BelatedWarning, match="Awkward"), pytest.raises(bl.errors.RunError, match="Awkward"):
             bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=Awkward)
 
 
@@ -102,11 +102,11 @@ def test_values_that_are_not_finite_numbers_fail(value):
 def test_a_run_without_a_success_is_an_error(workers):
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
-    with pytest.raises(bl.RunError, match="none of 6 trials succeeded.*KeyError: 'y'") as raised:
+    with pytest.raises(bl.errors.RunError, match="none of 6 trials succeeded.*KeyError: 'y'") as raised:
         bl.maximize(lambda params: params["y"], optimizer=opt, n_trials=6, **workers)
     assert isinstance(raised.value.__cause__, KeyError)
-    assert raised.value.result.n_failed_ == 6 and raised.value.result.best_value_ == 1.0
-    with pytest.raises(bl.RunError, match="f returned nan"):
+    assert raised.value.result.n_failed == 6 and raised.value.result.best_value_ == 1.0
+    with pytest.raises(bl.errors.RunError, match="f returned nan"):
         bl.minimize(lambda params: np.nan, SPACE, n_trials=2)
 
 
@@ -132,7 +132,7 @@ def test_a_failure_does_not_block_other_workers():
 
 def test_functions_that_cannot_be_sent():
     opt = bl.BayesOpt(SPACE)
-    unusable = pytest.raises(bl.InvalidSetting, match="^f=<function .*cannot be sent.*top level of a module")
+    unusable = pytest.raises(bl.errors.InvalidSetting, match="^f=<function .*cannot be sent.*top level of a module")
     with ProcessPoolExecutor(2) as pool, unusable:
         bl.maximize(lambda params: 1.0, optimizer=opt, n_trials=50, executor=pool)
     assert opt.n_trials == 0
@@ -148,7 +148,7 @@ class Sends(ThreadPoolExecutor):
 @pytest.mark.parametrize("n_workers", [1, 4])
 def test_functions_that_an_executor_cannot_send(n_workers):
     opt = bl.BayesOpt(SPACE)
-    with Sends(1) as pool, pytest.raises(bl.RunError, match="^Sends could not.*top level of a module") as raised:
+    with Sends(1) as pool, pytest.raises(bl.errors.RunError, match="^Sends could not.*top level of a module") as raised:
         bl.maximize(lambda params: 1.0, optimizer=opt, n_trials=50, executor=pool, n_workers=n_workers)
     assert raised.value.__cause__ is not None and raised.value.result.stop_reason == "error"
     assert opt.n_trials <= n_workers and opt.trial(0).state == "abandoned" and opt.best_value_ is None
@@ -165,12 +165,14 @@ def test_a_process_that_dies():
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": 1}, {"x": 0.5, "n": 8}])
     with ProcessPoolExecutor(1) as pool:
-        with pytest.raises(bl.RunError, match="^ProcessPoolExecutor could not evaluate trial 1: .*worker") as raised:
+        with pytest.raises(
+            bl.errors.RunError, match="^ProcessPoolExecutor could not evaluate trial 1: .*worker"
+        ) as raised:
             bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
         assert isinstance(raised.value.__cause__, BrokenProcessPool)
         assert [trial.state for trial in opt.trials] == ["observed", "pending"]
         # A broken pool does not accept another call, so the next trial is abandoned.
-        with pytest.raises(bl.RunError, match="trial 2"):
+        with pytest.raises(bl.errors.RunError, match="trial 2"):
             bl.maximize(die, optimizer=opt, n_trials=50, executor=pool)
         assert opt.trial(2).state == "abandoned" and opt.n_trials == 3
 
@@ -178,12 +180,12 @@ def test_a_process_that_dies():
 def test_an_executor_that_was_shut_down():
     pool = ThreadPoolExecutor(2)
     pool.shutdown()
-    with pytest.raises(bl.RunError, match="shutdown"):
+    with pytest.raises(bl.errors.RunError, match="shutdown"):
         bl.maximize(f, SPACE, n_trials=3, executor=pool)
 
 
 def test_an_evaluation_that_is_cancelled_elsewhere():
     hand = ManualExecutor({1: [0]})
-    with pytest.raises(bl.RunError, match="trial 1.*was cancelled") as raised:
+    with pytest.raises(bl.errors.RunError, match="trial 1.*was cancelled") as raised:
         bl.maximize(f, SPACE, n_trials=2, executor=hand, n_workers=2, callbacks=[lambda *_: hand.futures[1].cancel()])
     assert states(raised.value.result) == ["observed", "abandoned"]

@@ -160,7 +160,7 @@ def test_the_trial_can_be_pickled():
 )
 def test_functions_that_are_refused(f, message):
     opt = bl.RandomSearch(BOX)
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.maximize(f, optimizer=opt, n_trials=3)
     assert opt.n_trials == 0
 
@@ -210,7 +210,7 @@ def test_one_number(returned):
     ids=without_address,
 )
 def test_two_numbers_without_names_are_refused_with_both_readings(returned):
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         run(lambda p: returned, n_trials=1)
     [trial] = raised.value.result.trials
     assert trial.state == "failed" and trial.value is None and trial.std is None
@@ -266,7 +266,10 @@ def test_a_mapping():
 def test_unusable_returned_values_fail(returned, message):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
-    with pytest.warns(bl.BelatedWarning, match=f"^trial 1 failed: f returned .*{message}"), pytest.raises(bl.RunError):
+    with (
+        pytest.warns(bl.BelatedWarning, match=f"^trial 1 failed: f returned .*{message}"),
+        pytest.raises(bl.errors.RunError),
+    ):
         bl.maximize(lambda p: returned, optimizer=opt, n_trials=1)
     assert opt.trial(1).state == "failed" and opt.best_value_ == 1.0
     assert "f returned" in str(opt.trial(1).error)
@@ -371,11 +374,11 @@ async def yielding(params):
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("f", [awaited, yielding, functools.partial(awaited), passes_on(awaited)])
 def test_async_functions_are_refused(f):
-    with pytest.raises(bl.InvalidSetting, match=r"is async, .*: pass a function .*asyncio.run\(f\(params\)\)"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"is async, .*: pass a function .*asyncio.run\(f\(params\)\)"):
         run(f)
 
 
 @pytest.mark.filterwarnings("error", "ignore:trial .* failed:belated.BelatedWarning")
 def test_a_result_that_was_not_awaited_is_named():
-    with pytest.raises(bl.RunError, match="f returned <coroutine .*, which was not awaited: pass a function"):
+    with pytest.raises(bl.errors.RunError, match="f returned <coroutine .*, which was not awaited: pass a function"):
         run(lambda params: awaited(params))

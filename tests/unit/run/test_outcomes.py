@@ -112,7 +112,7 @@ def test_frames_of_importlib_are_not_lines_of_the_user():
 @failures_expected
 def test_errors_of_functions_without_source_lines_have_no_place():
     message = r"^the first 3 evaluations all failed in the same way: f raised KeyError: 'y'; the run ends here, because"
-    with pytest.raises(bl.RunError, match=message):
+    with pytest.raises(bl.errors.RunError, match=message):
         bl.maximize(operator.itemgetter("y"), SPACE, n_trials=9)
 
 
@@ -218,7 +218,7 @@ class FailsWith(ManualExecutor):
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
 )
 def test_error_of_the_executor_ends_the_run_with_advice(error, parts, state):
-    with pytest.raises(bl.RunError, match="^FailsWith could not evaluate trial 1: ") as caught:
+    with pytest.raises(bl.errors.RunError, match="^FailsWith could not evaluate trial 1: ") as caught:
         bl.maximize(f, SPACE, n_trials=9, executor=FailsWith(error), n_workers=1)
     assert all(part in str(caught.value) for part in parts)
     assert caught.value.__cause__ is error and states(caught.value.result) == ["observed", state]
@@ -250,7 +250,7 @@ def test_a_failed_trial_whose_attrs_are_not_json_keeps_its_error():
         raise OSError("no such level")
 
     message = r"^trial 0: attrs\['f'\]=1j is not JSON data.*; the report is stored"
-    with pytest.warns(bl.BelatedWarning, match=message) as warned, pytest.raises(bl.RunError) as caught:
+    with pytest.warns(bl.BelatedWarning, match=message) as warned, pytest.raises(bl.errors.RunError) as caught:
         bl.maximize(fails, SPACE, n_trials=2)
     assert len([each for each in warned if "the report is stored" in str(each.message)]) == 1
     trials = caught.value.result.trials

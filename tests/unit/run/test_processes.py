@@ -157,7 +157,7 @@ def test_a_trial_whose_worker_died_is_retried(tmp_path):
 def test_a_function_that_ends_every_process_ends_the_run(tmp_path):
     dies = Dies(tmp_path / "begun", dict.fromkeys(range(9), 9), how=3)
     match = "^the first 3 evaluations all failed in the same way: its worker process ended with exit code 3; "
-    with pytest.raises(bl.RunError, match=match):
+    with pytest.raises(bl.errors.RunError, match=match):
         bl.maximize(dies, SPACE, n_trials=9, processes=True)
     assert running() == []
 
@@ -220,14 +220,16 @@ def test_an_evaluation_is_kept_if_a_process_dies_before_it_is_ready(monkeypatch)
 
 def test_a_function_that_cannot_be_pickled():
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises(bl.InvalidSetting, match="^f=<function .*cannot be sent.*top level of a module.* for threads$"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match="^f=<function .*cannot be sent.*top level of a module.* for threads$"
+    ):
         bl.maximize(lambda params: 1.0, optimizer=opt, n_trials=3, processes=True)
     assert opt.n_trials == 0
 
 
 def test_a_function_that_workers_cannot_read():
     match = "^WorkerProcesses could not evaluate trial 0: _pickle.UnpicklingError: a worker .*KeyError: 'not here'; def"
-    with pytest.raises(bl.RunError, match=match) as raised:
+    with pytest.raises(bl.errors.RunError, match=match) as raised:
         bl.maximize(UnreadableElsewhere(), SPACE, n_trials=3, processes=True, retries=3)
     assert states(raised.value.result) == ["abandoned"] and running() == []
 
@@ -251,7 +253,7 @@ def f(params):
 
 try:
     bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=3, processes=True)
-except bl.RunError as error:
+except bl.errors.RunError as error:
     print(error, *[trial.state for trial in error.result.trials])
 """
 
@@ -278,7 +280,7 @@ if __name__ == "__main__":
     resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))
     try:
         bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=20, n_workers=20, processes=True, optimizer=None, initial=20)
-    except bl.RunError as error:
+    except bl.errors.RunError as error:
         print(error)
 """
 
@@ -409,7 +411,7 @@ def test_a_run_does_not_wait_for_programs_that_f_started(how):
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
-    with pytest.raises(bl.RunError, match="its worker process was killed by SIGKILL"):
+    with pytest.raises(bl.errors.RunError, match="its worker process was killed by SIGKILL"):
         bl.maximize(StartsAnother(how, True), SPACE, n_trials=1, processes=True)
     assert running() == [] and time.monotonic() - begin < 50.0
 

@@ -17,7 +17,7 @@ def test_progress(capsys):
     with pytest.warns(bl.BelatedWarning):
         best = bl.maximize(by_params, SPACE, n_trials=12, progress=True, seed=0)
     shown = capsys.readouterr().err
-    assert "12/12" in shown and f"best={best.best_value_:.3g}" in shown and f"failed={best.n_failed_}" in shown
+    assert "12/12" in shown and f"best={best.best_value_:.3g}" in shown and f"failed={best.n_failed}" in shown
     bl.maximize(f, SPACE, n_trials=3, progress=False)
     bl.maximize(f, SPACE, n_trials=3)
     assert capsys.readouterr().err == ""  # standard error is not a terminal
@@ -54,7 +54,7 @@ def test_progress_shows_best_value_counts_and_remaining_seconds(bars):
     [bar] = bars
     assert bar.total == bar.n == 12 and bar.closed
     assert {facts["in_flight"] for facts in bar.shown} == {0, 1, 2, 3, 4}
-    assert bar.shown[-1]["best"] == best.best_value_ and bar.shown[-1]["failed"] == best.n_failed_
+    assert bar.shown[-1]["best"] == best.best_value_ and bar.shown[-1]["failed"] == best.n_failed
     assert all(0 < int(facts["left"].rstrip("s")) <= SECONDS for facts in bar.shown)
 
 
@@ -173,7 +173,7 @@ def test_a_bar_is_shown_by_default_in_terminals_and_notebooks(bars, monkeypatch,
 @pytest.mark.parametrize("progress", [1, "yes"])
 def test_other_values_of_progress_are_refused(progress):
     opt = bl.RandomSearch(SPACE)
-    with pytest.raises(bl.InvalidSetting, match="progress=.*pass True or False or None"):
+    with pytest.raises(bl.errors.InvalidSetting, match="progress=.*pass True or False or None"):
         bl.maximize(f, optimizer=opt, n_trials=2, progress=progress)
     assert opt.n_trials == 0
 

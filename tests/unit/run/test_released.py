@@ -137,7 +137,7 @@ def test_run_error_shows_the_traceback_but_keeps_no_object(kind):
         nets.append(weakref.ref(net))
         kind(net)
 
-    with pytest.raises(bl.RunError) as caught:
+    with pytest.raises(bl.errors.RunError) as caught:
         bl.maximize(f, SPACE, n_trials=4)
     assert len(nets) == 3 and n_alive() == 0
     cause = caught.value.__cause__
@@ -158,7 +158,7 @@ def test_objects_of_a_generator_with_a_curve_are_released():
 
     space = bl.RandomSearch(SPACE, curve=bl.Curve(2), seed=0)
     result = bl.maximize(f, optimizer=space, n_trials=4, n_workers=1, timeout=1e9)
-    assert [trial.curve[1] for trial in result.trials] == [0] * 4 and result.n_failed_ == 2
+    assert [trial.curve[1] for trial in result.trials] == [0] * 4 and result.n_failed == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)

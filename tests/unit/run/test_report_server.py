@@ -161,5 +161,7 @@ def test_after_a_run_its_reports_are_refused_and_its_threads_end(search, server)
 
 
 def test_a_host_of_another_machine_is_refused(search):
-    with pytest.raises(bl.InvalidSetting, match=r"cannot open a socket at 203\.0\.113\.1 for the reports of workers"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"cannot open a socket at 203\.0\.113\.1 for the reports of workers"
+    ):
         ReportServer(DirectReports(search), "203.0.113.1")

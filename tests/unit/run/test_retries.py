@@ -101,7 +101,7 @@ def test_other_errors_of_the_executor_end_the_run_after_the_retries():
     error = ConnectionError("the network is down")
     pool = Loses({1: [error] * 3})
     match = "^Loses could not evaluate trial 1: ConnectionError: the network is down$"
-    with pytest.warns(bl.BelatedWarning), pytest.raises(bl.RunError, match=match) as raised:
+    with pytest.warns(bl.BelatedWarning), pytest.raises(bl.errors.RunError, match=match) as raised:
         bl.maximize(f, SPACE, n_trials=4, executor=pool, n_workers=1, retries=2)
     assert pool.numbers == [0, 1, 1, 1] and states(raised.value.result) == ["observed", "abandoned"]
 
@@ -120,7 +120,7 @@ def test_other_errors_of_the_executor_end_the_run_after_the_retries():
 )
 def test_errors_that_would_repeat_are_not_retried(error, state):
     pool = Loses({1: [error]})
-    with pytest.raises(bl.RunError, match="^Loses could not evaluate trial 1: ") as raised:
+    with pytest.raises(bl.errors.RunError, match="^Loses could not evaluate trial 1: ") as raised:
         bl.maximize(f, SPACE, n_trials=4, executor=pool, n_workers=1, retries=5)
     assert pool.numbers == [0, 1] and states(raised.value.result) == ["observed", state]
 
@@ -128,7 +128,9 @@ def test_errors_that_would_repeat_are_not_retried(error, state):
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 def test_a_function_that_kills_all_its_workers_ends_the_run():
     pool = Loses({number: lost(1) for number in range(9)})
-    with pytest.raises(bl.RunError, match=f"^the first 3 evaluations all failed in the same way: {DIED}; ") as raised:
+    with pytest.raises(
+        bl.errors.RunError, match=f"^the first 3 evaluations all failed in the same way: {DIED}; "
+    ) as raised:
         bl.maximize(f, SPACE, n_trials=9, executor=pool, n_workers=1)
     assert states(raised.value.result) == ["failed"] * 3 and isinstance(raised.value.__cause__, WorkerDied)
 
@@ -137,7 +139,7 @@ def test_a_function_that_kills_all_its_workers_ends_the_run():
 def test_a_trial_is_charged_once_however_often_it_is_started():
     pool = Loses({0: lost(2), 1: lost(2)})
     result = bl.maximize(f, SPACE, budget=3, executor=pool, n_workers=1, retries=2)
-    assert states(result) == ["observed"] * 3 and result.cost_ == 3.0 and len(pool.numbers) == 7
+    assert states(result) == ["observed"] * 3 and result.cost == 3.0 and len(pool.numbers) == 7
 
 
 @pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")

@@ -34,7 +34,7 @@ def test_best_value_params_and_trial_agree():
     assert best.best_value_ == max(trial.value for trial in best.trials) == f(best.best_params_)
     assert best.best_value_ > -0.05 and best.recommend() == best.optimizer.recommend()
     assert best.best_trial_.params == best.best_params_
-    assert best.stop_reason == "n_trials" and best.n_failed_ == 0 and best.seconds > 0
+    assert best.stop_reason == "n_trials" and best.n_failed == 0 and best.seconds > 0
     lowest = bl.minimize(lambda params: -f(params), SPACE, n_trials=30, seed=0)
     assert lowest.best_value_ == -best.best_value_ and lowest.best_params_ == best.best_params_
 
@@ -95,9 +95,9 @@ def test_a_result_can_be_shown_and_pickled():
 
 def test_one_worker_is_the_calling_thread():
     here = threading.get_ident()
-    assert bl.maximize(lambda params: threading.get_ident() == here and 1, SPACE, n_trials=3).n_failed_ == 0
+    assert bl.maximize(lambda params: threading.get_ident() == here and 1, SPACE, n_trials=3).n_failed == 0
     elsewhere = bl.maximize(lambda params: threading.get_ident() != here and 1, SPACE, n_trials=3, n_workers=2)
-    assert elsewhere.n_failed_ == 0
+    assert elsewhere.n_failed == 0
 
 
 def test_n_workers_evaluations_run_at_a_time():
@@ -171,7 +171,7 @@ def test_an_executor_is_not_shut_down_and_determines_the_number_of_workers():
     with ThreadPoolExecutor(3) as pool:
         assert states(bl.maximize(together, SPACE, n_trials=6, executor=pool)) == ["observed"] * 6
         assert pool.submit(int, "7").result(SECONDS) == 7
-    with pytest.raises(bl.InvalidSetting, match="^n_workers is missing: ManualExecutor"):
+    with pytest.raises(bl.errors.InvalidSetting, match="^n_workers is missing: ManualExecutor"):
         bl.maximize(f, SPACE, n_trials=3, executor=ManualExecutor())
 
 
@@ -231,7 +231,7 @@ def test_timeout_leaves_running_trials_pending(endless):
         best = bl.maximize(objective, optimizer=opt, n_workers=2, timeout=60)
     assert len(warned) == 1 and warned[0].filename == __file__
     assert best.stop_reason == "timeout" and states(best) == ["pending"] * 2 and best.best_value_ is None
-    assert best.n_pending_ == 2 and "n_pending_=2" in repr(best)
+    assert best.n_pending == 2 and "n_pending=2" in repr(best)
     opt.observe(best.trials[0], 3.0)
     assert best.best_value_ == 3.0
 
@@ -258,7 +258,9 @@ def test_timeout_after_only_failures_is_an_error(endless):
     objective, opt, ends_when = endless
     opt.enqueue([{"x": 0.5, "n": n} for n in (8, 1)])
     ends_when(n_trials=2, n_running=1)
-    with pytest.raises(bl.RunError, match="none of 2 trials succeeded, and 1 failed: the last time f raised KeyError"):
+    with pytest.raises(
+        bl.errors.RunError, match="none of 2 trials succeeded, and 1 failed: the last time f raised KeyError"
+    ):
         bl.maximize(lambda p: {}[0] if p["n"] == 8 else objective(p), optimizer=opt, n_trials=9, timeout=60)
 
 
@@ -306,7 +308,7 @@ def test_a_run_does_not_change_earlier_trials():
     best = bl.maximize(f, optimizer=opt, n_trials=4, n_workers=2)
     assert [trial.number for trial in best.trials] == [3, 4, 5, 6]
     assert best.best_value_ == 0.5 and best.best_trial_ == earlier[0]
-    assert opt.pending_ == earlier[1:]
+    assert opt.pending == earlier[1:]
     assert len(bl.maximize(f, optimizer=opt, n_trials=2).trials) == 2 and opt.n_trials == 9
 
 
@@ -315,7 +317,7 @@ def test_a_value_reported_by_another_process_is_kept():
 
     def meddle(optimizer, trial):
         if trial.number == 0:
-            for other in optimizer.pending_:
+            for other in optimizer.pending:
                 other.observe(7)
             hand.evaluate(1, 2)
 
@@ -351,10 +353,10 @@ def test_retry_pending_evaluates_trials_pending_before_the_run(kind, tmp_path):
     with pytest.warns(bl.BelatedWarning, match="were pending before this run.*: 0, 2;.*retry_pending=True"):
         best = bl.maximize(f, optimizer=opt, n_trials_total=8)
     # Three earlier trials count toward the total of eight, so five trials are started.
-    assert len(best.trials) == 5 and best.pending_ == [] and best.n_pending_ == 0 and len(opt.pending_) == 2
-    params = {trial.number: trial.params for trial in opt.pending_}
+    assert len(best.trials) == 5 and best.pending == [] and best.n_pending == 0 and len(opt.pending) == 2
+    params = {trial.number: trial.params for trial in opt.pending}
     best = bl.maximize(f, optimizer=opt, n_trials_total=8, retry_pending=True)
-    assert {trial.number: trial.params for trial in best.trials} == params and best.n_pending_ == 0
+    assert {trial.number: trial.params for trial in best.trials} == params and best.n_pending == 0
     assert opt.n_trials == 8 and all(trial.value == f(trial.params) for trial in opt.trials[2:])
 
 
@@ -390,7 +392,7 @@ def test_a_study_continues_after_a_crash(tmp_path):
     crashed = subprocess.run([sys.executable, "-c", CRASH, store], timeout=SECONDS)
     assert crashed.returncode == 9
     study = bl.Study.load("s", store)
-    assert study.n_trials == 6 and [trial.number for trial in study.pending_] == [5]
+    assert study.n_trials == 6 and [trial.number for trial in study.pending] == [5]
     best = bl.maximize(lambda params: params["x"], optimizer=study, n_trials=20 - study.n_trials, n_workers=3)
     assert best.optimizer is study and study.n_trials == 20
     assert bl.Study.load("s", store).best_value_ == best.best_value_ == max(t.value for t in study.trials if t.value)

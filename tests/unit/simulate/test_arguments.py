@@ -83,7 +83,7 @@ def test_the_smallest_means_are_constants():
     ],
 )
 def test_unusable_distributions_are_refused_by_their_arguments(make, message):
-    with pytest.raises(bl.InvalidSetting, match=re.escape(message)):
+    with pytest.raises(bl.errors.InvalidSetting, match=re.escape(message)):
         make()
 
 
@@ -116,14 +116,14 @@ def run(delay, n_trials=4, **kwargs):
     ],
 )
 def test_the_first_unusable_delay_is_named(delay, message):
-    with pytest.raises(bl.InvalidSetting, match=re.escape(message)):
+    with pytest.raises(bl.errors.InvalidSetting, match=re.escape(message)):
         run(delay)
 
 
 def test_a_delay_by_point_needs_a_point():
     by_point = sim.ByPoint(abs)
     assert math.isnan(by_point.mean) and by_point.draw(np.random.default_rng(0), -3) == 3.0
-    with pytest.raises(bl.InvalidSetting, match=re.escape("use draw(rng, point)")):
+    with pytest.raises(bl.errors.InvalidSetting, match=re.escape("use draw(rng, point)")):
         by_point.sample(np.random.default_rng(0), 2)
 
 

@@ -82,7 +82,7 @@ def test_pareto_of_power_5_and_mean_1_starts_at_0_8():
 
 def test_the_iteration_clock_alone_is_simulated():
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0)
-    with pytest.raises(bl.InvalidSetting, match="iteration clock"):
+    with pytest.raises(bl.errors.InvalidSetting, match="iteration clock"):
         sim.simulate(optimizer, lambda p: p["x"], 3, 1)
 
 
@@ -179,11 +179,11 @@ def test_each_trial_is_suggested_and_evaluated_in_its_context():
 @pytest.mark.parametrize(
     ("contexts", "error", "what"),
     [
-        ([{"z": 0.5}] * 3, bl.InvalidSetting, "one for each of the 4 trials, got 3"),
-        (None, bl.InvalidContext, "context is missing"),
-        ([{}] * 4, bl.InvalidContext, r"\['z'\]"),
-        ([{"z": 0.5, "age": 1.0}] * 4, bl.InvalidContext, "age"),
-        ([{"z": 1.5}] * 4, bl.InvalidContext, r"context\['z'\]"),
+        ([{"z": 0.5}] * 3, bl.errors.InvalidSetting, "one for each of the 4 trials, got 3"),
+        (None, bl.errors.InvalidContext, "context is missing"),
+        ([{}] * 4, bl.errors.InvalidContext, r"\['z'\]"),
+        ([{"z": 0.5, "age": 1.0}] * 4, bl.errors.InvalidContext, "age"),
+        ([{"z": 1.5}] * 4, bl.errors.InvalidContext, r"context\['z'\]"),
     ],
 )
 def test_wrong_contexts_are_refused(contexts, error, what):
@@ -194,5 +194,5 @@ def test_wrong_contexts_are_refused(contexts, error, what):
 
 
 def test_contexts_are_refused_if_the_optimizer_does_not_declare_them():
-    with pytest.raises(bl.InvalidContext, match="not declared"):
+    with pytest.raises(bl.errors.InvalidContext, match="not declared"):
         sim.simulate(bl.RandomSearch({"x": (0.0, 1.0)}), lambda p, c: 0.0, 1, 1.0, contexts=[{"z": 0.5}])

@@ -330,7 +330,7 @@ def test_regret_counts_the_results_that_have_arrived(direction):
 def test_times_of_simulated_seconds_must_be_given():
     _, history = run()
     for read in (sim.best_converted, sim.n_converted, lambda history: sim.simple_regret(history, 1.0)):
-        with pytest.raises(bl.InvalidSetting, match="at is missing: pass the simulated times"):
+        with pytest.raises(bl.errors.InvalidSetting, match="at is missing: pass the simulated times"):
             read(history)
 
 
@@ -379,7 +379,7 @@ def test_times_of_simulated_seconds_must_be_given():
 )
 def test_unusable_arguments_are_refused_and_change_nothing(arguments, message):
     opt = bl.RandomSearch(BOX, clock="seconds", seed=0)
-    with pytest.raises(bl.InvalidSetting, match=re.escape(message)):
+    with pytest.raises(bl.errors.InvalidSetting, match=re.escape(message)):
         sim.simulate_workers(
             opt, bowl, initial=[{"x": 0.0, "y": 0.0}], **({"workers": 2, "times": 1.0, "n_trials": 4} | arguments)
         )
@@ -404,18 +404,18 @@ class Broken(sim.DelayDistribution):
 def test_an_unusable_time_ends_the_run_with_an_error(bad, by_point):
     times = (lambda p: bad if p["x"] == 2 else 1.0) if by_point else Broken(bad)
     message = f"for trial 2: an evaluation takes a finite time|must be numbers ≥ 0, got {bad}"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         run(times)
 
 
 def test_times_that_may_be_0_need_a_number_of_trials():
-    with pytest.raises(bl.InvalidSetting, match="times gave 0.0 for trial 2, so that the run might never"):
+    with pytest.raises(bl.errors.InvalidSetting, match="times gave 0.0 for trial 2, so that the run might never"):
         run(Broken(0.0), duration=9.0)
     assert list(run(Broken(0.0), duration=9.0, n_trials=4)[1].started) == [0, 0, 1, 1]
 
 
 def test_a_list_of_times_that_ends_before_the_run_is_refused():
-    with pytest.raises(bl.InvalidSetting, match="times lists 3 numbers, and more trials start"):
+    with pytest.raises(bl.errors.InvalidSetting, match="times lists 3 numbers, and more trials start"):
         run(sim.Listed((1.0, 1.0, 1.0)), duration=9.0)
     assert len(run(sim.Listed((1.0, 1.0, 1.0)), n_trials=3)[1]) == 3
 
@@ -426,9 +426,9 @@ def test_an_optimizer_in_seconds_must_be_a_new_optimizer(tmp_path):
     waiting = bl.RandomSearch(BOX, clock="seconds", seed=0)
     waiting.enqueue({"x": 0.0, "y": 0.0})
     for opt in (used, waiting):
-        with pytest.raises(bl.InvalidSetting, match="must be new to read simulated time"):
+        with pytest.raises(bl.errors.InvalidSetting, match="must be new to read simulated time"):
             sim.simulate_workers(opt, bowl, workers=1, times=1.0, n_trials=2)
     assert used.time is None and used.n_trials == 1
     study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.RandomSearch(BOX, clock="seconds", seed=0))
-    with pytest.raises(bl.InvalidSetting, match="a Study with clock='seconds' cannot read simulated time"):
+    with pytest.raises(bl.errors.InvalidSetting, match="a Study with clock='seconds' cannot read simulated time"):
         sim.simulate_workers(study, bowl, workers=1, times=1.0, n_trials=2)

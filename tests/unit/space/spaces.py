@@ -47,7 +47,7 @@ def conditional_spaces(draw, continuous=True, max_size=6):
         space[f"p{i}"] = draw(dimensions(when or None, continuous))
     try:
         bl.Space(space)
-    except bl.InvalidSpace:  # constants make the condition impossible
+    except bl.errors.InvalidSpace:  # constants make the condition impossible
         return {name: each for name, each in space.items() if each.when is None}
     return space
 

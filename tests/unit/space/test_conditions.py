@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space
+from belated import Categorical, Integer, Ordinal, Real, Space
+from belated.errors import InvalidPoint, InvalidSpace
 from belated.space import ContextSpace
 from tests.unit.space.spaces import active_names, conditional_spaces
 

@@ -62,7 +62,7 @@ def test_decimal_fidelities_come_back_as_written(thousandths, log):
 
 def test_a_range_has_integers_only_if_both_ends_are_integers():
     assert type(bl.Fidelity(1, 3).check(2.0)) is int and type(bl.Fidelity(1, 3.0).check(2)) is float
-    with pytest.raises(bl.InvalidFidelity, match=r"pass an integer in \[1, 3\]"):
+    with pytest.raises(bl.errors.InvalidFidelity, match=r"pass an integer in \[1, 3\]"):
         bl.Fidelity(1, 3).check(1.8)
     assert bl.Fidelity(1, 3.0).check(1.8) == 1.8
 
@@ -71,9 +71,11 @@ def test_a_range_has_integers_only_if_both_ends_are_integers():
 def test_unusable_fidelities_are_refused(value):
     fidelity = bl.Fidelity(100, 7000)
     for call in (fidelity.check, fidelity.encode, fidelity.cost_of):
-        with pytest.raises(bl.InvalidFidelity, match=r"^fidelity=.* is not usable: pass an integer in \[100, 7000\]"):
+        with pytest.raises(
+            bl.errors.InvalidFidelity, match=r"^fidelity=.* is not usable: pass an integer in \[100, 7000\]"
+        ):
             call(value)
-    with pytest.raises(bl.InvalidFidelity, match=r"pass a real number in \[0\.1, 0\.5\]"):
+    with pytest.raises(bl.errors.InvalidFidelity, match=r"pass a real number in \[0\.1, 0\.5\]"):
         bl.Fidelity(0.1, 0.5).check(0.6)
 
 
@@ -91,15 +93,17 @@ def test_unusable_fidelities_are_refused(value):
     ],
 )
 def test_ranges_that_are_refused(arguments, message):
-    with pytest.raises(bl.InvalidSpace, match=message):
+    with pytest.raises(bl.errors.InvalidSpace, match=message):
         bl.Fidelity(*arguments)
 
 
 def test_a_logarithmic_range_is_positive():
     for low in (0, -1.0):
-        with pytest.raises(bl.InvalidSpace, match="log=True: a logarithmic scale needs low > 0; raise low or drop"):
+        with pytest.raises(
+            bl.errors.InvalidSpace, match="log=True: a logarithmic scale needs low > 0; raise low or drop"
+        ):
             bl.Fidelity(low, 10, log=True)
-    with pytest.raises(bl.InvalidSpace, match="log='yes': pass True or False$"):
+    with pytest.raises(bl.errors.InvalidSpace, match="log='yes': pass True or False$"):
         bl.Fidelity(1, 10, log="yes")
 
 
@@ -141,7 +145,7 @@ def test_a_cost_is_declared_in_the_units_of_the_user():
     ],
 )
 def test_power_costs_that_are_refused(arguments, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.PowerCost(**arguments)
 
 
@@ -158,19 +162,19 @@ def test_power_costs_that_are_refused(arguments, message):
     ],
 )
 def test_costs_that_are_refused(cost, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.Fidelity(1, 3, cost=cost)
 
 
 def test_a_function_may_be_wrong_between_the_ends():
     fidelity = bl.Fidelity(1, 3, cost=lambda v: math.nan if v == 2 else 1.0)
-    with pytest.raises(bl.InvalidSetting, match="returned nan for the fidelity 2"):
+    with pytest.raises(bl.errors.InvalidSetting, match="returned nan for the fidelity 2"):
         fidelity.cost_of(2)
 
 
 @pytest.mark.parametrize("bias", [0, -1.0, math.nan, math.inf, "1", True])
 def test_biases_that_are_refused(bias):
-    with pytest.raises(bl.InvalidSetting, match=r"^bias=.* pass a finite number > 0 in units of f, or None"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"^bias=.* pass a finite number > 0 in units of f, or None"):
         bl.Fidelity(1, 3, bias=bias)
 
 
@@ -194,7 +198,7 @@ def test_fidelities_are_values():
 def test_a_function_that_cannot_be_pickled_is_named():
     fidelity = bl.Fidelity(1, 2, cost=lambda v: 1.0)
     assert copy.deepcopy(fidelity) is fidelity
-    with pytest.raises(bl.InvalidSetting, match=r"^cost \(<lambda>\) cannot be pickled.*PowerCost"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"^cost \(<lambda>\) cannot be pickled.*PowerCost"):
         pickle.dumps(fidelity)
 
 

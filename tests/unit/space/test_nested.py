@@ -169,13 +169,13 @@ def test_copies_of_studies_with_nested_spaces(tmp_path):
     ],
 )
 def test_invalid_nested_spaces(space, message):
-    with pytest.raises(bl.InvalidSpace, match=message):
+    with pytest.raises(bl.errors.InvalidSpace, match=message):
         bl.Space(space)
 
 
 @pytest.mark.parametrize("options", [{}, {"a": {}}, ["a", "b"], {"a": {}, "b": (0, 1)}, {1: {}, 2: {}}])
 def test_invalid_choices(options):
-    with pytest.raises(bl.InvalidSpace, match="options"):
+    with pytest.raises(bl.errors.InvalidSpace, match="options"):
         bl.Choice(options)
 
 
@@ -192,7 +192,7 @@ def test_invalid_choices(options):
 )
 def test_invalid_params(params, message):
     opt = bl.BayesOpt(NESTED, seed=0)
-    with pytest.raises(bl.InvalidPoint, match=message):
+    with pytest.raises(bl.errors.InvalidPoint, match=message):
         opt.add(params, 1.0)
     assert len(opt.trials) == 0
 
@@ -204,7 +204,7 @@ def test_tables_and_plots_of_nested_spaces_have_flat_names():
         trial = opt.suggest()
         trial.observe(float("svm" in trial.params["model"]) + trial.params["folds"] / 5 + i % 3)
     opt.suggest()
-    names = {name for name, dimension in opt.domain_.items() if dimension.width}
+    names = {name for name, dimension in opt.domain.items() if dimension.width}
     assert set(opt.importances()) == names
     assert {each.get_xlabel() for each in bl.plotting.plot_slice(opt).flat if each.get_xlabel()} >= {"folds"}
     bl.plotting.plot_importance(opt)
@@ -222,13 +222,13 @@ def test_tables_and_plots_of_nested_spaces_have_flat_names():
     ],
 )
 def test_ambiguous_params_are_refused(params, message):
-    with pytest.raises(bl.InvalidPoint, match=message):
+    with pytest.raises(bl.errors.InvalidPoint, match=message):
         bl.BayesOpt(NESTED, seed=0).enqueue(params)
 
 
 def test_a_parameter_of_an_option_does_not_depend_on_its_choice():
     choice = bl.Choice({"a": {"x": bl.Real(0.0, 1.0, when={"m": "b"})}, "b": {}})
-    with pytest.raises(bl.InvalidSpace, match="belongs to an option of 'm'"):
+    with pytest.raises(bl.errors.InvalidSpace, match="belongs to an option of 'm'"):
         bl.Space({"m": choice, "y": (0.0, 1.0)})
 
 
@@ -245,7 +245,7 @@ def test_stored_paths_are_checked(path):
     opt = bl.BayesOpt({"m": bl.Choice({"a": {"x": (0.0, 1.0)}, "b": {}})}, seed=0)
     definition = definition_of(opt)
     definition["arguments"]["space"][1]["path"] = path
-    with pytest.raises(bl.StoreError, match="path"):
+    with pytest.raises(bl.errors.StoreError, match="path"):
         optimizer_from(definition, None)
 
 

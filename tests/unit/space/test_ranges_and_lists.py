@@ -11,7 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated import Categorical, Integer, InvalidPoint, InvalidSpace, Ordinal, Real, Space
+from belated import Categorical, Integer, Ordinal, Real, Space
+from belated.errors import InvalidPoint, InvalidSpace
 
 decimals = st.decimals(-1000, 1000, places=3)
 
@@ -164,7 +165,7 @@ def test_optimizers_suggest_members_of_every_kind(seed, part):
     opt = bl.BayesOpt(space, seed=seed, initial=4)
     for _ in range(6):
         trial = opt.suggest()
-        for name, dimension in opt.domain_.items():
+        for name, dimension in opt.domain.items():
             assert dimension.check(trial.params[name]) == trial.params[name]
         trial.observe(trial.params["x"])
         assert opt.add(trial.params).params == trial.params
@@ -241,7 +242,7 @@ def test_equal_bounds_are_a_constant(constant, tmp_path):
         assert trial.params["c"] == value and type(trial.params["c"]) is type(value) and "d" in trial.params
         study.observe(trial, trial.params["x"])
     again = bl.Study.load("s", study.store)
-    assert again.domain_.width == 2 and [each.params for each in again.trials] == [each.params for each in study.trials]
+    assert again.domain.width == 2 and [each.params for each in again.trials] == [each.params for each in study.trials]
     assert again.recommend()["c"] == again.suggest().params["c"] == value
     whole = again.add({"x": 0.5, "c": value, "d": 2}, 1.0)
     assert again.trial(whole.number).params == {"x": 0.5, "c": value, "d": 2}

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated import BelatedWarning, Categorical, Integer, InvalidSpace, Ordinal, Real, Space
+from belated import BelatedWarning, Categorical, Integer, Ordinal, Real, Space
+from belated.errors import InvalidSpace
 from belated.space import ContextSpace
 
 
@@ -183,14 +184,14 @@ def test_ambiguous_dimensions_warn_once(tmp_path):
         warnings.simplefilter("error")
         copy.deepcopy(opt)
         pickle.loads(pickle.dumps(opt))
-        Space(opt.domain_)
+        Space(opt.domain)
         opt.set_params(surrogate__kernel="matern52")
         assert opt.get_params()["space"] == {"x": [0.0, 1.0], "y": (0.0, 1.0)} and opt.context == {"z": [0.0, 1.0]}
         bl.Study("s", store, opt)
         bl.Study.load("s", store)
     with pytest.warns(BelatedWarning):
         opt.set_params(space={"u": [0.0, 1.0]})
-    assert list(opt.domain_) == ["u"]
+    assert list(opt.domain) == ["u"]
 
 
 def test_the_repr_of_a_space_shows_how_it_was_read():

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from belated import Categorical, Integer, InvalidContext, InvalidPoint, InvalidSpace, Real, Space
+from belated import Categorical, Integer, Real, Space
+from belated.errors import InvalidContext, InvalidPoint, InvalidSpace
 from belated.space import Candidates, ContextSpace
 
 EPS = sys.float_info.epsilon

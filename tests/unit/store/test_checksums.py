@@ -47,7 +47,7 @@ def test_written_records_are_intact():
 def test_a_changed_record_is_not_intact(change):
     assert not form.is_intact(STUDY, RECORD._replace(**change))
     assert not form.is_intact(STUDY + 1, RECORD)
-    with pytest.raises(bl.StoreError, match="event 3 of study 's' is damaged or missing: restore a copy"):
+    with pytest.raises(bl.errors.StoreError, match="event 3 of study 's' is damaged or missing: restore a copy"):
         form.verified("s", STUDY, 3, [RECORD._replace(**change)])
 
 
@@ -85,7 +85,7 @@ def test_intact_events_at_the_wrong_place_are_refused():
     first, second = forged(RECORD, seq=0), forged(RECORD, seq=1)
     assert form.verified("s", STUDY, 0, [first, second]) == [first, second]
     for start, records, number in [(0, [second, first], 0), (0, [first, first], 1), (1, [first], 1), (0, [second], 0)]:
-        with pytest.raises(bl.StoreError, match=f"^event {number} of study 's' is damaged or missing"):
+        with pytest.raises(bl.errors.StoreError, match=f"^event {number} of study 's' is damaged or missing"):
             form.verified("s", STUDY, start, records)
 
 
@@ -93,21 +93,21 @@ def test_intact_events_at_the_wrong_place_are_refused():
 def test_another_format_is_refused_by_its_number(step, age):
     version = form.VERSION + step
     match = rf"{age} belated .*format {version}, this one reads {form.VERSION}\)"
-    with pytest.raises(bl.StoreError, match="^event 3 of study 's' .*" + match):
+    with pytest.raises(bl.errors.StoreError, match="^event 3 of study 's' .*" + match):
         form.verified("s", STUDY, 3, [forged(RECORD, version=version)])
-    with pytest.raises(bl.StoreError, match="^study 's' .*" + match):
+    with pytest.raises(bl.errors.StoreError, match="^study 's' .*" + match):
         form.read_header(forged(HEADER, version=version))
 
 
 def test_only_a_newer_format_may_have_other_checksums():
     newer, older = {"version": form.VERSION + 1}, {"version": form.VERSION - 1}
-    with pytest.raises(bl.StoreError, match="newer"):
+    with pytest.raises(bl.errors.StoreError, match="newer"):
         form.verified("s", STUDY, 3, [RECORD._replace(**newer)])
-    with pytest.raises(bl.StoreError, match="newer"):
+    with pytest.raises(bl.errors.StoreError, match="newer"):
         form.read_header(HEADER._replace(**newer))
-    with pytest.raises(bl.StoreError, match="damaged"):
+    with pytest.raises(bl.errors.StoreError, match="damaged"):
         form.verified("s", STUDY, 3, [RECORD._replace(**older)])
-    with pytest.raises(bl.StoreError, match="damaged"):
+    with pytest.raises(bl.errors.StoreError, match="damaged"):
         form.read_header(HEADER._replace(**older))
 
 
@@ -145,7 +145,9 @@ def test_a_definition_with_nan_is_not_written():
 )
 def test_malformed_definitions_are_refused_although_their_checksum_fits(change, problem):
     stored = forged(HEADER, **change)
-    with pytest.raises(bl.StoreError, match=f"the definition of study .* is damaged .*{problem}.*: restore a copy"):
+    with pytest.raises(
+        bl.errors.StoreError, match=f"the definition of study .* is damaged .*{problem}.*: restore a copy"
+    ):
         form.read_header(stored)
 
 
@@ -153,5 +155,5 @@ def test_malformed_definitions_are_refused_although_their_checksum_fits(change, 
     "change", [{"id": 8}, {"name": "t"}, {"definition": "{}"}, {"at": 1.25}, {"checksum": b""}, {"checksum": None}]
 )
 def test_a_changed_header_is_refused(change):
-    with pytest.raises(bl.StoreError, match="checksum does not fit"):
+    with pytest.raises(bl.errors.StoreError, match="checksum does not fit"):
         form.read_header(HEADER._replace(**change))

@@ -101,7 +101,7 @@ def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
     if known and code == 21:
         message = "SQLite refused: in other words"
     connection = failing(opened, error)
-    with pytest.raises(bl.StoreError, match=f"^store {re.escape(opened.path)}: {re.escape(message)}") as caught:
+    with pytest.raises(bl.errors.StoreError, match=f"^store {re.escape(opened.path)}: {re.escape(message)}") as caught:
         opened.names()
     assert caught.value.__cause__ is error and (code == 21 or str(caught.value).endswith(f"({short(str(error))})"))
     # The connection must not use its cached pages any more.
@@ -111,7 +111,7 @@ def test_errors_of_sqlite_have_advice(opened, code, words, message, known):
 def test_text_that_cannot_be_decoded_is_damage(opened):
     error = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
     connection = failing(opened, error)
-    with pytest.raises(bl.StoreError, match="it is damaged: restore a copy, or save"):
+    with pytest.raises(bl.errors.StoreError, match="it is damaged: restore a copy, or save"):
         opened.names()
     assert connection.closed and opened.names() == ["s"]
 
@@ -193,7 +193,7 @@ def test_error_names_other_processes_that_hold_the_lock(opened, waits):
     failing(opened, sqlite3.OperationalError("database is locked"))
     if sys.version_info >= (3, 11):
         opened._connection.error.sqlite_errorcode = 5
-    with pytest.raises(bl.StoreError, match="other processes have been writing to it for 60 s"):
+    with pytest.raises(bl.errors.StoreError, match="other processes have been writing to it for 60 s"):
         opened.names()
 
 
@@ -233,7 +233,7 @@ def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
 def test_reading_does_not_create_a_missing_file(path):
     store = SqliteStore(path)
     for call in (store.names, store.check, lambda: store.events(7, 0)):
-        with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
+        with pytest.raises(bl.errors.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
             call()
     assert store.header("s") is None and not os.path.exists(path)
 
@@ -251,7 +251,7 @@ def test_an_empty_file_is_a_store_without_studies(path, mode):
     for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, url]) == cli.DONE
     for call in (lambda: bl.Study.load("s", url), lambda: bl.Study.delete("s", url), lambda: store.events(7, 0)):
-        with pytest.raises(bl.StoreError, match="no stud"):
+        with pytest.raises(bl.errors.StoreError, match="no stud"):
             call()
     assert Path(path).read_bytes() == before
     # The store object that has seen the empty file can create a study.
@@ -285,7 +285,7 @@ def test_a_file_replaced_while_in_use_is_refused_until_it_is_restored(opened, pa
     other._disconnect()
     os.rename(path, path + ".old")
     for _ in range(2):
-        with pytest.raises(bl.StoreError, match="the file was moved, removed or replaced while in use"):
+        with pytest.raises(bl.errors.StoreError, match="the file was moved, removed or replaced while in use"):
             opened.names()
         if not os.path.exists(path):
             # A new file with the same name is not the file that the store has opened.
@@ -310,7 +310,7 @@ osxfs fuse.osxfs prl_fs"""
 def test_every_shared_file_system_is_refused(path, monkeypatch):
     for kind in NETWORK.split():
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind if given == path else "ext4")
-        with pytest.raises(bl.StoreError, match=f"^store {re.escape(path)}: .* {kind}, a file system shared"):
+        with pytest.raises(bl.errors.StoreError, match=f"^store {re.escape(path)}: .* {kind}, a file system shared"):
             SqliteStore(path).create(header(), [])
     for kind in ("ext4", "xfs", "btrfs", "tmpfs", "overlay", "apfs", "fuse", ""):
         monkeypatch.setattr(sqlite, "file_system", lambda given, kind=kind: kind)
@@ -330,7 +330,7 @@ def test_a_pickled_store_is_opened_by_its_path(opened, path, monkeypatch):
 @pytest.mark.parametrize("location", ["", "x.db", "/", "/:memory:", "/a\0b"])
 def test_locations_without_a_file_are_refused(location):
     with pytest.raises(
-        bl.InvalidSetting, match=f"^store={re.escape(short(f'sqlite://{location}'))} .*sqlite:///file.db"
+        bl.errors.InvalidSetting, match=f"^store={re.escape(short(f'sqlite://{location}'))} .*sqlite:///file.db"
     ):
         SqliteStore.from_location(location)
 
@@ -353,10 +353,10 @@ def test_names_are_sorted_by_time_and_then_alphabetically(path):
 
 def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
     for wrong in (1, 4):
-        with pytest.raises(bl.StoreError), opened.writing(7) as log:
+        with pytest.raises(bl.errors.StoreError), opened.writing(7) as log:
             log.append([record(2)])
             log.append([record(wrong)])
-    with pytest.raises(bl.StoreError, match="changed within a transaction"), opened.writing(7) as log:
+    with pytest.raises(bl.errors.StoreError, match="changed within a transaction"), opened.writing(7) as log:
         log.append([record(5)])
     assert opened.events(7, 0) == [record(0), record(1)]
     with opened.writing(7) as log:
@@ -378,9 +378,9 @@ def test_events_that_do_not_follow_the_last_one_are_refused_whole(opened):
 def test_wrong_counts_of_events_are_refused(opened, path, statement, start, message):
     opened.events(7, 0)
     edit(path, statement)
-    with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"):
+    with pytest.raises(bl.errors.StoreError, match=f"^{re.escape(message)}"):
         opened.events(7, start)
-    with pytest.raises(bl.StoreError, match=f"^{re.escape(message)}"), opened.writing(7) as log:
+    with pytest.raises(bl.errors.StoreError, match=f"^{re.escape(message)}"), opened.writing(7) as log:
         log.events(start)
 
 
@@ -409,9 +409,11 @@ def test_a_study_hidden_by_damage_is_not_created_again(path):
     lose_the_name(path, "dose-finding")
     assert store.header("dose-finding") is None
     for given in (header("dose-finding", 8), header("other", 9)):
-        with pytest.raises(bl.StoreError, match=r"it is damaged \(.*index.*\): restore a copy, or use --salvage"):
+        with pytest.raises(
+            bl.errors.StoreError, match=r"it is damaged \(.*index.*\): restore a copy, or use --salvage"
+        ):
             store.create(given, [])
-    with pytest.raises(bl.StoreError, match=r"it is damaged \(.*missing from index.*\)"):
+    with pytest.raises(bl.errors.StoreError, match=r"it is damaged \(.*missing from index.*\)"):
         store.check()
     assert store.salvage() == ([header("dose-finding")], [(ID, record(0))])
 
@@ -437,9 +439,9 @@ def test_a_creation_does_not_read_the_events_of_other_studies(path):
 def test_rows_without_their_study_are_damage(opened, path, statement, table):
     opened.check()
     edit(path, statement)
-    with pytest.raises(bl.StoreError, match=rf"it is damaged \(.*{table} without its study.*\): restore a copy"):
+    with pytest.raises(bl.errors.StoreError, match=rf"it is damaged \(.*{table} without its study.*\): restore a copy"):
         opened.check()
-    with pytest.raises(bl.StoreError, match="without its study"):
+    with pytest.raises(bl.errors.StoreError, match="without its study"):
         opened.create(header("t", 9), [])
 
 
@@ -455,6 +457,8 @@ def test_a_file_that_was_replaced_by_another_copy_is_noticed(tmp_path):
     for n in (1, 2):
         bl.Study.load("s", copy).add({"x": 0.75}, 2.0)
         copied(copy, path)
-        with pytest.raises(bl.StoreError, match="has another event in place of number 0, which this process has read"):
+        with pytest.raises(
+            bl.errors.StoreError, match="has another event in place of number 0, which this process has read"
+        ):
             study.suggest()
         assert study._log.n_events() == 1 and bl.Study.load("s", path).n_trials == n

@@ -72,7 +72,7 @@ def test_damaged_files_give_right_data_or_a_store_error(filled):
             study = bl.Study("s", f"sqlite:///{filled}", random_search() if k % 2 and data else None)
             assert study._log.events(0) == full
             outcomes.add("right")
-        except bl.StoreError:
+        except bl.errors.StoreError:
             outcomes.add("refused")
     assert outcomes == {"right", "refused"}
 
@@ -131,7 +131,7 @@ def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
 )
 def test_events_that_were_changed_are_refused(filled, statement):
     edit(filled, statement)
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         load(filled)
     assert cli.main(["study", "check", filled]) == cli.FAILED
 
@@ -154,7 +154,7 @@ def test_events_that_were_changed_are_refused(filled, statement):
 def test_databases_of_other_programs_are_refused(filled, statement):
     edit(filled, statement)
     for optimizer in (None, random_search()):
-        with pytest.raises(bl.StoreError, match="newer" if statement.endswith("= 2") else "store"):
+        with pytest.raises(bl.errors.StoreError, match="newer" if statement.endswith("= 2") else "store"):
             bl.Study("s", f"sqlite:///{filled}", optimizer)
 
 
@@ -209,7 +209,7 @@ def altered(**arguments):
 )
 def test_hostile_definitions_are_refused(path, definition):
     forge(path, definition)
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         load(path)
 
 
@@ -236,17 +236,17 @@ SUGGESTED = (
 )
 def test_hostile_events_are_refused(path, bodies):
     forge(path, bodies=bodies)
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         load(path)
 
 
 def test_newer_formats_are_refused_by_name(path, filled):
     edit(filled, f"UPDATE events SET version = {form.VERSION + 1} WHERE seq = 7")
-    with pytest.raises(bl.StoreError, match="newer"):
+    with pytest.raises(bl.errors.StoreError, match="newer"):
         load(filled)
     os.remove(filled)
     forge(path, version=form.VERSION + 1)
-    with pytest.raises(bl.StoreError, match="newer"):
+    with pytest.raises(bl.errors.StoreError, match="newer"):
         load(path)
 
 
@@ -255,7 +255,9 @@ def test_an_older_format_is_refused_by_its_number_although_its_checksums_fit(pat
     monkeypatch.setattr(form, "VERSION", form.VERSION - 1)
     forge(path, version=form.VERSION if what == "header" else form.VERSION + 1, bodies=[SUGGESTED])
     monkeypatch.undo()
-    with pytest.raises(bl.StoreError, match=f"older belated.*format {form.VERSION - 1}, this one reads {form.VERSION}"):
+    with pytest.raises(
+        bl.errors.StoreError, match=f"older belated.*format {form.VERSION - 1}, this one reads {form.VERSION}"
+    ):
         load(path)
 
 
@@ -263,16 +265,16 @@ def test_an_older_format_is_refused_by_its_number_although_its_checksums_fit(pat
 
 
 def test_files_that_are_not_stores(path, tmp_path):
-    with pytest.raises(bl.StoreError, match="no study"):
+    with pytest.raises(bl.errors.StoreError, match="no study"):
         load(path)
     assert not os.path.exists(path)
     with open(path, "w") as file:
         file.write("this is a letter, not a database " * 100)
-    with pytest.raises(bl.StoreError, match="not a database"):
+    with pytest.raises(bl.errors.StoreError, match="not a database"):
         bl.Study("s", f"sqlite:///{path}", random_search())
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         bl.Study("s", f"sqlite:///{tmp_path}", random_search())
-    with pytest.raises(bl.StoreError, match="folder"):
+    with pytest.raises(bl.errors.StoreError, match="folder"):
         bl.Study("s", f"sqlite:///{tmp_path}/none/a.db", random_search())
 
 
@@ -288,7 +290,7 @@ def test_a_call_waits_for_a_locked_file_and_then_raises_an_error(filled, monkeyp
     holder.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 0.3)
     start = time.monotonic()
-    with pytest.raises(bl.StoreError, match="stopped"):
+    with pytest.raises(bl.errors.StoreError, match="stopped"):
         study.suggest()
     assert time.monotonic() - start > 0.3
     assert study.n_trials == 60  # reading still works

@@ -49,7 +49,7 @@ def test_urls_are_read_as_libpq_reads_them(user, password, database, named):
 
 @pytest.mark.parametrize("location", ["me:s3cr3t@t@host/db", "me:s3cr/3t@host", "me:s3:cr3t@host/db", "m[e:s3cr3t@h/x"])
 def test_an_ambiguous_url_is_refused_and_not_shown(location):
-    with pytest.raises(bl.InvalidSetting, match="percent-encoded") as caught:
+    with pytest.raises(bl.errors.InvalidSetting, match="percent-encoded") as caught:
         store.open_store(f"postgresql://{location}")
     assert "s3" not in str(caught.value) and "3t" not in str(caught.value)
 
@@ -68,18 +68,20 @@ def test_an_ambiguous_url_is_refused_and_not_shown(location):
     ],
 )
 def test_unknown_urls_are_refused_without_their_password(given):
-    with pytest.raises(bl.InvalidSetting, match=r"^store=.* is not usable: pass a URL ") as caught:
+    with pytest.raises(bl.errors.InvalidSetting, match=r"^store=.* is not usable: pass a URL ") as caught:
         store.open_store(given)
     assert "s3cr3t" not in str(caught.value) and "it is" not in str(caught.value) and "***" in shown(given)
 
 
 def test_a_url_of_unknown_settings_is_refused():
     pytest.importorskip("psycopg")
-    with pytest.raises(bl.InvalidSetting, match=r"^store='postgresql://h/db\?a=b' is not a URL of PostgreSQL: .*\"a\""):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"^store='postgresql://h/db\?a=b' is not a URL of PostgreSQL: .*\"a\""
+    ):
         store.open_store("postgresql://h/db?a=b&password=x")
 
 
 def test_without_psycopg_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
-    with pytest.raises(bl.StoreError, match=re.escape("pip install 'belated[postgres]'")):
+    with pytest.raises(bl.errors.StoreError, match=re.escape("pip install 'belated[postgres]'")):
         store.open_store("postgresql://h/db")

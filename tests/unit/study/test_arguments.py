@@ -36,7 +36,7 @@ def test_printable_strings_are_names_and_keys(store, name):
 
 @pytest.mark.parametrize("given", [*UNUSABLE, None], ids=ascii)
 def test_unusable_names_are_refused(store, tmp_path, given):
-    with pytest.raises(bl.InvalidSetting, match="^name=.*: pass a printable string"):
+    with pytest.raises(bl.errors.InvalidSetting, match="^name=.*: pass a printable string"):
         bl.Study(given, store, optimizer())
     assert not list(tmp_path.iterdir())
 
@@ -46,9 +46,9 @@ def test_unusable_keys_are_refused(store, given):
     study = bl.Study("s", store, optimizer())
     study.suggest()
     message = "^key=.* is not usable: pass a printable string of at most 2500 bytes"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         study.suggest(key=given)
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         study.observe(0, 1.0, key=given)
     assert study._log.n_events() == 1
 
@@ -59,9 +59,9 @@ def test_a_stored_key_of_another_form_is_refused(store, key):
     study.suggest()
     with study._store.writing(study._log.id) as log:
         log.append([with_checksum(study._log.id, 1, key, 0.5, '{"Abandoned":{"number":0}}')])
-    with pytest.raises(bl.StoreError, match="^study 's' has an event with a key that no call can have had$"):
+    with pytest.raises(bl.errors.StoreError, match="^study 's' has an event with a key that no call can have had$"):
         study.sync()
-    with pytest.raises(bl.StoreError, match="a key that no call"):
+    with pytest.raises(bl.errors.StoreError, match="a key that no call"):
         bl.Study.load("s", store)
     assert study.trial(0).state == "pending"
 
@@ -73,7 +73,7 @@ def test_a_key_holds_for_the_context_and_the_number_of_trials(store):
         assert known.suggest(2, {"age": 3}, key="job") == trials
         for n, age in ((2, 4), (1, 3), (3, 3)):
             message = "^key='job' started 2 trials before, in a request other than this one$"
-            with pytest.raises(bl.InvalidSetting, match=message):
+            with pytest.raises(bl.errors.InvalidSetting, match=message):
                 known.suggest(n, {"age": age}, key="job")
         # A report and a suggestion may have the same key.
         known.observe(0, 1.0, key="job")
@@ -93,7 +93,7 @@ def test_a_lease_ends_the_given_seconds_after_it_began(store, seconds):
 @pytest.mark.parametrize("seconds", [-1e-9, float("nan"), float("inf"), 1.7e308, "3", True, [3.0]])
 def test_unusable_leases_are_refused(store, seconds):
     study = bl.Study("s", store, optimizer())
-    with pytest.raises(bl.InvalidSetting, match="^expires_after=.* is not usable: pass seconds >= 0"):
+    with pytest.raises(bl.errors.InvalidSetting, match="^expires_after=.* is not usable: pass seconds >= 0"):
         study.suggest(expires_after=seconds)
     assert study.n_trials == 0
 
@@ -126,14 +126,14 @@ def test_a_study_uses_the_clock_of_its_optimizer(store):
     ids=str,
 )
 def test_other_arguments_are_refused(store, tmp_path, arguments, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.Study("s", store, **arguments)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_error_for_a_missing_study_names_the_store(store):
     bl.Study("other", store, optimizer())
-    with pytest.raises(bl.StoreError, match="^there is no study 's' in sqlite:///.*, which has .*bl.Study"):
+    with pytest.raises(bl.errors.StoreError, match="^there is no study 's' in sqlite:///.*, which has .*bl.Study"):
         bl.Study("s", store)
 
 
@@ -142,7 +142,7 @@ def test_an_optimizer_with_trials_does_not_replace_an_existing_study(store):
     used = optimizer()
     used.suggest()
     message = "^study 's' exists, and the optimizer given has trials: pass one without, and add them"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.Study("s", store, used)
 
 
@@ -184,6 +184,6 @@ def test_a_second_process_with_another_optimizer_is_refused(store, given, messag
     opt = optimizer(seed=given.get("seed", 5))
     if "n" in given:
         opt.suggest()
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.Study("s", late(store, optimizer(seed=5)), opt)
     assert bl.Study.load("s", store).n_trials == 2

@@ -64,7 +64,7 @@ def test_without_constraints_a_study_refuses_only_suggest_enqueue_and_recommend(
         ("recommend", loaded.recommend),
     ):
         names = re.escape(f"{[each.__name__ for each in BOTH]}")
-        with pytest.raises(bl.InvalidSetting, match=f"{names}.* {name} has.*constraints="):
+        with pytest.raises(bl.errors.InvalidSetting, match=f"{names}.* {name} has.*constraints="):
             call()
     assert loaded._log.n_events() == before
     trial = study.suggest()
@@ -83,35 +83,39 @@ def test_with_constraints_a_study_suggests_and_refuses_infeasible_points(study, 
         pickle.loads(pickle.dumps(bl.Study.load("s", store, constraints=BOTH))),
     ):
         assert below_one(loaded.suggest().params) and below_one(loaded.recommend())
-        with pytest.raises(bl.InvalidPoint, match=r"constraints\[0\] \(below_one\)"):
+        with pytest.raises(bl.errors.InvalidPoint, match=r"constraints\[0\] \(below_one\)"):
             loaded.enqueue(BAD)
 
 
 def test_the_wrong_number_is_refused(study, store):
-    with pytest.raises(bl.InvalidSetting, match=r"has 1 functions, and study 's' was created with 2 \['below_one'"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"has 1 functions, and study 's' was created with 2 \['below_one'"
+    ):
         bl.Study.load("s", store, constraints=[below_one])
-    with pytest.raises(bl.InvalidSetting, match="constraints has 2 functions there and 1 here"):
+    with pytest.raises(bl.errors.InvalidSetting, match="constraints has 2 functions there and 1 here"):
         bl.Study("s", store, optimizer([below_one]))
-    with pytest.raises(bl.InvalidSetting, match="constraints has 2 functions there and 0 here"):
+    with pytest.raises(bl.errors.InvalidSetting, match="constraints has 2 functions there and 0 here"):
         bl.Study("s", store, optimizer(None))
     bl.Study("free", store, optimizer(None))
-    with pytest.raises(bl.InvalidSetting, match="created with 0"):
+    with pytest.raises(bl.errors.InvalidSetting, match="created with 0"):
         bl.Study.load("free", store, constraints=BOTH)
-    with pytest.raises(bl.InvalidSetting, match="pass constraints= to the optimizer"):
+    with pytest.raises(bl.errors.InvalidSetting, match="pass constraints= to the optimizer"):
         bl.Study("new", store, optimizer(None), constraints=BOTH)
-    with pytest.raises(bl.InvalidSetting, match="constraints"):
+    with pytest.raises(bl.errors.InvalidSetting, match="constraints"):
         bl.Study.load("s", store, constraints=below_one)
 
 
 def test_other_constraints_are_checked_against_the_suggestions(study, store):
     # Trial 0 was added by `add`, so it may violate the first constraint.
-    with pytest.raises(bl.InvalidSetting, match=r"trial 1 .*violates constraints\[1\] \(never_half\) with params="):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"trial 1 .*violates constraints\[1\] \(never_half\) with params="
+    ):
         bl.Study.load("s", store, constraints=[below_one, never_half])
 
 
 def test_lambdas_make_pickling_a_clear_error(study, store):
     loaded = bl.Study.load("s", store, constraints=[below_one, lambda p: True])
-    with pytest.raises(bl.InvalidSetting, match=r"constraints\[1\] \(<lambda>\) cannot be pickled"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"constraints\[1\] \(<lambda>\) cannot be pickled"):
         pickle.dumps(loaded)
 
 
@@ -121,10 +125,10 @@ def test_errors_in_constraints_write_nothing(store, kind):
         return study.suggest() is None
 
     study = bl.Study("using", store, optimizer([using], kind))
-    with pytest.raises(bl.InvalidSetting, match="use only the params"):
+    with pytest.raises(bl.errors.InvalidSetting, match="use only the params"):
         study.suggest(2)
     assert study._log.n_events() == 0
     study = bl.Study("raising", store, optimizer([lambda p: p["c"] > 1], kind))
-    with pytest.raises(bl.InvalidSetting, match="raised KeyError: 'c'"):
+    with pytest.raises(bl.errors.InvalidSetting, match="raised KeyError: 'c'"):
         study.suggest(2)
     assert study._log.n_events() == 0

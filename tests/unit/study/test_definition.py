@@ -39,7 +39,7 @@ def store(tmp_path):
     ids=lambda rows: rows.dtype.name,
 )
 def test_candidates_come_back_exactly(rows):
-    again = optimizer_from(stored(bl.RandomSearch(candidates=rows, seed=0)), None).domain_.x
+    again = optimizer_from(stored(bl.RandomSearch(candidates=rows, seed=0)), None).domain.x
     # Values are compared as text, because in Python -0.0 equals 0.0, and 1, 1.0 and True are equal.
     assert repr(again.tolist()) == repr(rows.tolist()) and again.dtype.kind == rows.dtype.kind
 
@@ -47,7 +47,9 @@ def test_candidates_come_back_exactly(rows):
 @pytest.mark.skipif(np.dtype(np.longdouble).itemsize == 8, reason="long doubles are doubles here")
 def test_candidates_that_json_cannot_store_exactly_are_refused(store):
     rows = np.array([[0.5, 1.0]], dtype=np.longdouble)
-    with pytest.raises(bl.InvalidSpace, match=r"^candidates has dtype \w+, which a study cannot store.*pass float64"):
+    with pytest.raises(
+        bl.errors.InvalidSpace, match=r"^candidates has dtype \w+, which a study cannot store.*pass float64"
+    ):
         bl.Study("s", store, bl.RandomSearch(candidates=rows))
 
 
@@ -114,7 +116,7 @@ def test_all_differences_are_named(store):
     first = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, surrogate=bl.GP(kernel="matern32"), window=3, seed=1)
     bl.Study("s", store, first)
     other = bl.BayesOpt({"x": (0.0, 2.0), "y": (0.0, 1.0)}, surrogate=bl.GP(kernel="matern52"), window=4, seed=2)
-    with pytest.raises(bl.InvalidSetting) as raised:
+    with pytest.raises(bl.errors.InvalidSetting) as raised:
         bl.Study("s", store, other)
     *parts, advice = str(raised.value).removeprefix("study 's' exists with other settings: ").split("; ")
     assert {part.split(" is ")[0] for part in parts} == {"space['x']", "seed", "surrogate.kernel", "window"}
@@ -135,13 +137,15 @@ def test_all_differences_are_named(store):
 )
 def test_unknown_arguments_are_named(changed, message):
     definition = stored(optimizer())
-    with pytest.raises(bl.StoreError, match=message):
+    with pytest.raises(bl.errors.StoreError, match=message):
         optimizer_from(definition | {"arguments": definition["arguments"] | changed}, None)
 
 
 @pytest.mark.parametrize("kind", ["Later", "Optimizer", ["RandomSearch"], None])
 def test_unknown_optimizers_are_named(kind):
-    with pytest.raises(bl.StoreError, match="^the study has the optimizer .*unknown to this belated: upgrade belated$"):
+    with pytest.raises(
+        bl.errors.StoreError, match="^the study has the optimizer .*unknown to this belated: upgrade belated$"
+    ):
         optimizer_from(stored(optimizer()) | {"optimizer": kind}, None)
 
 

@@ -60,12 +60,12 @@ def test_refused_calls_leave_the_study_unchanged(store):
         lambda: study.observe(trial, 1.0, fidelity=501),
         lambda: study.observe(trial, 1.0, fidelity=501, key="k"),
     ):
-        with pytest.raises(bl.InvalidFidelity):
+        with pytest.raises(bl.errors.InvalidFidelity):
             call()
-    with pytest.raises(bl.InvalidValue):
+    with pytest.raises(bl.errors.InvalidValue):
         study.observe(trial, 1.0, cost=-1.0)
     assert study._log.events(0) == before
-    with pytest.raises(bl.InvalidFidelity, match="was not declared: pass .* to RandomSearch"):
+    with pytest.raises(bl.errors.InvalidFidelity, match="was not declared: pass .* to RandomSearch"):
         bl.Study("plain", store, search(None)).suggest(fidelity=500)
 
 
@@ -76,7 +76,7 @@ def test_a_key_is_for_one_fidelity(store):
     assert [trial.fidelity for trial in trials] == [300, 500]
     for each in (study, bl.Study.load("s", store)):
         assert each.suggest(n=2, fidelity=500, key="k") == trials == each.suggest(n=2, key="k")
-        with pytest.raises(bl.InvalidSetting, match="^key='k' started 2 trials before"):
+        with pytest.raises(bl.errors.InvalidSetting, match="^key='k' started 2 trials before"):
             each.suggest(n=2, fidelity=501, key="k")
     assert study.n_trials == 2
 
@@ -97,16 +97,18 @@ def test_a_key_is_for_one_fidelity(store):
 )
 def test_differences_are_named(store, other, difference):
     bl.Study("s", store, search(other))
-    with pytest.raises(bl.InvalidSetting) as raised:
+    with pytest.raises(bl.errors.InvalidSetting) as raised:
         bl.Study("s", store, search())
     assert "study 's'" in str(raised.value) and difference in str(raised.value)
     assert bl.Study("s", store, search(other)).name == "s"
 
 
 def test_a_function_for_the_cost_is_refused(store):
-    with pytest.raises(bl.InvalidSetting, match=r"^Fidelity\(1, 3, cost=.*a function for its cost.*bl.PowerCost"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"^Fidelity\(1, 3, cost=.*a function for its cost.*bl.PowerCost"
+    ):
         bl.Study("s", store, search(bl.Fidelity(1, 3, cost=double)))
-    with pytest.raises(bl.StoreError, match="there is no study 's'"):
+    with pytest.raises(bl.errors.StoreError, match="there is no study 's'"):
         bl.Study.load("s", store)
 
 
@@ -115,7 +117,7 @@ def test_a_definition_that_cannot_be_read_is_refused(store):
     definition = definition_of(study._optimizer)
     for wrong in ({"low": 7000, "high": 100}, {"zeta": 1}, {"cost": {"kind": "Free"}}):
         fidelity = definition["arguments"]["fidelity"] | wrong
-        with pytest.raises(bl.StoreError, match="^the study's definition does not define an optimizer: "):
+        with pytest.raises(bl.errors.StoreError, match="^the study's definition does not define an optimizer: "):
             optimizer_from(definition | {"arguments": definition["arguments"] | {"fidelity": fidelity}}, None)
 
 

@@ -70,7 +70,7 @@ def test_with_a_curve_reports_are_read_and_pruned_trials_are_stopped(first, cloc
     ]
     assert ours.trials[0].curve == {1: 1.0, 2: 2.0, 3: 3.0} and ours.trials[5].curve == {1: 0.7}
     assert math.isnan(ours.trials[2].curve[1]) and ours.trials[2].curve[2] == 1.5
-    with pytest.raises(bl.InvalidSetting, match=r"beyond|steps"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"beyond|steps"):
         short = bl.BayesOpt({"rate": (0.0, 1.0)}, curve=bl.Curve(2))
         bl.Study.from_optuna(storage, "theirs", optimizer=short)
 
@@ -158,7 +158,7 @@ def test_converted_study_equals_a_study_built_by_calls(storage):
     )
     for trial in theirs.trials:
         reference.observe(reference.add(trial.params), trial.value)
-    assert dict(study.get_params()["space"]) == dict(reference.domain_)
+    assert dict(study.get_params()["space"]) == dict(reference.domain)
     np.testing.assert_array_equal(study.predict([{"x": 0.5, "n": 3}]), reference.predict([{"x": 0.5, "n": 3}]))
 
 
@@ -170,7 +170,7 @@ def test_converted_study_is_kept_in_the_given_store(storage, tmp_path):
     again = bl.Study.load("theirs", store)
     assert again.trials_dataframe().equals(made.trials_dataframe()) and len(again.trials) == 4
     again.suggest()
-    with pytest.raises(bl.InvalidSetting, match="study 'theirs' exists already in .*: pass another study_name"):
+    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' exists already in .*: pass another study_name"):
         bl.Study.from_optuna(url, "theirs", store)
     assert bl.Study.from_optuna(url, "theirs", store, study_name="second").name == "second"
     assert len(optuna.load_study(study_name="theirs", storage=url).trials) == 4
@@ -221,7 +221,9 @@ def test_parameters_of_unknown_condition_are_refused_without_a_space(storage):
     both = RATE | {"x": FloatDistribution(0.0, 1.0)}
     trials = [trial_of({"rate": 0.1}, 1.0), trial_of({"rate": 0.1, "x": 0.5}, 2.0, distributions=both)]
     create(storage, trials)
-    with pytest.raises(bl.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"):
+    with pytest.raises(
+        bl.errors.InvalidSpace, match="parameter 'x' is in some trials only, and no other parameter tells"
+    ):
         bl.Study.from_optuna(storage, "theirs")
     # If the caller passes an optimizer, the space of this optimizer may omit the parameter.
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
@@ -256,7 +258,7 @@ def test_all_kinds_of_distributions_are_read(storage):
 
 def test_a_study_in_memory_is_not_pickled(storage):
     create(storage, [trial_of({"rate": 0.5}, 1.0)])
-    with pytest.raises(bl.InvalidSetting, match="study 'theirs' is kept in .* memory and cannot be pickled"):
+    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' is kept in .* memory and cannot be pickled"):
         pickle.dumps(bl.Study.from_optuna(storage, "theirs"))
 
 
@@ -265,7 +267,9 @@ def test_a_study_in_memory_is_not_pickled(storage):
 
 def test_a_study_that_does_not_exist_is_refused(storage, tmp_path):
     create(storage, name="other")
-    with pytest.raises(bl.InvalidSetting, match=r"there is no study 'theirs' of Optuna .*: pass one of \['other'\]"):
+    with pytest.raises(
+        bl.errors.InvalidSetting, match=r"there is no study 'theirs' of Optuna .*: pass one of \['other'\]"
+    ):
         bl.Study.from_optuna(storage, "theirs")
 
 
@@ -277,7 +281,7 @@ def test_error_names_optuna_if_it_is_missing(storage, monkeypatch):
 
 def test_several_objectives_are_refused(storage):
     create(storage, directions=["minimize", "maximize"])
-    with pytest.raises(bl.InvalidSetting, match="study 'theirs' has 2 objectives, and belated optimises one"):
+    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' has 2 objectives, and belated optimises one"):
         bl.Study.from_optuna(storage, "theirs")
 
 
@@ -290,25 +294,25 @@ def test_several_objectives_are_refused(storage):
 )
 def test_distributions_that_cannot_be_searched_are_refused(storage, distributions, message):
     create(storage, [trial_of({"rate": 1}, 1.0, distributions=distributions)])
-    with pytest.raises(bl.InvalidSpace, match=message):
+    with pytest.raises(bl.errors.InvalidSpace, match=message):
         bl.Study.from_optuna(storage, "theirs")
 
 
 def test_a_parameter_of_several_distributions_is_refused_without_a_space(storage):
     wide = {"rate": FloatDistribution(1e-3, 10.0, log=True)}
     create(storage, [trial_of({"rate": 0.5}, 1.0), trial_of({"rate": 5.0}, 2.0, distributions=wide)])
-    with pytest.raises(bl.InvalidSpace, match="parameter 'rate' has .* in one trial and .* in another"):
+    with pytest.raises(bl.errors.InvalidSpace, match="parameter 'rate' has .* in one trial and .* in another"):
         bl.Study.from_optuna(storage, "theirs")
     optimizer = bl.RandomSearch({"rate": bl.Real(1e-3, 10.0, log=True)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 2
     narrow = bl.RandomSearch({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize")
-    with pytest.raises(bl.InvalidPoint, match="trial 1 of Optuna's study 'theirs': "):
+    with pytest.raises(bl.errors.InvalidPoint, match="trial 1 of Optuna's study 'theirs': "):
         bl.Study.from_optuna(storage, "theirs", optimizer=narrow)
 
 
 def test_a_study_without_trials_needs_a_space(storage):
     create(storage)
-    with pytest.raises(bl.InvalidSpace, match="has no trial with parameters"):
+    with pytest.raises(bl.errors.InvalidSpace, match="has no trial with parameters"):
         bl.Study.from_optuna(storage, "theirs")
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize")
     assert bl.Study.from_optuna(storage, "theirs", optimizer=optimizer).n_trials == 0
@@ -320,14 +324,14 @@ def test_the_given_optimizer_keeps_no_trials(storage, tmp_path):
     given = bl.BayesOpt({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize", seed=1)
     made = bl.Study.from_optuna(storage, "theirs", store, given)
     assert made.n_trials == 2 and given.n_trials == 0
-    with pytest.raises(bl.InvalidSetting, match="exists already"):
+    with pytest.raises(bl.errors.InvalidSetting, match="exists already"):
         bl.Study.from_optuna(storage, "theirs", store, given)
-    with pytest.raises(bl.InvalidSetting, match="there is no study 'none'"):
+    with pytest.raises(bl.errors.InvalidSetting, match="there is no study 'none'"):
         bl.Study.from_optuna(storage, "none", store, given)
     wide = {"rate": FloatDistribution(1e-3, 10.0, log=True)}
     study.add_trial(trial_of({"rate": 5.0}, 2.0, distributions=wide))
     for _ in range(2):
-        with pytest.raises(bl.InvalidPoint, match="trial 2 of Optuna's study 'theirs': "):
+        with pytest.raises(bl.errors.InvalidPoint, match="trial 2 of Optuna's study 'theirs': "):
             bl.Study.from_optuna(storage, "theirs", store, given, study_name="second")
     assert given.n_trials == 0
     assert bl.Study("second", store, given).n_trials == 0  # a conversion that raises an error does not create a study
@@ -367,5 +371,5 @@ def used():
 )
 def test_optimizers_that_are_not_usable_are_refused(storage, optimizer, message):
     create(storage, [trial_of({"rate": 0.5}, 1.0)])
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         bl.Study.from_optuna(storage, "theirs", optimizer=optimizer())

@@ -79,7 +79,7 @@ def test_an_imported_study_is_exported_byte_by_byte_and_continues_unchanged(run,
         old, new = bl.Study.load(name, url), bl.Study.load(name, target)
         assert [repr(trial) for trial in new.trials] == [repr(trial) for trial in old.trials]
         assert new.attrs == old.attrs
-        context = None if old.context_space_ is None else {"day": 3.0}
+        context = None if old.context_space is None else {"day": 3.0}
         assert new.suggest(context=context).params == old.suggest(context=context).params
     # The new store recognises the keys of requests.
     first = bl.Study.load(open_store(url).names()[0], target)

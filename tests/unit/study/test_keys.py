@@ -106,10 +106,10 @@ def test_a_key_holds_for_the_cost_and_for_where_a_trial_was_run_but_not_for_attr
             {"params": None},
             {"params": trial.params},
         ):
-            with pytest.raises(bl.InvalidSetting, match="key='report' reported another"):
+            with pytest.raises(bl.errors.InvalidSetting, match="key='report' reported another"):
                 known.observe(trial.number, 1.0, **(report | change))
         for number, value in ((other.number, 1.0), (trial.number, 2.0)):
-            with pytest.raises(bl.InvalidSetting, match="key='report' reported another"):
+            with pytest.raises(bl.errors.InvalidSetting, match="key='report' reported another"):
                 known.observe(number, value, **report)
     assert study._log.n_events() == n and trial.attrs == {"a": 1} and trial.duration == 3.0
 
@@ -133,6 +133,6 @@ def test_a_key_agrees_after_later_changes_of_its_trial(url):
         known.observe(0, 3.0, replicate=True, key="again")
         known.observe(0, 4.0, replicate=True, params={"x": 0.25}, key="there")
         known.observe(0, 5.0, amend=True, params=trial.params, key="back")
-        with pytest.raises(bl.InvalidSetting, match="key='there'"):
+        with pytest.raises(bl.errors.InvalidSetting, match="key='there'"):
             known.observe(0, 4.0, replicate=True, key="there")
     assert study._log.n_events() == n

@@ -25,6 +25,6 @@ def test_a_replicate_with_another_std_needs_another_key(study):
     study.observe(trial, 1.0)
     for _ in range(2):
         study.observe(trial, 2.0, std=0.5, replicate=True, key="again")
-    with pytest.raises(bl.InvalidSetting, match="again"):
+    with pytest.raises(bl.errors.InvalidSetting, match="again"):
         study.observe(trial, 2.0, std=0.25, replicate=True, key="again")
     assert [t.std for t in study.trials] == [None, 0.5]

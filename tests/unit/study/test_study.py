@@ -64,7 +64,7 @@ def test_a_study_behaves_as_its_optimizer_does(store):
     assert study.recommend() == plain.recommend()
     assert (study.best_value_, study.best_params_) == (plain.best_value_, plain.best_params_)
     assert study.best_trial_.number == plain.best_trial_.number
-    assert len(study.pending_) == len(plain.pending_)
+    assert len(study.pending) == len(plain.pending)
     here = {"x": 0.3, "kind": "a"}
     for ours, theirs in zip(study.predict([here]), plain.predict([here]), strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -121,15 +121,15 @@ def test_a_reopened_study_continues_bit_for_bit(store, make):
 def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_refused(store):
     first = bl.Study("s", store, bl.RandomSearch(SPACE))
     assert bl.Study("s", store, bl.RandomSearch(SPACE))._token == first._token
-    with pytest.raises(bl.InvalidSetting, match="direction is 'maximize' there and 'minimize' here"):
+    with pytest.raises(bl.errors.InvalidSetting, match="direction is 'maximize' there and 'minimize' here"):
         bl.Study("s", store, bl.RandomSearch(SPACE, direction="minimize"))
-    with pytest.raises(bl.InvalidSetting, match="optimizer is RandomSearch there and BayesOpt here"):
+    with pytest.raises(bl.errors.InvalidSetting, match="optimizer is RandomSearch there and BayesOpt here"):
         bl.Study("s", store, bl.BayesOpt(SPACE))
-    with pytest.raises(bl.InvalidSetting, match="seed"):
+    with pytest.raises(bl.errors.InvalidSetting, match="seed"):
         bl.Study("s", store, bl.RandomSearch(SPACE, seed=12))
     used = bl.RandomSearch(SPACE)
     used.suggest()
-    with pytest.raises(bl.InvalidSetting, match="has trials: pass one without"):
+    with pytest.raises(bl.errors.InvalidSetting, match="has trials: pass one without"):
         bl.Study("s", store, used)
 
 
@@ -155,7 +155,7 @@ def test_differences_are_named_by_nested_name(store, given, difference):
     assert study.get_params()["surrogate"] == bl.GP(lengthscale=[0.5, 1.0])
     values = {"acquisition": bl.UCB(2), "pending": bl.Censor(-1.0, late="accept"), "initial": bl.Initial(6)}
     bl.Study("s", store, bl.BayesOpt(space, **arguments | values, direction="minimize"))
-    with pytest.raises(bl.InvalidSetting) as caught:
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
         bl.Study("s", store, bl.BayesOpt(space, **arguments | given, direction="minimize"))
     assert difference in str(caught.value)
 
@@ -173,7 +173,7 @@ def test_several_studies_share_a_store(store):
     trial = studies[0].suggest()
     studies[1].suggest(2)
     assert [study.n_trials for study in studies] == [1, 2]
-    with pytest.raises(bl.UnknownTrial, match="another study"):
+    with pytest.raises(bl.errors.UnknownTrial, match="another study"):
         studies[1].observe(trial, 1.0)
 
 
@@ -187,15 +187,15 @@ def test_refused_calls_leave_the_study_unchanged(store):
     before = events(study)
     study.observe(trial, 1.0)
     for error, call in [
-        (bl.AlreadyObserved, lambda: study.observe(trial, 2.0)),
-        (bl.AlreadyObserved, lambda: study.fail(0)),
-        (bl.InvalidValue, lambda: study.observe(trial, float("nan"))),
-        (bl.UnknownTrial, lambda: study.observe(1, 1.0)),
-        (bl.InvalidSetting, lambda: study.observe(0, 1.0, amend=True, replicate=True)),
-        (bl.InvalidSetting, lambda: study.observe(0, 1.0, key=3)),
-        (bl.InvalidPoint, lambda: study.add([{"x": 0.5, "kind": "a"}, {"x": 2.0, "kind": "a"}])),
-        (bl.InvalidSetting, lambda: study.suggest(expires_after=-1)),
-        (bl.InvalidSetting, lambda: study.suggest(n=-1)),
+        (bl.errors.AlreadyObserved, lambda: study.observe(trial, 2.0)),
+        (bl.errors.AlreadyObserved, lambda: study.fail(0)),
+        (bl.errors.InvalidValue, lambda: study.observe(trial, float("nan"))),
+        (bl.errors.UnknownTrial, lambda: study.observe(1, 1.0)),
+        (bl.errors.InvalidSetting, lambda: study.observe(0, 1.0, amend=True, replicate=True)),
+        (bl.errors.InvalidSetting, lambda: study.observe(0, 1.0, key=3)),
+        (bl.errors.InvalidPoint, lambda: study.add([{"x": 0.5, "kind": "a"}, {"x": 2.0, "kind": "a"}])),
+        (bl.errors.InvalidSetting, lambda: study.suggest(expires_after=-1)),
+        (bl.errors.InvalidSetting, lambda: study.suggest(n=-1)),
     ]:
         with pytest.raises(error):
             call()
@@ -210,7 +210,7 @@ def test_a_key_gives_the_same_trials_again(store):
     assert other.suggest(3, key="job 7") == three
     assert bl.Study.load("s", store).suggest(3, key="job 7") == three
     assert study.n_trials == 4
-    with pytest.raises(bl.InvalidSetting, match="job 7"):
+    with pytest.raises(bl.errors.InvalidSetting, match="job 7"):
         study.suggest(2, key="job 7")
 
 
@@ -220,7 +220,7 @@ def test_the_noise_of_a_value_is_stored_with_it(store):
         study.observe(study.suggest(), value, std=0.05, key=f"v{value}")
     study.add({"x": 0.5}, 0.3, std=0.1)
     study.observe(0, 0.1, std=0.05, key="v0.1")
-    with pytest.raises(bl.InvalidSetting, match="v0.1"):
+    with pytest.raises(bl.errors.InvalidSetting, match="v0.1"):
         study.observe(0, 0.1, std=0.06, key="v0.1")
     again = bl.Study.load("s", store)
     assert [trial.std for trial in again.trials] == [0.05, 0.05, 0.05, 0.1]
@@ -234,7 +234,7 @@ def test_replicates_are_separate_trials_once_for_each_key(store):
         bl.Study.load("s", store).observe(trial.number, value, replicate=True, key=key)
     assert [t.value for t in study.trials] == [1.0, 3.0, 1.0]
     assert {t.params["x"] for t in study.trials} == {trial.params["x"]}
-    with pytest.raises(bl.InvalidSetting, match="'b'"):
+    with pytest.raises(bl.errors.InvalidSetting, match="'b'"):
         study.observe(trial, 9.0, replicate=True, key="b")
 
 
@@ -327,7 +327,7 @@ def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, ste
                     each.fail(number)
                 elif kind == 7:
                     each.abandon(number)
-            except (bl.UnknownTrial, bl.AlreadyObserved):
+            except (bl.errors.UnknownTrial, bl.errors.AlreadyObserved):
                 pass
         if kind == 8:
             both[step % 2] = pickle.loads(pickle.dumps(mine))
@@ -362,7 +362,7 @@ def test_processes_write_every_call_exactly_once(store, method):
     for process in processes:
         process.join(30)
         assert process.exitcode == 0
-    assert study.n_trials == 40 and len(events(study)) == 80 and not study.pending_
+    assert study.n_trials == 40 and len(events(study)) == 80 and not study.pending
     points = [trial.params["x"] for trial in study.trials]
     assert len(set(points)) == 40
 
@@ -383,7 +383,7 @@ def test_threads_share_a_study_object(store):
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert not failures and study.n_trials == 30 and not study.pending_
+    assert not failures and study.n_trials == 30 and not study.pending
 
 
 @pytest.mark.parametrize("quick", [0.0, 1e9])
@@ -423,7 +423,7 @@ def test_simultaneous_suggestions_equal_sequential_suggestions(store, monkeypatc
     assert asked == (4 if quick == 0.0 else 2)
     plain.suggest(asked)
     assert trial.params == plain.trials[-1].params
-    assert [trial.params for trial in other.pending_] == [trial.params for trial in plain.pending_]
+    assert [trial.params for trial in other.pending] == [trial.params for trial in plain.pending]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -477,15 +477,15 @@ def test_a_failed_write_does_not_change_the_store(store, monkeypatch):
 
 
 def test_optimizers_that_cannot_be_stored_are_refused(store):
-    with pytest.raises(bl.InvalidSpace, match="cannot be stored"):
+    with pytest.raises(bl.errors.InvalidSpace, match="cannot be stored"):
         bl.Study("s", store, bl.RandomSearch({"f": [np.sin, np.cos]}))
-    with pytest.raises(bl.InvalidSetting, match="one of"):
+    with pytest.raises(bl.errors.InvalidSetting, match="one of"):
         bl.Study("s", store, type("Mine", (bl.RandomSearch,), {})({"x": (0.0, 1.0)}))
-    with pytest.raises(bl.StoreError, match="optimizer="):
+    with pytest.raises(bl.errors.StoreError, match="optimizer="):
         bl.Study("s", store)
     for name in ("", 3, "a\nb"):
-        with pytest.raises(bl.InvalidSetting, match="name="):
+        with pytest.raises(bl.errors.InvalidSetting, match="name="):
             bl.Study(name, store, random_search())
     for bad in ("", "sqlite://", "sqlite:///:memory:", "postgres:///x", 3, "studies.db"):
-        with pytest.raises(bl.InvalidSetting, match="store="):
+        with pytest.raises(bl.errors.InvalidSetting, match="store="):
             bl.Study("s", bad, random_search())

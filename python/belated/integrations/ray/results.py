@@ -44,7 +44,7 @@ class Steps:
         y = math.nan if value is None else value
         is_known = step in known and (known[step] == y or math.isnan(known[step]) and math.isnan(y))
         # A step with another value comes from a trial that Tune has started again.
-        optimizer.report(number, step, y, attempt=record.attempt + (step in known and not is_known))
+        optimizer.report(number, y, step, attempt=record.attempt + (step in known and not is_known))
         return not is_known and step < curve.steps
 
 

@@ -396,7 +396,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     def _pending(self) -> set[int]:
         """Return the numbers of the optimizer's pending trials."""
-        return {trial.number for trial in self.optimizer_.pending_}
+        return {trial.number for trial in self.optimizer_.pending}
 
     def _saved(self) -> SavedSearch:
         optimizer, space = self._ready()

@@ -112,9 +112,9 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def space_and_mode(optimizer: Optimizer, mode: str | None) -> tuple[TuneSpace, str]:
     """Return the space and the mode of an optimizer that the user passed. `mode` is the user's mode, if given."""
-    if not isinstance(optimizer.domain_, Space):
+    if not isinstance(optimizer.domain, Space):
         raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
-    if optimizer.domain_.nesting is not None:
+    if optimizer.domain.nesting is not None:
         raise InvalidSetting(
             "optimizer has a nested space, and Tune's names are joined by '/': pass the space as space=, or give the "
             'optimizer names such as "model/C" with when= for conditions'
@@ -122,7 +122,7 @@ def space_and_mode(optimizer: Optimizer, mode: str | None) -> tuple[TuneSpace, s
     own = "max" if optimizer.direction == "maximize" else "min"
     if mode not in (None, own):
         raise InvalidSetting(f"mode={mode!r}, and optimizer has direction={optimizer.direction!r}: let them agree")
-    return TuneSpace(optimizer.domain_), own
+    return TuneSpace(optimizer.domain), own
 
 
 def space_as_data(space: Space) -> dict[str, Any]:

@@ -51,7 +51,7 @@ def test_points_and_events_equal_those_of_belateds_loop(first):
         assert trial.params == mine.params
         value = f(trial.params)
         for step in range(1, 7):
-            mine.report(step, value + 1 / step)
+            mine.report(value + 1 / step, step)
             trial.report(value + 1 / step, step - 1 + first)
             if step == 3 and k % 4 == 1:
                 own.stop(mine)
@@ -125,7 +125,7 @@ def test_a_step_beyond_the_curve_is_refused(reports):
     run(study, study.ask(DISTRIBUTIONS), reports)
     first = min(1, *reports)
     message = f"trial 0 .* step {first + 6}, .* has the steps {first} to {first + 5}: pass"
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         study.ask(DISTRIBUTIONS)
 
 
@@ -210,7 +210,7 @@ def test_a_log_updated_step_by_step_equals_one_derived_at_once(steps):
     ],
 )
 def test_curves_that_are_not_usable_are_refused(arguments, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         study_of(**arguments).ask(DISTRIBUTIONS)
 
 

@@ -47,7 +47,7 @@ def decisions(study, pruners, *, rule, direction, first=0, every=1, n_trials=40)
         for _ in range(every):
             n[0] += 1
             trial.report(values[n[0] - 1], n[0] - 1 + first)
-            own.report(mine, n[0], values[n[0] - 1])
+            own.report(mine, values[n[0] - 1], n[0])
             ours |= own.should_stop(mine)
         study.pruner = pruners[trial.number % len(pruners)]
         theirs = [trial.should_prune() for _ in range(2)]
@@ -209,7 +209,7 @@ def test_a_pruner_can_be_pickled_and_may_serve_several_studies():
     ],
 )
 def test_arguments_that_are_not_usable_are_refused(arguments, message):
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         BelatedPruner(**arguments)
 
 
@@ -226,5 +226,5 @@ def test_curves_that_are_not_usable_are_refused(theirs, curve, message):
     trial = study.ask(DISTRIBUTIONS)
     trial.report(1.0, 4)
     for _ in range(2):
-        with pytest.raises(bl.InvalidSetting, match=message):
+        with pytest.raises(bl.errors.InvalidSetting, match=message):
             trial.should_prune()

@@ -190,7 +190,7 @@ def test_several_objectives_are_refused_before_the_first_evaluation():
     called = []
     study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler_of())
     for call in (lambda: study.optimize(called.append, 1), study.ask, lambda: study.ask(DISTRIBUTIONS)):
-        with pytest.raises(bl.InvalidSetting, match="has 2 objectives, and belated optimises one"):
+        with pytest.raises(bl.errors.InvalidSetting, match="has 2 objectives, and belated optimises one"):
             call()
     assert not called
     assert [trial.state for trial in study.trials] == [TrialState.FAIL] * 3
@@ -233,12 +233,12 @@ def test_arguments_that_are_not_usable_are_refused(arguments, message):
 )
 def test_optimizers_that_are_not_usable_are_refused(optimizer, message):
     study = study_of(optimizer=optimizer)
-    with pytest.raises(bl.InvalidSetting, match=message):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
         study.ask(DISTRIBUTIONS)
 
 
 @pytest.mark.parametrize("distribution", [IntDistribution(0, 2**50), CategoricalDistribution([1, 1.0, 2])])
 def test_distributions_that_cannot_be_searched_are_refused(distribution):
     study = optuna.create_study(sampler=BelatedSampler())
-    with pytest.raises(bl.InvalidSpace, match="parameter 'n' has .* which cannot be searched"):
+    with pytest.raises(bl.errors.InvalidSpace, match="parameter 'n' has .* which cannot be searched"):
         study.ask({"n": distribution})

@@ -348,7 +348,7 @@ def test_constraints_that_the_objective_sets_count_too():
 
 def test_a_constraint_that_is_nan_is_refused():
     study = study_of(constraints_func=lambda trial: [float("nan")])
-    with pytest.raises(bl.InvalidSetting, match="constraints_func returned NaN"):
+    with pytest.raises(bl.errors.InvalidSetting, match="constraints_func returned NaN"):
         study.tell(study.ask(DISTRIBUTIONS), 1.0)
 
 

@@ -20,5 +20,5 @@ for _ in range(30):
         optimizer.observe(trial, cross_val_score(SVR(**trial.params), X, y, cv=3).mean())
     running.append(optimizer.suggest())
 failed = [trial for trial in optimizer.trials if trial.state == "failed"]
-print(len(failed), "failed,", len(optimizer.pending_), "running")
+print(len(failed), "failed,", len(optimizer.pending), "running")
 print("best value:", optimizer.best_value_, optimizer.best_params_)
