@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import math
+import sys
 import typing
 from collections.abc import Iterable
 from typing import Any
@@ -168,7 +169,7 @@ def argument_advice(
         for kind in sorted(_kinds(cls, each), key=lambda kind: kind is not current):
             for own in inspect.signature(kind).parameters:
                 by_name = kind is current if current else nested
-                option = f"{each}__{own}" if by_name else f"{each}=bl.{kind.__name__}({own}=…)"
+                option = f"{each}__{own}" if by_name else f"{each}={_public_name(kind)}({own}=…)"
                 options.setdefault(own, option)
                 options[f"{kind.__name__}.{own}"] = option
     replacement = ELSEWHERE.get(name.lower(), name)
@@ -181,6 +182,10 @@ def argument_advice(
             return f"{replacement} is an argument of bl.maximize and bl.minimize"
         found = options.get(nearest(name, (each for each in options if "." not in each)) or "")
     return f"did you mean {found}?" if found else f"it has {', '.join(known) or 'no arguments'}"
+
+
+def _public_name(kind: type) -> str:
+    return f"bl.{'' if kind.__name__ in sys.modules['belated'].__all__ else 'papers.'}{kind.__name__}"
 
 
 def _kinds(cls: type, argument: str) -> Iterable[type]:

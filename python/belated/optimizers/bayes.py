@@ -1,8 +1,8 @@
 """Bayesian optimisation."""
 
 import json
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from dataclasses import KW_ONLY, InitVar, dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
@@ -26,7 +26,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
         How the model treats trials that do not have a result yet. A string ("integrate", "hallucinate", "ignore",
         "censor", "liar" or "nearest") denotes the value of this name with its defaults. Default None: `Integrate` with
-        `LogEI`, `Hallucinate` with other acquisitions.
+        `LogEI`, `Hallucinate` with other acquisitions. ``get_params()["pending"]`` returns this argument; the attribute
+        `pending` is the list of pending trials, as for every optimizer.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional
@@ -61,7 +62,10 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
 
     _: KW_ONLY
     acquisition: settings.Acquisition | settings.AcquisitionName = "log_ei"
-    pending: settings.PendingPolicy | settings.PendingName | None = None
+    if TYPE_CHECKING:  # the attribute `pending` is the list of pending trials
+        pending: InitVar[settings.PendingPolicy | settings.PendingName | None] = None
+    else:
+        pending: settings.PendingPolicy | settings.PendingName | None = None
     surrogate: settings.Surrogate | Literal["gp"] = "gp"
     initial: settings.Initial | int | None = None
     window: float | Literal["auto"] | None = None
@@ -85,3 +89,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         chosen = (json.loads(note).get("window") for note in notes if note is not None)
         window: dict[str, Any] | None = next(chosen, None)
         return None if window is None else window["length"]
+
+
+# Remove the default of the argument, which hides the property of the base class.
+del BayesOpt.pending

@@ -10,24 +10,6 @@ from typing import Any, Literal, TypeAlias
 from belated.optimizers.values import Value, private
 from belated.space.arguments import whole_number
 
-__all__ = [
-    "GP",
-    "UCB",
-    "UCBPE",
-    "Censor",
-    "Hallucinate",
-    "Ignore",
-    "Initial",
-    "Integrate",
-    "Liar",
-    "LogEI",
-    "MaxVariance",
-    "Nearest",
-    "Search",
-    "Theory",
-    "ThompsonSampling",
-]
-
 # The strings that stand for values with default fields.
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]

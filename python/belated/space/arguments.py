@@ -169,7 +169,7 @@ def shown(value: Any, **replaced: Any) -> str:
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
     parts = []
     for name in arguments_of(type(value), private=True):
-        given, default = getattr(value, name), defaults[name]
+        given, default = vars(value)[name], defaults[name]
         text = repr(replaced.get(name, given))
         if default is dataclasses.MISSING:
             parts.append(text)

@@ -4,11 +4,10 @@ import os
 from importlib import import_module
 
 from belated._core import InvalidSetting
-from belated.errors import StoreError
 from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.urls import shown
 
-__all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
+__all__ = ["STORES", "Header", "Record", "Store", "Transaction", "open_store"]
 
 #: Scheme of a URL → the class of its stores, as "module:class". A module is imported when its scheme is first used.
 STORES = {

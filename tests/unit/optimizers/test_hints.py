@@ -378,6 +378,8 @@ def test_optimizers_named_in_an_error_support_the_feature(asked):
         ("CmaEsSampler", "belated has no evolutionary algorithms: use bl.BayesOpt"),
         ("forest_minimize", "belated has no forests or boosted trees: bl.BayesOpt fits"),
         ("minimise", "did you mean minimize?"),
+        ("AlreadyObserved", "use belated.errors.AlreadyObserved"),
+        ("UCBPE", "use belated.papers.UCBPE"),
     ],
 )
 def test_names_of_the_package(name, advice):
