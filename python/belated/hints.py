@@ -224,6 +224,15 @@ def method_advice(name: Any) -> str:
     return _METHODS_ELSEWHERE.get(plain.removesuffix("sampler"), "")
 
 
+def optimizer_advice(given: Any, *, made: bool = True) -> str:
+    """Return ``; `` and the optimizer to write instead of a class or a name, or "" for other objects.
+
+    With `made` False, the advice is the class instead of an instance.
+    """
+    advice = value_advice(given.__name__ if isinstance(given, type) else given, ())
+    return advice if made else advice.replace("(space)", "")
+
+
 def value_advice(value: Any, words: Iterable[str]) -> str:
     """Return ``; `` and advice on a value, or "" if the value is not a known method and all words differ strongly."""
     if not isinstance(value, str):

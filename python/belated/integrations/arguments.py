@@ -6,7 +6,7 @@ from typing import Any
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import finite, in_seconds, whole_number
 from belated.space.space import Space
 
 # Advice for messages: the values that an integration accepts as its argument `optimizer`.
@@ -28,7 +28,7 @@ def positive_integer(name: str, given: Any) -> int:
 
 def positive_seconds(name: str, given: Any) -> float | None:
     """Return an argument as a number of seconds; return None if the argument is None."""
-    seconds = None if given is None else finite(given)
+    seconds = None if given is None else finite(in_seconds(given))
     if given is not None and (seconds is None or seconds <= 0):
         raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass seconds > 0, or None")
     return seconds

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
+from datetime import timedelta
 from functools import partial
 from re import fullmatch
 from typing import Any
@@ -106,7 +107,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     min_resource : int, optional
         The resource of the first step, and the amount that each further step adds. Default None: a twentieth of
         `max_resource`, rounded up.
-    timeout : float, optional
+    timeout : float or timedelta, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
         As for `RandomizedSearchCV`. If it is nan, a candidate becomes a failed trial if one of its fits failed or its
@@ -169,7 +170,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         resource: str | None = None,
         max_resource: int | None = None,
         min_resource: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
     ) -> None:

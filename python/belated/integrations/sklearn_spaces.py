@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from belated._core import InvalidSetting, InvalidSpace
+from belated.hints import optimizer_advice
 from belated.integrations.arguments import check_optimizer, positive_integer
 from belated.integrations.candidates import SearchedSpace, warn_few_points
 from belated.integrations.distributions import DistributionSpace
@@ -82,7 +83,9 @@ def _new_optimizer(
     form = f"optimizer(space, seed=seed{'' if curve is None else ', curve=curve'})"
     advice = f"pass an optimizer's class, or a function that returns one, called as {form}"
     if not callable(make):
-        raise InvalidSetting(f"optimizer={short_repr(make)} is not usable: {advice}")
+        raise InvalidSetting(
+            f"optimizer={short_repr(make)} is not usable: {advice}{optimizer_advice(make, made=False)}"
+        )
     keywords: dict[str, Any] = {} if curve is None else {"curve": curve}
     made: Optimizer | Study = make(space.space, seed=seed, **keywords)
     users, kinds = "candidates of a search", (Optimizer, Study)

@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import KW_ONLY, InitVar, dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
+from belated._core import InvalidSetting
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
+from belated.space.arguments import in_seconds
 
 
 @dataclass(eq=False, repr=False)
@@ -33,8 +36,9 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
     initial : Initial or int, optional
         The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
         suggests twice as many points as there are parameters, but at least 4 and at most 10.
-    window : float or "auto", optional
-        The result of a pending trial is expected for at most this time, in units of the clock. Twice the expected delay
+    window : float, timedelta or "auto", optional
+        The result of a pending trial is expected for at most this time, in units of the clock; a timedelta is for
+        ``clock="seconds"``. Twice the expected delay
         is a good choice. A window that is too large is safe, but a window that is too small is harmful. "auto", which
         requires `Censor`, is the time within which 99.5 % of the results arrive, estimated from the delays so far; see
         `window_`. Default None: results are expected without a time limit. Once 20 results have arrived, a number below
@@ -68,11 +72,18 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         pending: settings.PendingPolicy | settings.PendingName | None = None
     surrogate: settings.Surrogate | Literal["gp"] = "gp"
     initial: settings.Initial | int | None = None
-    window: float | Literal["auto"] | None = None
+    window: float | timedelta | Literal["auto"] | None = None
     search: settings.Search | None = None
 
     _has_model = True
     _supports_curves = True
+
+    def _settings(self) -> dict[str, Any]:
+        if isinstance(self.window, timedelta) and self.clock == "iterations":
+            raise InvalidSetting(
+                f"window={self.window!r} is not usable: pass a number of suggestions, or clock='seconds'"
+            )
+        return super()._settings()
 
     @property
     def window_(self) -> float | None:
@@ -83,7 +94,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
         grown by a quarter. If late results are discarded, each trial keeps the window in force at its suggestion.
         """
         if self.window != "auto":
-            return self.window
+            return in_seconds(self.window)  # type: ignore[no-any-return]
         log = self._current_log()
         notes = (log.trial(number).note for number in reversed(log.numbers(None)))
         chosen = (json.loads(note).get("window") for note in notes if note is not None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
@@ -78,7 +79,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         *,
         std: float | None = None,
         cost: float | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,
@@ -102,8 +103,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
             of a run. The model of f does not use the cost, and ``LogEI(per="cost")`` does.
-        duration : float, optional
-            The duration of the evaluation in seconds, for `durations_` and ``LogEI(per="time")``.
+        duration : float or timedelta, optional
+            The duration of the evaluation, for `durations_` and ``LogEI(per="time")``; a number is in seconds.
         params : mapping; for candidates an index or a row; optional
             The point that was evaluated, if it differs from the suggested point. The model uses the value at the
             evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and
@@ -211,7 +212,7 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         trial: Trial | int,
         *,
         error: BaseException | str | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
         """Report that the evaluation of a trial failed; later suggestions avoid the point.
@@ -225,8 +226,8 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         error : exception or str, optional
             The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
             the message is longer than 2 kB, only the beginning and the end of the message are stored.
-        duration : float, optional
-            The seconds that the evaluation took until it failed.
+        duration : float or timedelta, optional
+            The time that the evaluation took until it failed; a number is in seconds.
         attrs : mapping, optional
             Further data to store with the trial; see `observe`.
 
@@ -378,9 +379,9 @@ class LifeCycle(ReadAccess, Generic[AnyLog]):
         cost : float or sequence of float, optional
             The cost of an evaluation: one number for all trials, or one number for each trial. A cost is stored only
             together with a value.
-        duration : float or sequence of float, optional
-            The seconds that an evaluation took: one number for all trials, or one number for each trial. A duration is
-            stored only together with a value.
+        duration : float, timedelta or sequence of these, optional
+            The time that an evaluation took: one duration for all trials, or one for each trial; a number is in
+            seconds. A duration is stored only together with a value.
         attrs : mapping or sequence of mappings, optional
             Further data to store: the same data for all trials, or data for each trial; see `observe`.
         fidelity : int, float or sequence of these, optional

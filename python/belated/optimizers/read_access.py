@@ -19,7 +19,7 @@ from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import trials_dataframe
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
-from belated.space.arguments import whole_number
+from belated.space.arguments import checks_arguments, whole_number
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 
@@ -226,6 +226,7 @@ class ReadAccess(ABC):
 
     # The model.
 
+    @checks_arguments
     def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
         """Return the point to use after the search, or a list of the n best points.
 

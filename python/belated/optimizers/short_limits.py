@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from belated.optimizers.log import Array, Log
-from belated.space.arguments import finite
+from belated.space.arguments import finite, in_seconds
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def check_window(source: "LifeCycle[Any]") -> None:
     optimizer = source._optimizer
     # `getattr` with a default would reach `__getattr__`, which looks for similar names, at every suggestion.
     given = vars(optimizer).get("window")
-    window = None if given is None else finite(given)
+    window = None if given is None else finite(in_seconds(given))
     if window is not None:
         unit = "suggestions" if optimizer.clock == "iterations" else "s"
         _check(source, "window", window, 0.25, unit)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from datetime import timedelta
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated._core import InvalidSetting
 from belated.errors import UnknownArgument
-from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
+from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, optimizer_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, Stopping, StoppingName
 from belated.optimizers.optimizer import Optimizer
@@ -46,7 +47,7 @@ class BayesOptSettings(TypedDict, total=False):
     pending: PendingPolicy | PendingName | None
     surrogate: Surrogate | Literal["gp"]
     initial: Initial | int | None
-    window: float | Literal["auto"] | None
+    window: float | timedelta | Literal["auto"] | None
     search: Search | None
     clock: Literal["iterations", "seconds"]
     seed: int | None
@@ -94,9 +95,9 @@ def chosen_optimizer(
             raise InvalidSetting(f"{unused} would make a new optimizer, and one is given: leave them out")
         chosen = given
     else:
-        advice = value_advice(given.__name__ if isinstance(given, type) else given, ())
         raise InvalidSetting(
-            f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated{advice}"
+            f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated"
+            f"{optimizer_advice(given)}"
         )
     params = chosen.get_params()
     if params["direction"] != direction:
@@ -174,7 +175,7 @@ def check_processes(processes: Any, executor: Any) -> None:
         )
 
 
-def own_pool(size: int, timeout: float | None, processes: bool) -> Executor:
+def own_pool(size: int, timeout: Any, processes: bool) -> Executor:
     """Return a new executor for a run to which the user did not pass an executor."""
     if processes:
         # This import is slow, and only processes need it.

@@ -13,6 +13,7 @@ from belated.run.budget import charged_cost
 from belated.study.study import Study
 
 StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", "stopped", "error"]
+Per: TypeAlias = Literal["trial", "time", "cost"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,12 +37,16 @@ class Result(ReadAccess):
         "error": another exception was raised.
     seconds : float
         The duration of the run.
+    per : {"trial", "time", "cost"} or None
+        The resource per unit of which `LogEI` maximised the improvement, as ``per="auto"`` chose it; None for other
+        acquisitions and optimizers. If a timeout and a budget could end the run, the one that was closer to its end.
     """
 
     optimizer: Optimizer | Study
     _trials: list[Trial]
     stop_reason: StopReason
     seconds: float
+    per: Per | None = None
 
     @property
     def _source(self) -> Optimizer | Study:
@@ -67,12 +72,12 @@ class Result(ReadAccess):
 
     @property
     def cost(self) -> float:
-        """Total cost of the observed and failed trials of the run, computed as for a budget.
+        """Total cost of the observed, failed and stopped trials of the run, computed as for a budget.
 
         The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the
         trial's fidelity, or 1.
         """
-        ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
+        ended = [trial for trial in self._trials if trial.state in ("observed", "failed", "stopped")]
         return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)
 
     def _facts(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pickle
 import re
 from collections import deque
 from collections.abc import Callable
+from datetime import timedelta
 from types import NoneType
 from typing import Any, TypeVar, cast
 
@@ -86,6 +87,11 @@ def finite(value: Any) -> float | None:
     """Return `value` as a float, or None if `value` is not a single finite real number."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None
+
+
+def in_seconds(value: Any) -> Any:
+    """Return a timedelta as a number of seconds, and other values unchanged."""
+    return value.total_seconds() if isinstance(value, timedelta) else value
 
 
 def copied(value: Any) -> Any:

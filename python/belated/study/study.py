@@ -5,6 +5,7 @@ import threading
 import time as clocks
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from typing import Any, TypeGuard, overload
 
@@ -17,7 +18,7 @@ from belated.optimizers.problem import LATEST, seconds
 from belated.optimizers.short_limits import check_lease
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, whole_number
+from belated.space.arguments import checks_arguments, finite, in_seconds, whole_number
 from belated.store import Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
@@ -91,7 +92,10 @@ class Study(ManagedStudy):
     ) -> None:
         _check_printable(name)
         if optimizer is not None and not isinstance(optimizer, Optimizer):
-            raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
+            from belated.hints import optimizer_advice
+
+            given = f"{short_repr(optimizer)} is not usable"
+            raise InvalidSetting(f"optimizer={given}: pass an optimizer of belated{optimizer_advice(optimizer)}")
         if constraints is not None and optimizer is not None:
             raise InvalidSetting("constraints and optimizer are both given: pass constraints= to the optimizer")
         if time is None and optimizer is not None:
@@ -346,7 +350,7 @@ class Study(ManagedStudy):
         *,
         fidelity: float | None = None,
         key: str | None = None,
-        expires_after: float | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> Trial: ...
     @overload
     def suggest(
@@ -356,7 +360,7 @@ class Study(ManagedStudy):
         *,
         fidelity: float | None = None,
         key: str | None = None,
-        expires_after: float | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> list[Trial]: ...
     @checks_arguments
     def suggest(
@@ -366,7 +370,7 @@ class Study(ManagedStudy):
         *,
         fidelity: float | None = None,
         key: str | None = None,
-        expires_after: float | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> Trial | list[Trial]:
         """Start a trial, or n at once; see `Optimizer.suggest`.
 
@@ -377,12 +381,12 @@ class Study(ManagedStudy):
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
             trials are returned.
-        expires_after : float, optional
-            The model counts the trial as pending for this number of seconds. A later result is still accepted. Once 20
-            results have arrived, a lease below their median delay gives a `BelatedWarning`.
+        expires_after : float or timedelta, optional
+            The model counts the trial as pending for this time; a number is in seconds. A later result is still
+            accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
         _check_key(key)
-        lease = None if expires_after is None else finite(expires_after)
+        lease = None if expires_after is None else finite(in_seconds(expires_after))
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
             raise InvalidSetting(
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
@@ -401,7 +405,7 @@ class Study(ManagedStudy):
         *,
         std: float | None = None,
         cost: float | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,

@@ -298,6 +298,7 @@ def test_error_for_an_unknown_argument_of_a_method_names_the_public_class(kind, 
         opt = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", opt)
     trial = opt.suggest()
     for call, message in (
+        (lambda: opt.recommend(k=3), rf"^k=3 is not an argument of {kind}.recommend: it has context, n"),
         (lambda: opt.suggest(count=3), rf"^count=3 is not an argument of {kind}.suggest: it has n, context, fidelity"),
         (lambda: opt.observe(trial, 1.0, stdev=1), rf"^stdev=1 is not an argument of {kind}.observe: did you mean std"),
         (
