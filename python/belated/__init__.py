@@ -85,11 +85,8 @@ __all__ = [
 
 
 # These names are imported at first use. Their modules load large parts of the standard library; optimizers do not.
-_LAZY = {
-    **dict.fromkeys(("NoImprovement", "Result", "RunningTrial", "StopRun", "ValueReached"), "belated.run"),
-    **dict.fromkeys(("maximize", "minimize"), "belated.run"),
-    "Study": "belated.study",
-}
+_OF_RUNS = ("NoImprovement", "Result", "RunningTrial", "StopRun", "ValueReached", "maximize", "minimize")
+_LAZY = dict.fromkeys(_OF_RUNS, "belated.run") | {"Study": "belated.study"}
 
 
 def __getattr__(name: str) -> Any:

@@ -169,7 +169,8 @@ def argument_advice(
         for kind in sorted(_kinds(cls, each), key=lambda kind: kind is not current):
             for own in inspect.signature(kind).parameters:
                 by_name = kind is current if current else nested
-                option = f"{each}__{own}" if by_name else f"{each}={_public_name(kind)}({own}=…)"
+                module = "bl" if kind.__name__ in sys.modules["belated"].__all__ else "bl.papers"
+                option = f"{each}__{own}" if by_name else f"{each}={module}.{kind.__name__}({own}=…)"
                 options.setdefault(own, option)
                 options[f"{kind.__name__}.{own}"] = option
     replacement = ELSEWHERE.get(name.lower(), name)
@@ -182,10 +183,6 @@ def argument_advice(
             return f"{replacement} is an argument of bl.maximize and bl.minimize"
         found = options.get(nearest(name, (each for each in options if "." not in each)) or "")
     return f"did you mean {found}?" if found else f"it has {', '.join(known) or 'no arguments'}"
-
-
-def _public_name(kind: type) -> str:
-    return f"bl.{'' if kind.__name__ in sys.modules['belated'].__all__ else 'papers.'}{kind.__name__}"
 
 
 def _kinds(cls: type, argument: str) -> Iterable[type]:
@@ -224,13 +221,9 @@ def method_advice(name: Any) -> str:
     return _METHODS_ELSEWHERE.get(plain.removesuffix("sampler"), "")
 
 
-def optimizer_advice(given: Any, *, made: bool = True) -> str:
-    """Return ``; `` and the optimizer to write instead of a class or a name, or "" for other objects.
-
-    With `made` False, the advice is the class instead of an instance.
-    """
-    advice = value_advice(given.__name__ if isinstance(given, type) else given, ())
-    return advice if made else advice.replace("(space)", "")
+def optimizer_advice(given: Any) -> str:
+    """Return ``; `` and the optimizer to write instead of a class or a name, or "" for other objects."""
+    return value_advice(given.__name__ if isinstance(given, type) else given, ())
 
 
 def value_advice(value: Any, words: Iterable[str]) -> str:

@@ -80,9 +80,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt"):
 
     def _settings(self) -> dict[str, Any]:
         if isinstance(self.window, timedelta) and self.clock == "iterations":
-            raise InvalidSetting(
-                f"window={self.window!r} is not usable: pass a number of suggestions, or clock='seconds'"
-            )
+            raise InvalidSetting(f"window={self.window!r} needs clock='seconds': pass it, or a number of suggestions")
         return super()._settings()
 
     @property

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
-from belated._core import GaussianProcess, InvalidSetting
-from belated.errors import NotFitted
+from belated._core import GaussianProcess
+from belated.errors import InvalidSetting, NotFitted
 from belated.optimizers.delays import Delays, Forecast, Overdue, delays_of, forecast_of
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.importance import total_effects

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from belated._core import InvalidSetting
-from belated.errors import NotFitted
+from belated.errors import InvalidSetting, NotFitted
 from belated.optimizers.read_access import ReadAccess
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes

@@ -8,8 +8,7 @@ from concurrent.futures import Executor
 from datetime import timedelta
 from typing import Any, Literal, TypeAlias, TypedDict
 
-from belated._core import InvalidSetting
-from belated.errors import UnknownArgument
+from belated.errors import InvalidSetting, UnknownArgument
 from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, optimizer_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, Stopping, StoppingName
@@ -30,7 +29,7 @@ from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import finite, in_seconds, whole_number
 from belated.space.fidelity import Fidelity
 from belated.study.study import Study
 
@@ -124,6 +123,11 @@ def positive(name: str, value: Any, what: str) -> float | None:
     if value is not None and (number is None or number <= 0):
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {what} > 0, or None")
     return number
+
+
+def positive_seconds(name: str, value: Any) -> float | None:
+    """Return an optional time as a number of seconds above 0."""
+    return positive(name, in_seconds(value), "seconds")
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Literal
 
-from belated._core import AlreadyObserved
-from belated.errors import RunError, StoreError
+from belated.errors import AlreadyObserved, RunError, StoreError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import ATTRS_AS_TEXT, format_error

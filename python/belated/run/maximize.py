@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 
 from numpy.typing import ArrayLike
 
-from belated._core import InvalidSetting, add_busy_workers
-from belated.errors import RunError
+from belated._core import add_busy_workers
+from belated.errors import InvalidSetting, RunError
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
-from belated.optimizers.settings import LogEI
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import checked
 from belated.run import arguments
@@ -32,10 +31,9 @@ from belated.run.curves import reports_for
 from belated.run.evaluations import Evaluations
 from belated.run.objective import objective
 from belated.run.progress import progress_bar
-from belated.run.result import Per, Result, StopReason
+from belated.run.result import Result, StopReason
 from belated.run.stoppers import StopRun
 from belated.run.total import Total
-from belated.space.arguments import in_seconds
 from belated.space.space import Space
 from belated.study.study import Study
 from belated.warn import logger
@@ -88,7 +86,7 @@ def _optimize(
     allowed = arguments.positive("budget", budget, "a finite number")
     spending = None if allowed is None else Budget(chosen, allowed)
     start = monotonic()
-    seconds = arguments.positive("timeout", in_seconds(timeout), "seconds")
+    seconds = arguments.positive_seconds("timeout", timeout)
     deadline = math.inf if seconds is None else start + seconds
     used = None
     if n_trials is None and total is None:
@@ -172,14 +170,10 @@ def _used(start: float, seconds: float | None, budget: Budget | None) -> Limit:
     return max(shares, key=itemgetter(1))
 
 
-def _per(optimizer: Optimizer | Study, used: Callable[[], Limit] | None) -> Per | None:
+def _per(optimizer: Optimizer | Study, used: Callable[[], Limit] | None) -> Any:
     """Return the resource per unit of which the improvement is maximised; None for other acquisitions."""
-    acquisition = optimizer._optimizer._settings().get("acquisition")
-    if not isinstance(acquisition, LogEI):
-        return None
-    if acquisition.per != "auto":
-        return acquisition.per
-    return "trial" if used is None else used()[0]
+    per: Any = getattr(optimizer._optimizer._settings().get("acquisition"), "per", None)
+    return per if per != "auto" else "trial" if used is None else used()[0]
 
 
 def _attach(error: BaseException, result: Result) -> None:

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from belated._core import InvalidSetting, InvalidValue
-from belated.errors import StoreError
+from belated.errors import InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.report import usable_attrs
 from belated.run.raised import Place, Sendable, drop_frames, last_line_of_user
 from belated.space.arguments import copied, finite, one_line, real_number

@@ -18,8 +18,7 @@ from multiprocessing.connection import Client, Connection, Listener, answer_chal
 from typing import TYPE_CHECKING, Any
 
 from belated import _core
-from belated._core import InvalidSetting
-from belated.errors import StoreError
+from belated.errors import InvalidSetting, StoreError
 from belated.optimizers.curve_reports import checked_report
 from belated.run.local_listener import local_listener
 

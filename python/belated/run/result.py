@@ -13,7 +13,6 @@ from belated.run.budget import charged_cost
 from belated.study.study import Study
 
 StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", "stopped", "error"]
-Per: TypeAlias = Literal["trial", "time", "cost"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,7 +45,7 @@ class Result(ReadAccess):
     _trials: list[Trial]
     stop_reason: StopReason
     seconds: float
-    per: Per | None = None
+    per: Literal["trial", "time", "cost"] | None = None
 
     @property
     def _source(self) -> Optimizer | Study:

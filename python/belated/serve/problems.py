@@ -7,8 +7,8 @@ from typing import Any
 
 from starlette.responses import Response
 
-from belated._core import AlreadyObserved, BelatedError, HorizonReached, NumericalError, UnknownTrial
-from belated.errors import NotFitted, StoreError
+from belated._core import BelatedError
+from belated.errors import AlreadyObserved, HorizonReached, NotFitted, NumericalError, StoreError, UnknownTrial
 
 MEDIA_TYPE = "application/problem+json"
 

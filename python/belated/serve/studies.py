@@ -10,8 +10,7 @@ from typing import Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from belated._core import InvalidSetting
-from belated.errors import StoreError
+from belated.errors import InvalidSetting, StoreError
 from belated.serve.problems import OtherStudy, StudyExists, UnknownStudy
 from belated.store import Store, open_store
 from belated.study.definition import optimizer_from

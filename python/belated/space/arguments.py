@@ -17,8 +17,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from belated._core import InvalidSetting
-from belated.errors import UnknownArgument
+from belated.errors import InvalidSetting, UnknownArgument
 from belated.short_repr import short_repr
 
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from belated._core import InvalidSetting
-from belated.errors import StoreError
+from belated.errors import InvalidSetting, StoreError
 from belated.store.checksums import complete, is_intact, read_header
 from belated.store.interface import Header, NotWritten, Record, Store, Transaction
 from belated.store.postgres_connection import PASSWORDS, Server, driver, one_line

@@ -17,8 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
-from belated._core import InvalidSetting
-from belated.errors import StoreError
+from belated.errors import InvalidSetting, StoreError
 from belated.short_repr import short_repr
 from belated.store.checksums import complete
 from belated.store.forks import never_collect, register_connection

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from belated._core import BelatedError, InvalidSetting, InvalidSpace
-from belated.errors import StoreError
+from belated._core import BelatedError
+from belated.errors import InvalidSetting, InvalidSpace, StoreError
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from belated._core import Action, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
-from belated.errors import StoreError
+from belated._core import Action, TrialRecord
+from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.life_cycle import LifeCycle
 from belated.optimizers.log import Observation

@@ -8,8 +8,8 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from belated import _core
-from belated._core import Action, BelatedError, InvalidSetting
-from belated.errors import StoreError
+from belated._core import Action, BelatedError
+from belated.errors import InvalidSetting, StoreError
 from belated.optimizers.log import Feasible, Limit
 from belated.store import Store
 from belated.store.checksums import verified, with_checksum

@@ -9,8 +9,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, TypeGuard, overload
 
-from belated._core import Action, InvalidSetting
-from belated.errors import StoreError
+from belated._core import Action
+from belated.errors import InvalidSetting, StoreError
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
