@@ -253,9 +253,7 @@ def mlp_adam_regressor(p, seed, n_steps):
 
 OPEN = {
     "boosting-digits": Task(BOOSTING_CLASSIFIER, boosting_classifier, "digits", 200, 600, 30, wrong=0.15),
-    "boosting-diabetes": Task(
-        BOOSTING_REGRESSOR, boosting_regressor, "diabetes", 200, 242, 100, "r2", declared="best"
-    ),
+    "boosting-diabetes": Task(BOOSTING_REGRESSOR, boosting_regressor, "diabetes", 200, 242, 100, "r2", declared="best"),
     "mlp-digits": Task(MLP_SGD, mlp_sgd, "digits", 300, 700, 40, wrong=0.2),
     "mlp-breast_cancer": Task(
         MLP_ADAM, mlp_adam, "breast_cancer", 200, 369, 30, "log_likelihood", wrong=0.1, declared="best"

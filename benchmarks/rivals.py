@@ -91,10 +91,7 @@ def _configuration_space(dimensions):
     kinds = {True: CategoricalHyperparameter, False: OrdinalHyperparameter}
     space = ConfigurationSpace()
     space.add(
-        [
-            kinds[isinstance(each, bl.Categorical)](name, list(range(each.n_levels)))
-            for name, each in dimensions.items()
-        ]
+        [kinds[isinstance(each, bl.Categorical)](name, list(range(each.n_levels))) for name, each in dimensions.items()]
     )
     return space
 

@@ -170,7 +170,7 @@ BODIES |= {
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
-    "numbers": lambda size: '{"Suggested":{"point":{"numbers":[' + "1," * (size // 2) + '1]}}}',
+    "numbers": lambda size: '{"Suggested":{"point":{"numbers":[' + "1," * (size // 2) + "1]}}}",
     "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
     "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }

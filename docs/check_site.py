@@ -62,7 +62,8 @@ def faults(site: Path) -> list[str]:
     for path in site.rglob("*.css"):
         urls = re.findall(r"url\(([^)]*)\)|@import\s+([\"'][^\"']*)", path.read_text(encoding="utf-8"))
         found += [f"{path.name} requests {url}" for url in map("".join, urls) if is_foreign(url)]
-    names = set(belated.__all__) - {"Params", "__version__", "plotting"}
+    names = set(belated.__all__) - {"Params", "__version__", "errors", "papers", "plotting"}
+    names |= {f"{module}.{name}" for module in ("errors", "papers") for name in getattr(belated, module).__all__}
     found += [f"{name} has no page" for name in sorted(names) if not (site / "api" / f"belated.{name}.html").exists()]
     return found
 

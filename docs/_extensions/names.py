@@ -23,9 +23,13 @@ def missing(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Tex
     """Look up a name in the package; return the name as code if the package does not have it."""
     if (node["refdomain"], node["reftype"]) != ("py", "obj"):
         return None
-    target = f"belated.{node['reftarget']}"
     python = env.get_domain("py")
-    return python.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, content) or content
+    for module in ("belated", "belated.errors", "belated.papers"):
+        target = f"{module}.{node['reftarget']}"
+        found = python.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, content)
+        if found is not None:
+            return found
+    return content
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

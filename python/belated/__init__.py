@@ -3,85 +3,90 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from belated import optimizers
-from belated._core import (
-    AlreadyObserved,
-    BelatedError,
-    BelatedWarning,
-    HorizonReached,
-    InvalidContext,
-    InvalidFidelity,
-    InvalidPoint,
-    InvalidSetting,
-    InvalidSpace,
-    InvalidValue,
-    NumericalError,
-    UnknownTrial,
-    __version__,
-)
-from belated.optimizers import *  # noqa: F403
-from belated.optimizers import settings
+from belated import errors, papers
+from belated._core import BelatedError, BelatedWarning, __version__
+from belated.optimizers.algorithms import algorithm, algorithms
+from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.bpe import BPEDelay
 from belated.optimizers.curve import ASHA, Curve, MedianStopping, ModelStopping
-from belated.optimizers.settings import *  # noqa: F403
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.random_search import RandomSearch
+from belated.optimizers.settings import (
+    GP,
+    UCB,
+    Censor,
+    Hallucinate,
+    Ignore,
+    Initial,
+    Integrate,
+    Liar,
+    LogEI,
+    Search,
+    ThompsonSampling,
+)
+from belated.optimizers.tree import TreeSearch
+from belated.optimizers.trial import Trial
 from belated.space import Categorical, Choice, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
 
 if TYPE_CHECKING:
     from belated import plotting
-    from belated.errors import RunError, StoreError
     from belated.run import NoImprovement, Result, RunningTrial, StopRun, ValueReached
     from belated.run.maximize import maximize, minimize
     from belated.study.study import Study
 
 __all__ = [
     "ASHA",
-    "AlreadyObserved",
+    "GP",
+    "UCB",
+    "BPEDelay",
+    "BayesOpt",
     "BelatedError",
     "BelatedWarning",
     "Categorical",
+    "Censor",
     "Choice",
     "Curve",
     "Fidelity",
-    "HorizonReached",
+    "Hallucinate",
+    "Ignore",
+    "Initial",
     "Integer",
-    "InvalidContext",
-    "InvalidFidelity",
-    "InvalidPoint",
-    "InvalidSetting",
-    "InvalidSpace",
-    "InvalidValue",
+    "Integrate",
+    "Liar",
+    "LogEI",
     "MedianStopping",
     "ModelStopping",
     "NoImprovement",
-    "NumericalError",
+    "Optimizer",
     "Ordinal",
     "Params",
     "PowerCost",
+    "RandomSearch",
     "Real",
     "Result",
-    "RunError",
     "RunningTrial",
+    "Search",
     "Space",
     "StopRun",
-    "StoreError",
     "Study",
-    "UnknownTrial",
+    "ThompsonSampling",
+    "TreeSearch",
+    "Trial",
     "ValueReached",
     "__version__",
+    "algorithm",
+    "algorithms",
+    "errors",
     "maximize",
     "minimize",
+    "papers",
     "plotting",
 ]
-__all__ += optimizers.__all__
-__all__ += settings.__all__
 
 
 # These names are imported at first use. Their modules load large parts of the standard library; optimizers do not.
-_LAZY = {
-    **dict.fromkeys(("NoImprovement", "Result", "RunError", "RunningTrial", "StopRun", "ValueReached"), "belated.run"),
-    **dict.fromkeys(("maximize", "minimize"), "belated.run"),
-    "Study": "belated.study",
-    "StoreError": "belated.store",
-}
+_OF_RUNS = ("NoImprovement", "Result", "RunningTrial", "StopRun", "ValueReached", "maximize", "minimize")
+_LAZY = dict.fromkeys(_OF_RUNS, "belated.run") | {"Study": "belated.study"}
 
 
 def __getattr__(name: str) -> Any:
@@ -91,6 +96,9 @@ def __getattr__(name: str) -> Any:
         message = f"module 'belated' has no attribute {name!r}"
         if name.startswith("_"):
             raise AttributeError(message)
+        for module in (errors, papers):
+            if name in module.__all__:
+                raise AttributeError(f"{message}: use {module.__name__}.{name}")
         from belated.hints import module_advice
 
         raise AttributeError(message + module_advice(name, __all__))

@@ -646,8 +646,8 @@ class CurveModel:
     def pseudo_observation(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
         """Return the pseudo-observation of h from the reports (k,) of a trial: a value and the variance of its error.
 
-        NaN is not a report. The result is None without a usable report before the last step, or with a report at the last
-        step."""
+        NaN is not a report. The result is None without a usable report before the last step, or with a report at the
+        last step."""
 
 @final
 class DelayDistribution:

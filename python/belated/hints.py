@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import math
+import sys
 import typing
 from collections.abc import Collection, Iterable
 from typing import Any
@@ -177,7 +178,8 @@ def argument_advice(
         for kind in sorted(_kinds(cls, each), key=lambda kind: kind is not current):
             for entry in inspect.signature(kind).parameters:
                 by_name = kind is current if current else nested
-                option = f"{each}__{entry}" if by_name else f"{each}=bl.{kind.__name__}({entry}=…)"
+                module = "bl" if kind.__name__ in sys.modules["belated"].__all__ else "bl.papers"
+                option = f"{each}__{entry}" if by_name else f"{each}={module}.{kind.__name__}({entry}=…)"
                 if passed_on is not None and each not in known:
                     option = f"optimizer=bl.{cls.__name__}(…, {option})"
                 options.setdefault(entry, option)
@@ -228,6 +230,11 @@ def method_advice(name: Any) -> str:
     """Return what to use in place of a method that belated lacks, or "" for other names."""
     plain = "".join(filter(str.isalnum, name.lower())) if isinstance(name, str) else ""
     return _METHODS_ELSEWHERE.get(plain.removesuffix("sampler"), "")
+
+
+def optimizer_advice(given: Any) -> str:
+    """Return ``; `` and the optimizer to write instead of a class or a name, or "" for other objects."""
+    return value_advice(given.__name__ if isinstance(given, type) else given, ())
 
 
 def value_advice(value: Any, words: Iterable[str]) -> str:

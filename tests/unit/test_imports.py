@@ -16,12 +16,13 @@ CORE = Path(__file__).parents[2] / "src"
 
 # Each room may import the rooms that precede it in this list.
 PYTHON_ROOMS = (
-    *("_core", "warn", "short_repr", "hints", "space", "optimizers", "store", "study", "run", "simulate", "functions"),
+    *("_core", "errors", "warn", "short_repr", "hints", "space", "optimizers", "papers", "store", "study", "run"),
+    *("simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli", "__main__"),
 )
 # {room: the only rooms that it may import}. Only the rooms in `USERS` may import the package as its users do.
 ALLOWED = {
-    "store": {"_core", "short_repr", "warn"},
+    "store": {"_core", "errors", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
     "functions": {"_core", "space"},
 }
@@ -362,6 +363,21 @@ def test_imports_of_the_core_are_not_circular():
 )
 def test_a_cycle_of_the_core_is_found(sources):
     assert len(cycles(rust_imports({(): "", **sources}))) == 1
+
+
+def test_public_names():
+    """Further names belong in `belated.errors`, `belated.papers` or another module."""
+    runs = ["maximize", "minimize", "Result", "RunningTrial", "StopRun", "NoImprovement", "ValueReached", "Study"]
+    optimizers = ["BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay", "Optimizer", "Trial", "algorithm", "algorithms"]
+    spaces = ["Real", "Integer", "Ordinal", "Categorical", "Choice", "Space", "Params", "Fidelity", "PowerCost"]
+    curves = ["Curve", "ASHA", "MedianStopping", "ModelStopping"]
+    acquisitions = ["LogEI", "UCB", "ThompsonSampling", "GP", "Initial", "Search"]
+    policies = ["Integrate", "Hallucinate", "Ignore", "Censor", "Liar"]
+    others = ["BelatedError", "BelatedWarning", "plotting", "errors", "papers", "__version__"]
+    names = [*runs, *optimizers, *spaces, *curves, *acquisitions, *policies, *others]
+    assert sorted(belated.__all__) == sorted(names) and len(names) == 45 + 1
+    for module in (belated, belated.errors, belated.papers):
+        assert all(hasattr(module, name) for name in module.__all__)
 
 
 def test_dir_lists_only_the_public_names():

@@ -6,7 +6,6 @@ from typing import Any
 from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
 from belated.space.space import Space
 
 # Advice for messages: the values that an integration accepts as its argument `optimizer`.
@@ -16,22 +15,6 @@ ADVICE = (
 )
 # Modes of Tune and their directions.
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
-
-
-def positive_integer(name: str, given: Any) -> int:
-    """Return an argument as an integer, which must be at least 1."""
-    number = whole_number(given)
-    if number is None or number < 1:
-        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass an integer >= 1")
-    return number
-
-
-def positive_seconds(name: str, given: Any) -> float | None:
-    """Return an argument as a number of seconds; return None if the argument is None."""
-    seconds = None if given is None else finite(given)
-    if given is not None and (seconds is None or seconds <= 0):
-        raise InvalidSetting(f"{name}={short_repr(given)} is not usable: pass seconds > 0, or None")
-    return seconds
 
 
 def check_optimizer(

@@ -24,13 +24,14 @@ from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
 from belated._core import InvalidSetting
-from belated.integrations.arguments import ADVICE, check_optimizer, positive_seconds
+from belated.integrations.arguments import ADVICE, check_optimizer
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import checked
+from belated.run.arguments import positive_seconds
 from belated.short_repr import short_repr
 from belated.space.arguments import whole_number
 from belated.space.space import Space

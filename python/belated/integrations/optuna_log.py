@@ -33,6 +33,7 @@ from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint, Observation
 from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.report import check_number
 from belated.space.space import Space
 from belated.study.from_optuna import Outcome, outcome_beside_curve
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
@@ -305,7 +306,7 @@ class OptunaLog:
             return
         _, number, value, detail, _ = step
         if kind == "observed":
-            checked = self.optimizer._problem.check_value(value, f"trial {number}")
+            checked = check_number("value", value, f"trial {number}")
             self._core.record(Action.observe(number, Observation(checked, attrs=detail), False, False), time)
         elif kind == "failed":
             self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), time)

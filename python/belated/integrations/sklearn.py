@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from copy import deepcopy
+from datetime import timedelta
 from functools import partial
 from re import fullmatch
 from typing import Any
@@ -28,7 +29,6 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import delayed
 
 from belated._core import InvalidSetting
-from belated.integrations.arguments import positive_integer, positive_seconds
 from belated.integrations.candidates import Candidates
 from belated.integrations.joblib_tasks import Task, completed
 from belated.integrations.sklearn_resource import (
@@ -44,6 +44,7 @@ from belated.integrations.sklearn_resource import (
 from belated.integrations.sklearn_spaces import read_spaces, with_optimizers
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
+from belated.run.arguments import count, positive_seconds
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, whole_number
 from belated.study.study import Study
@@ -106,7 +107,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     min_resource : int, optional
         The resource of the first step, and the amount that each further step adds. Default None: a twentieth of
         `max_resource`, rounded up.
-    timeout : float, optional
+    timeout : float or timedelta, optional
         Seconds after which further candidates are not started. Candidates in progress are finished.
     error_score : "raise" or number, default nan
         As for `RandomizedSearchCV`. If it is nan, a candidate becomes a failed trial if one of its fits failed or its
@@ -169,7 +170,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         resource: str | None = None,
         max_resource: int | None = None,
         min_resource: int | None = None,
-        timeout: float | None = None,
+        timeout: float | timedelta | None = None,
         error_score: Any = np.nan,
         return_train_score: bool = False,
     ) -> None:
@@ -216,7 +217,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         start = time.monotonic()
         if getattr(self, "_skl_callbacks", None):
             raise InvalidSetting("callbacks of scikit-learn are not supported here: leave set_callbacks out")
-        n_iter, timeout = positive_integer("n_iter", self.n_iter), positive_seconds("timeout", self.timeout)
+        n_iter, timeout = count("n_iter", self.n_iter, 1), positive_seconds("timeout", self.timeout)
         spaces = read_spaces(self.space, n_iter)
         given = (self.estimator, self.resource, self.min_resource, self.max_resource)
         resource = checked_resource(*given, [space.space for space, _ in spaces])

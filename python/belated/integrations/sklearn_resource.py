@@ -22,8 +22,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
 from belated._core import InvalidSetting
-from belated.integrations.arguments import positive_integer
 from belated.integrations.candidates import Outcome, SearchedSpace, mean_score
+from belated.run.arguments import count
 from belated.run.curves import DirectReports
 from belated.run.objective import Reports
 from belated.run.report_server import ReportServer
@@ -79,8 +79,8 @@ def checked_resource(
     for space in spaces:
         if name in space:
             raise InvalidSetting(f"resource={name!r} is a parameter of the space: leave it out of the space")
-    maximum = positive_integer("max_resource", max_resource)
-    per_step = -(-maximum // _STEPS) if min_resource is None else positive_integer("min_resource", min_resource)
+    maximum = count("max_resource", max_resource, 1)
+    per_step = -(-maximum // _STEPS) if min_resource is None else count("min_resource", min_resource, 1)
     if per_step > maximum:
         raise InvalidSetting(
             f"min_resource={per_step} is above max_resource={maximum}: pass an integer from 1 to max_resource"

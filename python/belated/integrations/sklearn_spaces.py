@@ -8,13 +8,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from belated._core import InvalidSetting, InvalidSpace
-from belated.integrations.arguments import check_optimizer, positive_integer
+from belated.hints import optimizer_advice
+from belated.integrations.arguments import check_optimizer
 from belated.integrations.candidates import SearchedSpace, warn_few_points
 from belated.integrations.distributions import DistributionSpace
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.tree import TreeSearch
+from belated.run.arguments import count
 from belated.short_repr import short_repr
 from belated.study.study import Study
 
@@ -49,7 +51,7 @@ def read_spaces(given: Any, n_iter: int) -> list[tuple[DistributionSpace, int]]:
                 f"space[{i}]={short_repr(each)} is not usable: pass a dict of parameter's name → dimension, "
                 "distribution or list, or a tuple (dict, number of candidates)"
             )
-        spaces.append((DistributionSpace(space), positive_integer(f"the number of candidates of space[{i}]", number)))
+        spaces.append((DistributionSpace(space), count(f"the number of candidates of space[{i}]", number, 1)))
     if not spaces:
         raise InvalidSpace(f"space={short_repr(given)} is empty: pass at least one dict")
     return spaces
@@ -82,6 +84,7 @@ def _new_optimizer(
     form = f"optimizer(space, seed=seed{'' if curve is None else ', curve=curve'})"
     advice = f"pass an optimizer's class, or a function that returns one, called as {form}"
     if not callable(make):
+        advice += optimizer_advice(make).replace("(space)", "")
         raise InvalidSetting(f"optimizer={short_repr(make)} is not usable: {advice}")
     keywords: dict[str, Any] = {} if curve is None else {"curve": curve}
     made: Optimizer | Study = make(space.space, seed=seed, **keywords)

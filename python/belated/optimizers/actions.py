@@ -18,7 +18,7 @@ from belated._core import (
 )
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import attrs_as_json, check_amount
+from belated.optimizers.report import attrs_as_json, check_amount, check_number
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.space import Place, Space
@@ -34,7 +34,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     """
     std, cost, duration, params, attrs = facts
     what = f"trial {number}"
-    checked = problem.check_value(value, what)
+    checked = check_number("value", value, what)
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return Observation(checked)  # the most frequent case
     place = None if started is None else problem.domain.locate(params)
@@ -82,7 +82,7 @@ def added_actions(
         what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
         std, cost, duration = (check_amount(name, each[i], what) for name, each in amounts.items())
-        checked = None if values[i] is None else problem.check_value(values[i], what)
+        checked = None if values[i] is None else check_number("value", values[i], what)
         observation = None if checked is None else Observation(checked, std, cost, duration)
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])

@@ -1,8 +1,10 @@
 """Bayesian optimisation."""
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Literal
+from dataclasses import KW_ONLY, InitVar, dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Literal
 
+from belated._core import InvalidSetting
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
 
@@ -23,14 +25,16 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
         How the model treats trials that do not have a result yet. A string ("integrate", "hallucinate", "ignore",
         "censor", "liar" or "nearest") denotes the value of this name with its defaults. Default None: `Integrate` with
-        `LogEI`, `Hallucinate` with other acquisitions.
+        `LogEI`, `Hallucinate` with other acquisitions. ``get_params()["pending"]`` returns this argument; the attribute
+        `pending` is the list of pending trials, as for every optimizer.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional
         The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
         suggests twice as many points as there are parameters, but at least 4 and at most 10.
-    window : float or "auto", optional
-        The result of a pending trial is expected for at most this time, in units of the clock. Twice the expected delay
+    window : float, timedelta or "auto", optional
+        The result of a pending trial is expected for at most this time, in units of the clock; a timedelta is for
+        ``clock="seconds"``. Twice the expected delay
         is a good choice. A window that is too large is safe, but a window that is too small is harmful. "auto", which
         requires `Censor`, is the time within which 99.5 % of the results arrive, estimated from the delays so far; see
         `window_`. Default None: results are expected without a time limit. Once 20 results have arrived, a number below
@@ -58,10 +62,22 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
 
     _: KW_ONLY
     acquisition: settings.Acquisition | settings.AcquisitionName = "log_ei"
-    pending: settings.PendingPolicy | settings.PendingName | None = None
+    if TYPE_CHECKING:  # the attribute `pending` is the list of pending trials
+        pending: InitVar[settings.PendingPolicy | settings.PendingName | None] = None
+    else:
+        pending: settings.PendingPolicy | settings.PendingName | None = None
     surrogate: settings.Surrogate | Literal["gp"] = "gp"
     initial: settings.Initial | int | None = None
-    window: float | Literal["auto"] | None = None
+    window: float | timedelta | Literal["auto"] | None = None
     search: settings.Search | None = None
 
     _has_model = True
+
+    def _settings(self) -> dict[str, Any]:
+        if isinstance(self.window, timedelta) and self.clock == "iterations":
+            raise InvalidSetting(f"window={self.window!r} needs clock='seconds': pass it, or a number of suggestions")
+        return super()._settings()
+
+
+# Remove the default of the argument, which hides the property of the base class.
+del BayesOpt.pending

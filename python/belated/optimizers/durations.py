@@ -16,11 +16,14 @@ _Z = 1.2815515655446004
 
 
 class PredictedDurations(NamedTuple):
-    """Predicted durations in seconds, one for each point: the median, and the ends of central 80 % intervals."""
+    """Predicted durations in seconds: the median, and the ends of a central 80 % interval.
 
-    median: Array
-    low: Array
-    high: Array
+    Each is an array with an entry for each point, or a float for a single point.
+    """
+
+    median: Array | Any
+    low: Array | Any
+    high: Array | Any
 
 
 class Durations:
@@ -91,7 +94,8 @@ class Durations:
         Returns
         -------
         PredictedDurations or None
-            The arrays `median` = exp(m(x)), `low` and `high` = exp(m(x) ∓ t s(x)), each of shape (n,). Here t is the
+            `median` = exp(m(x)), `low` and `high` = exp(m(x) ∓ t s(x)): arrays of shape (n,), or floats for a single
+            point. Here t is the
             90 % quantile of Student's distribution with n_known - 1 degrees of freedom, so that the interval contains a
             new duration with a probability of about 80 %. None if `unknown` is not None.
 
@@ -101,7 +105,9 @@ class Durations:
             A point or context does not belong to its space.
         """
         points = self._problem.with_context(self._problem.domain.points(params), context)
-        return None if self._model is None else self._interval(*self._model.predict(points))
+        if self._model is None:
+            return None
+        return PredictedDurations(*self._problem.as_given(params, *self._interval(*self._model.predict(points))))
 
     def _left_out(self) -> tuple[list[int], Array, PredictedDurations] | None:
         """Return numbers, durations and cross-validated predictions of the trials whose duration is known."""

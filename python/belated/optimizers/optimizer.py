@@ -27,7 +27,8 @@ from belated.space.fidelity import Fidelity
 class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
-    Each constructor argument is stored in an attribute of the same name, which cannot change after the first trial.
+    `get_params` returns the constructor arguments, which cannot change after the first trial. Each argument is also an
+    attribute of the same name; only `pending` is the list of pending trials.
     Methods may be called from several threads. An optimizer can be pickled at any time, also while trials are pending.
     The unpickled copy makes the same suggestions as the original.
     """
@@ -118,7 +119,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         """
         common = {field.name for field in fields(Optimizer)}
         names = [field.name for field in fields(self) if field.name not in common]
-        return {name: checked(getattr(self, name), annotations_of(type(self))[name], name) for name in names}
+        return {name: checked(vars(self)[name], annotations_of(type(self))[name], name) for name in names}
 
     def _strategy_data(self) -> dict[str, Any]:
         """Return the strategy as JSON data for the core."""
@@ -203,7 +204,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         deep : bool, default True
             Whether to include the fields of the values, such as ``surrogate__kernel``.
         """
-        params = {name: getattr(self, name) for name in arguments_of(type(self), private=True)}
+        params = {name: vars(self)[name] for name in arguments_of(type(self), private=True)}
         if deep:
             for name, value in self._settings().items():
                 if value is not None and family_of(type(self), name) is not None:
@@ -231,9 +232,12 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if "_log" in vars(self) and name in self.__dataclass_fields__:
+        if name not in self.__dataclass_fields__:
+            super().__setattr__(name, value)
+        elif "_log" in vars(self):
             raise InvalidSetting(f"{name} cannot be assigned: use set_params, before the first trial")
-        super().__setattr__(name, value)
+        else:
+            vars(self)[name] = value
 
     def __getstate__(self) -> dict[str, Any]:
         # `_constraints` comes before `constraints`, because it checks that the functions can be pickled.

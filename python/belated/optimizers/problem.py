@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from belated import _core
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.optimizers.curve import Curve
-from belated.optimizers.report import check_number
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates
 from belated.space.fidelity import Fidelity
@@ -123,10 +122,6 @@ class Problem:
     def fidelity_of(self, number: float | None) -> float | None:
         """Convert a fidelity of the core to the user's units; return None if a fidelity was not declared."""
         return None if self.fidelity is None else self.fidelity.from_number(number)
-
-    def check_value(self, value: Any, what: str) -> float:
-        """Return an observed value as a float; `what` is the name of the trial, for messages."""
-        return check_number("value", value, what)
 
 
 def seconds(time: Callable[[], float]) -> float:

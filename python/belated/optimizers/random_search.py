@@ -36,7 +36,10 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         The unit of times and delays: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"
     seed : int, optional
-        From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases, the attribute `seed_` contains the seed.
+        From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases, the attribute `seed_` contains the seed. The
+        seed and the reports, in their order, determine the suggestions. In a run that only ``timeout`` ends, `BayesOpt`
+        also uses the measured durations (``per="auto"`` of `LogEI`), so equal seeds give different trials; pass
+        ``acquisition=bl.LogEI(per="trial")`` to repeat such a run.
     time : callable, optional
         A function that returns seconds, used for time stamps and for ``clock="seconds"``. Default None: `time.time`.
     curve : Curve, optional

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, one_line
+from belated.space.arguments import finite, in_seconds, one_line
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def check_number(name: str, given: Any, what: str) -> float:
 
 def check_amount(name: str, given: Any, what: str) -> float | None:
     """Return a std, cost or duration as a float, or None for None."""
-    return None if given is None else check_number(name, given, what)
+    return None if given is None else check_number(name, in_seconds(given) if name == "duration" else given, what)
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:

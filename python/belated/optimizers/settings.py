@@ -10,24 +10,6 @@ from typing import Any, Literal, TypeAlias
 from belated.optimizers.values import Value, private
 from belated.space.arguments import whole_number
 
-__all__ = [
-    "GP",
-    "UCB",
-    "UCBPE",
-    "Censor",
-    "Hallucinate",
-    "Ignore",
-    "Initial",
-    "Integrate",
-    "Liar",
-    "LogEI",
-    "MaxVariance",
-    "Nearest",
-    "Search",
-    "Theory",
-    "ThompsonSampling",
-]
-
 # The strings that stand for values with default fields.
 AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
 PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
@@ -110,7 +92,8 @@ class LogEI(Acquisition, name="log_ei"):
         log EI(x) - c E[log d(x)] is maximised, where c = power s^2/(s^2 + 0.7^2), and s^2 is the part of the variance
         of log d that the model explains. While fewer than two durations or costs have been reported, c is 0; if ten
         trials have ended and "time" or "cost" was passed, a suggestion then gives a warning. "auto" is "time" in a run
-        that only ``timeout`` ends, "cost" in a run that only ``budget`` ends, and "trial" otherwise.
+        that only ``timeout`` ends, "cost" in a run that only ``budget`` ends, and "trial" otherwise; if both can end
+        the run, the one counts of which the larger share has been used. `Result.per` is the resource that was used.
         Durations in real time differ from run to run, so the seed does not determine the trials of a run with "time".
     power : float or "cooled", default 1.0
         The factor in c, from 0 to 10. "cooled" is the share of ``timeout`` or ``budget`` that is

@@ -222,7 +222,7 @@ class Trial:
         *,
         std: float | None = None,
         cost: float | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,
@@ -237,7 +237,7 @@ class Trial:
         self,
         *,
         error: BaseException | str | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
         """Report that the evaluation failed; see `Optimizer.fail`."""

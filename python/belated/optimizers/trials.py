@@ -252,6 +252,7 @@ class Reading(ABC):
 
     # The model.
 
+    @checks_arguments
     def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
         """Return the point to use after the search, or a list of the n best points.
 
@@ -586,7 +587,7 @@ class Trials(Reading, Generic[AnyLog]):
         *,
         std: float | None = None,
         cost: float | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,
@@ -610,8 +611,8 @@ class Trials(Reading, Generic[AnyLog]):
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
             of a run. The model of f does not use the cost, and ``LogEI(per="cost")`` does.
-        duration : float, optional
-            The duration of the evaluation in seconds, for `durations_` and ``LogEI(per="time")``.
+        duration : float or timedelta, optional
+            The duration of the evaluation, for `durations_` and ``LogEI(per="time")``; a number is in seconds.
         params : mapping; for candidates an index or a row; optional
             The point that was evaluated, if it differs from the suggested point. The model uses the value at the
             evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and
@@ -721,7 +722,7 @@ class Trials(Reading, Generic[AnyLog]):
         trial: Trial | int,
         *,
         error: BaseException | str | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
         """Report that the evaluation of a trial failed; later suggestions avoid the point.
@@ -735,8 +736,8 @@ class Trials(Reading, Generic[AnyLog]):
         error : exception or str, optional
             The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
             the message is longer than 2 kB, only the beginning and the end of the message are stored.
-        duration : float, optional
-            The seconds that the evaluation took until it failed.
+        duration : float or timedelta, optional
+            The time that the evaluation took until it failed; a number is in seconds.
         attrs : mapping, optional
             Further data to store with the trial; see `observe`.
 
@@ -904,9 +905,9 @@ class Trials(Reading, Generic[AnyLog]):
         cost : float or sequence of float, optional
             The cost of an evaluation: one number for all trials, or one number for each trial. A cost is stored only
             together with a value.
-        duration : float or sequence of float, optional
-            The seconds that an evaluation took: one number for all trials, or one number for each trial. A duration is
-            stored only together with a value.
+        duration : float, timedelta or sequence of these, optional
+            The time that an evaluation took: one duration for all trials, or one for each trial; a number is in
+            seconds. A duration is stored only together with a value.
         attrs : mapping or sequence of mappings, optional
             Further data to store: the same data for all trials, or data for each trial; see `observe`.
         fidelity : int, float or sequence of these, optional

@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from belated.errors import InvalidSetting, UnknownArgument
-from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, value_advice
+from belated.hints import ELSEWHERE, RUN_ARGUMENTS, argument_advice, optimizer_advice
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.curve import Curve, Stopping, StoppingName
@@ -20,7 +20,7 @@ from belated.run.objective import Objective, signature_of
 from belated.run.stoppers import NoImprovement
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import finite, in_seconds, whole_number
 from belated.study.study import Study
 
 Direction: TypeAlias = Literal["maximize", "minimize"]
@@ -81,9 +81,9 @@ def chosen_optimizer(
             raise InvalidSetting(f"{unused} would make a new optimizer, and one is given: leave them out")
         chosen = given
     else:
-        advice = value_advice(given.__name__ if isinstance(given, type) else given, ())
         raise InvalidSetting(
-            f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated{advice}"
+            f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated"
+            f"{optimizer_advice(given)}"
         )
     if chosen.direction != direction:
         other = "minimize" if direction == "maximize" else "maximize"
@@ -109,6 +109,11 @@ def positive(name: str, value: Any, what: str) -> float | None:
     if value is not None and (number is None or number <= 0):
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass {what} > 0, or None")
     return number
+
+
+def positive_seconds(name: str, value: Any) -> float | None:
+    """Return an optional time as a number of seconds above 0."""
+    return positive(name, in_seconds(value), "seconds")
 
 
 def check_takes_fidelity(f: Any, function: Objective, optimizer: Optimizer | Study) -> None:
@@ -160,7 +165,7 @@ def check_processes(processes: Any, executor: Any) -> None:
         )
 
 
-def own_pool(size: int, timeout: float | None, processes: bool) -> Executor:
+def own_pool(size: int, timeout: Any, processes: bool) -> Executor:
     """Return a new executor for a run to which the user did not pass an executor."""
     if processes:
         # This import is slow, and only processes need it.

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
+from datetime import timedelta
 from functools import partial
 from operator import itemgetter
 from time import monotonic
@@ -58,7 +59,7 @@ def _optimize(
     optimizer: Optimizer | Study | None = None,
     n_trials: int | None = None,
     n_trials_total: int | None = None,
-    timeout: float | None = None,
+    timeout: float | timedelta | None = None,
     budget: float | None = None,
     n_workers: int | None = None,
     executor: Executor | None = None,
@@ -85,7 +86,7 @@ def _optimize(
     allowed = arguments.positive("budget", budget, "a finite number")
     spending = None if allowed is None else Budget(chosen, allowed)
     start = monotonic()
-    seconds = arguments.positive("timeout", timeout, "seconds")
+    seconds = arguments.positive_seconds("timeout", timeout)
     deadline = math.inf if seconds is None else start + seconds
     used = None
     if n_trials is None and total is None:
@@ -121,7 +122,7 @@ def _optimize(
     )
 
     def result(stop_reason: StopReason) -> Result:
-        return Result(chosen, evaluations.trials, stop_reason, monotonic() - start)
+        return Result(chosen, evaluations.trials, stop_reason, monotonic() - start, _per(chosen, used))
 
     stop_reason: StopReason
     interrupt: KeyboardInterrupt | None = None
@@ -179,6 +180,12 @@ def _used(start: float, seconds: float | None, budget: Budget | None) -> Limit:
     if budget is not None:
         shares.append(("cost", budget.used))
     return max(shares, key=itemgetter(1))
+
+
+def _per(optimizer: Optimizer | Study, used: Callable[[], Limit] | None) -> Any:
+    """Return the resource per unit of which the improvement is maximised; None for other acquisitions."""
+    per: Any = getattr(optimizer._optimizer._settings().get("acquisition"), "per", None)
+    return per if per != "auto" else "trial" if used is None else used()[0]
 
 
 def _attach(error: BaseException, result: Result) -> None:
@@ -242,14 +249,14 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         Start trials until the optimizer has this number of suggested trials; use this argument to continue an
         interrupted run. Trials that other processes of a study suggested also count, but abandoned trials do not count.
         Pending trials count even if the process that evaluated them has died; see `retry_pending`.
-    timeout : float, optional
-        The maximum duration of the run in seconds. If evaluations are still running at the timeout, their trials stay
-        pending.
+    timeout : float or timedelta, optional
+        The maximum duration of the run; a number is in seconds. If evaluations are still running at the timeout, their
+        trials stay pending.
     budget : float, optional
         The total cost that the trials of this run may have. The cost of a trial is the cost that f returns. If f does
-        not return a cost, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed trials are also
-        charged. A trial is started only if the budget covers its declared cost and the costs of the running trials. The
-        budget is therefore exceeded only if f returns a cost above the declared cost.
+        not return a cost, the cost is the declared cost of the optimizer's `Fidelity`, or 1. Failed and stopped
+        trials are also charged. A trial is started only if the budget covers its declared cost and the costs of the
+        running trials. The budget is therefore exceeded only if f returns a cost above the declared cost.
     n_workers : int, optional
         The number of evaluations that run at the same time. The default is the number of workers of the executor, or 1
         without an executor. If neither an executor nor processes are used, f is called in threads. If there is also
@@ -334,7 +341,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
-    the results.
+    the results. If only `timeout` ends the run, they also depend on the durations of f: see `per` of `LogEI`.
 
     Examples
     --------

@@ -36,12 +36,16 @@ class Result(Reading):
         "error": another exception was raised.
     seconds : float
         The duration of the run.
+    per : {"trial", "time", "cost"} or None
+        The resource per unit of which `LogEI` maximised the improvement, as ``per="auto"`` chose it; None for other
+        acquisitions and optimizers. If a timeout and a budget could end the run, the one that was closer to its end.
     """
 
     optimizer: Optimizer | Study
     _trials: list[Trial]
     stop_reason: StopReason
     seconds: float
+    per: Literal["trial", "time", "cost"] | None = None
 
     @property
     def _source(self) -> Optimizer | Study:
@@ -67,12 +71,12 @@ class Result(Reading):
 
     @property
     def cost(self) -> float:
-        """Total cost of the observed and failed trials of the run, computed as for a budget.
+        """Total cost of the observed, failed and stopped trials of the run, computed as for a budget.
 
         The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the
         trial's fidelity, or 1.
         """
-        ended = [trial for trial in self._trials if trial.state in ("observed", "failed")]
+        ended = [trial for trial in self._trials if trial.state in ("observed", "failed", "stopped")]
         return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)
 
     def _facts(self) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pickle
 import re
 from collections import deque
 from collections.abc import Callable
+from datetime import timedelta
 from types import NoneType
 from typing import Any, TypeVar, cast
 
@@ -85,6 +86,11 @@ def finite(value: Any) -> float | None:
     """Return `value` as a float, or None if `value` is not a single finite real number."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None
+
+
+def in_seconds(value: Any) -> Any:
+    """Return a timedelta as a number of seconds, and other values unchanged."""
+    return value.total_seconds() if isinstance(value, timedelta) else value
 
 
 def copied(value: Any) -> Any:
@@ -169,7 +175,7 @@ def shown(value: Any, **replaced: Any) -> str:
     defaults = {field.name: field.default for field in dataclasses.fields(value)}
     parts = []
     for name in arguments_of(type(value), private=True):
-        given, default = getattr(value, name), defaults[name]
+        given, default = vars(value)[name], defaults[name]
         text = repr(replaced.get(name, given))
         if default is dataclasses.MISSING:
             parts.append(text)

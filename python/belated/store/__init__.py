@@ -3,11 +3,11 @@
 import os
 from importlib import import_module
 
-from belated.errors import InvalidSetting, StoreError
+from belated._core import InvalidSetting
 from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.urls import shown
 
-__all__ = ["STORES", "Header", "Record", "Store", "StoreError", "Transaction", "open_store"]
+__all__ = ["STORES", "Header", "Record", "Store", "Transaction", "open_store"]
 
 #: Scheme of a URL → the class of its stores, as "module:class". A module is imported when its scheme is first used.
 STORES = {

@@ -112,7 +112,7 @@ class SqliteStore(Store):
     @classmethod
     def from_location(cls, location: str) -> "SqliteStore":
         """Open ``/relative.db`` or ``//absolute.db``, the part of ``sqlite:///relative.db`` after the second slash."""
-        path = location[1:]
+        path = os.path.expanduser(location[1:])
         if not location.startswith("/") or not path or path == ":memory:" or "\0" in path:
             raise InvalidSetting(
                 f"store={short_repr(f'sqlite://{location}')} does not name a file: pass 'sqlite:///file.db', "

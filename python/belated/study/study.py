@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, TypeGuard, TypeVar, overload
 
@@ -21,7 +21,7 @@ from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, whole_number
+from belated.space.arguments import checks_arguments, finite, in_seconds, whole_number
 from belated.space.space import Space
 from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
@@ -142,7 +142,10 @@ class Study(Trials[SharedLog]):
     ) -> None:
         _check_printable(name)
         if optimizer is not None and not isinstance(optimizer, Optimizer):
-            raise InvalidSetting(f"optimizer={short_repr(optimizer)} is not usable: pass an optimizer of belated")
+            from belated.hints import optimizer_advice
+
+            given = f"{short_repr(optimizer)} is not usable"
+            raise InvalidSetting(f"optimizer={given}: pass an optimizer of belated{optimizer_advice(optimizer)}")
         if constraints is not None and optimizer is not None:
             raise InvalidSetting("constraints and optimizer are both given: pass constraints= to the optimizer")
         if time is None and optimizer is not None:
@@ -395,7 +398,7 @@ class Study(Trials[SharedLog]):
         *,
         fidelity: float | None = None,
         key: str | None = None,
-        expires_after: float | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> Trial: ...
     @overload
     def suggest(
@@ -405,7 +408,7 @@ class Study(Trials[SharedLog]):
         *,
         fidelity: float | None = None,
         key: str | None = None,
-        expires_after: float | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> list[Trial]: ...
     @checks_arguments
     def suggest(
@@ -415,7 +418,7 @@ class Study(Trials[SharedLog]):
         *,
         fidelity: float | None = None,
         key: str | None = None,
-        expires_after: float | None = None,
+        expires_after: float | timedelta | None = None,
     ) -> Trial | list[Trial]:
         """Start a trial, or n at once; see `Optimizer.suggest`.
 
@@ -426,12 +429,12 @@ class Study(Trials[SharedLog]):
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
             trials are returned.
-        expires_after : float, optional
-            The model counts the trial as pending for this number of seconds. A later result is still accepted. Once 20
-            results have arrived, a lease below their median delay gives a `BelatedWarning`.
+        expires_after : float or timedelta, optional
+            The model counts the trial as pending for this time; a number is in seconds. A later result is still
+            accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
         _check_key(key)
-        lease = None if expires_after is None else finite(expires_after)
+        lease = None if expires_after is None else finite(in_seconds(expires_after))
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
             raise InvalidSetting(
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
@@ -450,7 +453,7 @@ class Study(Trials[SharedLog]):
         *,
         std: float | None = None,
         cost: float | None = None,
-        duration: float | None = None,
+        duration: float | timedelta | None = None,
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,

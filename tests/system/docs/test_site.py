@@ -22,7 +22,9 @@ def check():
 def site(tmp_path):
     """A site with the pages of all public names."""
     (tmp_path / "api").mkdir()
-    for name in belated.__all__:
+    papers = [f"papers.{name}" for name in belated.papers.__all__]
+    errors = [f"errors.{name}" for name in belated.errors.__all__]
+    for name in [*belated.__all__, *errors, *papers]:
         (tmp_path / "api" / f"belated.{name}.html").write_text("<p>text</p>")
     return tmp_path
 

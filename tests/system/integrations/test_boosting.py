@@ -55,9 +55,7 @@ class XGBoost:
         return found["validation"][metric] if evaluates else [], model.num_boosted_rounds()
 
     def estimator(self, metric, *callbacks):
-        model = self.library.XGBClassifier(
-            n_estimators=ROUNDS, eval_metric=metric, n_jobs=1, callbacks=list(callbacks)
-        )
+        model = self.library.XGBClassifier(n_estimators=ROUNDS, eval_metric=metric, n_jobs=1, callbacks=list(callbacks))
         inputs, classes, *validation = self.data
         model.fit(inputs, classes, eval_set=[validation], verbose=False)
         return model.evals_result()["validation_0"][metric], model.get_booster().num_boosted_rounds()

@@ -476,6 +476,7 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
         ({"pre_dispatch": "2n"}, "pre_dispatch='2n' is not usable"),
         ({"pre_dispatch": 0}, "pre_dispatch=0 is not usable"),
         ({"optimizer": 3}, "optimizer=3 is not usable: pass an optimizer's class"),
+        ({"optimizer": "random"}, "optimizer='random' is not usable: .*; use bl.RandomSearch$"),
         ({"optimizer": lambda space, seed: None}, "optimizer returned None: pass an optimizer's class"),
         ({"optimizer": functools.partial(bl.BayesOpt, direction="minimize")}, "leave direction out"),
         ({"optimizer": lambda space, seed: bl.BayesOpt({"C": (0.0, 1.0)})}, "does not search the given space"),

@@ -112,7 +112,7 @@ def test_sdf_discards_late_values_as_its_paper_does(name):
         assert optimizer.best_value_ == 5.0
         return optimizer.suggest().params
 
-    assert bl.algorithm(name, SPACE, window=2).pending == bl.Censor(late="discard", repeats=True)
+    assert bl.algorithm(name, SPACE, window=2).get_params()["pending"] == bl.Censor(late="discard", repeats=True)
     assert next_after_a_late_value() == next_after_a_late_value(pending__late="discard")
     assert next_after_a_late_value() != next_after_a_late_value(pending__late="accept")
 

@@ -17,7 +17,7 @@ def test_arguments_are_readable_and_settable_as_in_sklearn():
     opt = bl.BayesOpt(space, window=20, seed=0)
     assert opt.space is space and opt.window == 20 and opt.get_params()["window"] == 20
     assert opt.set_params(window=30, pending="censor") is opt
-    assert opt.window == 30 and opt.pending == "censor" and opt.seed == 0
+    assert opt.window == 30 and opt.pending == [] and opt.get_params()["pending"] == "censor" and opt.seed == 0
     assert clone(opt).get_params() == opt.get_params()
     with pytest.raises(bl.errors.InvalidSetting, match="windw=3 .*did you mean window"):
         opt.set_params(windw=3)
@@ -108,7 +108,7 @@ def test_invalid_settings_of_bayes_opt_are_refused(name, value):
     kind, _, field = name.rpartition(".")
     with pytest.raises(bl.errors.InvalidSetting, match=field):
         if kind:
-            kind = getattr(bl, kind)
+            kind = getattr(bl.papers if kind in bl.papers.__all__ else bl, kind)
             bl.BayesOpt(BOX, **{ARGUMENT_OF[kind]: kind(**{field: value})})
         else:
             bl.BayesOpt(BOX, **{field: value})

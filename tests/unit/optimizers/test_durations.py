@@ -40,7 +40,7 @@ def test_predictions_follow_the_durations():
     median, low, high = opt.durations_.predict(fresh)
     assert median.shape == low.shape == high.shape == (50,)
     assert np.allclose(median, [seconds(p) for p in fresh], rtol=0.05)
-    assert opt.durations_.predict(fresh[0]).median.tolist() == pytest.approx(median[:1], rel=1e-12)
+    assert opt.durations_.predict(fresh[0]).median == pytest.approx(median[0], rel=1e-12)
     assert opt.durations_.n_known == 40 and opt.durations_.explained > 0.99 and opt.durations_.unknown is None
 
 
@@ -76,7 +76,7 @@ def test_with_few_durations_the_variance_has_the_errors_of_leaving_one_out():
     for i in range(4):
         others = [j for j in range(4) if j != i]
         alone = with_durations([params[j] for j in others], durations[others])
-        assert left_out.median[i] == pytest.approx(alone.durations_.predict(params[i]).median[0], rel=1e-9)
+        assert left_out.median[i] == pytest.approx(alone.durations_.predict(params[i]).median, rel=1e-9)
     _, half = logs(opt, params)
     errors = np.log(known / left_out.median)
     # The stated variances are below the square errors, so that the variance of left-out predictions is the mean square
@@ -180,7 +180,7 @@ def test_failed_trials_count_and_running_trials_are_lower_bounds():
     medians = []
     for age in (0.0, 1000.0, 1e6):
         now = age
-        medians.append(opt.durations_.predict(running).median[0])
+        medians.append(opt.durations_.predict(running).median)
     assert medians == sorted(medians) and medians[2] > 10 * medians[0]
 
 
@@ -197,7 +197,7 @@ def test_contexts_candidates_and_studies(tmp_path):
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, context={"c": (0.0, 1.0)}, seed=0)
     for c in np.linspace(0, 1, 12):
         opt.add({"x": 0.5}, 1.0, {"c": float(c)}, duration=float(np.exp(4 * c)))
-    slow, fast = [opt.durations_.predict({"x": 0.5}, {"c": c}).median[0] for c in (1.0, 0.0)]
+    slow, fast = [opt.durations_.predict({"x": 0.5}, {"c": c}).median for c in (1.0, 0.0)]
     assert slow > 30 * fast
     rows = np.linspace(0, 1, 9)[:, None]
     opt = bl.BayesOpt(candidates=rows, seed=0)

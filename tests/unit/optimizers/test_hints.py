@@ -304,6 +304,7 @@ def test_error_for_an_unknown_argument_of_a_method_names_the_public_class(kind, 
         opt = bl.Study("s", f"sqlite:///{tmp_path / 's.db'}", opt)
     trial = opt.suggest()
     for call, message in (
+        (lambda: opt.recommend(k=3), rf"^k=3 is not an argument of {kind}.recommend: it has context, n"),
         (lambda: opt.suggest(count=3), rf"^count=3 is not an argument of {kind}.suggest: it has n, context, fidelity"),
         (lambda: opt.observe(trial, 1.0, stdev=1), rf"^stdev=1 is not an argument of {kind}.observe: did you mean std"),
         (
@@ -384,6 +385,8 @@ def test_optimizers_named_in_an_error_support_the_feature(asked):
         ("CmaEsSampler", "belated has no evolutionary algorithms: use bl.BayesOpt"),
         ("forest_minimize", "belated has no forests or boosted trees: bl.BayesOpt fits"),
         ("minimise", "did you mean minimize?"),
+        ("AlreadyObserved", "use belated.errors.AlreadyObserved"),
+        ("UCBPE", "use belated.papers.UCBPE"),
     ],
 )
 def test_names_of_the_package(name, advice):

@@ -113,9 +113,7 @@ def test_rows_as_spread_as_a_design_replace_most_of_it():
     assert np.mean(left) < N / 2
 
 
-rows_of_mixed = st.fixed_dictionaries(
-    {"x": st.floats(0, 1), "n": st.integers(0, 1000), "k": st.sampled_from("abc")}
-)
+rows_of_mixed = st.fixed_dictionaries({"x": st.floats(0, 1), "n": st.integers(0, 1000), "k": st.sampled_from("abc")})
 
 
 @settings(max_examples=40, deadline=None)

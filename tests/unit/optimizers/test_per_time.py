@@ -144,6 +144,25 @@ def test_added_trials_have_durations():
         optimizer.add({"x": 0.3}, 1.0, duration=float("inf"))
 
 
+@pytest.mark.parametrize(
+    ("arguments", "per"),
+    [
+        ({"n_trials": 2}, "trial"),
+        ({"timeout": 0.2}, "time"),
+        ({"budget": 2}, "cost"),
+        ({"budget": 2, "timeout": 1000}, "cost"),
+        ({"budget": 2, "n_trials": 2}, "trial"),
+        ({"n_trials": 2, "acquisition": bl.LogEI(per="time")}, "time"),
+        ({"n_trials": 2, "acquisition": "ucb"}, None),
+    ],
+    ids=str,
+)
+def test_a_result_has_the_resource_of_the_improvement(arguments, per):
+    result = bl.maximize(lambda params: params["x"], {"x": (0.0, 1.0)}, seed=0, **arguments)
+    assert result.per == per
+    assert bl.maximize(lambda params: 1.0, optimizer=bl.RandomSearch({"x": (0.0, 1.0)}), n_trials=1).per is None
+
+
 def test_a_run_tells_how_much_time_or_budget_has_been_used():
     used = []
 

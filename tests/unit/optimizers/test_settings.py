@@ -51,7 +51,7 @@ def refusal(call):
 def test_a_string_is_the_value_with_its_defaults(argument, short, value):
     one, other = (bl.BayesOpt(SPACE, seed=0, **{argument: given}) for given in (short, value))
     assert one._definition() == other._definition()
-    assert getattr(one, argument) is short and getattr(other, argument) is value
+    assert one.get_params()[argument] is short and other.get_params()[argument] is value
 
 
 def test_values_are_compared_copied_and_shown_as_values():
@@ -140,11 +140,16 @@ def test_nested_names_are_read_and_set():
     assert opt.surrogate == bl.GP(kernel="matern52", noise_std=0.1) and opt.acquisition == bl.UCB(3.0)
     assert opt.seed == opt.seed_ == 1
     assert opt.set_params(initial__n=3).initial == bl.Initial(3)
-    assert opt.set_params(pending="censor", pending__floor=-1).pending == bl.Censor(-1.0)
+    assert opt.set_params(pending="censor", pending__floor=-1).get_params()["pending"] == bl.Censor(-1.0)
     assert opt.set_params(**opt.get_params())._definition() == opt._definition()
     assert clone(opt).get_params() == opt.get_params()
     twin = bl.BayesOpt(
-        SPACE, surrogate=opt.surrogate, acquisition=opt.acquisition, pending=opt.pending, initial=3, seed=1
+        SPACE,
+        surrogate=opt.surrogate,
+        acquisition=opt.acquisition,
+        pending=opt.get_params()["pending"],
+        initial=3,
+        seed=1,
     )
     assert twin._definition() == opt._definition()
 

@@ -133,6 +133,16 @@ def test_failures_are_charged_their_declared_cost():
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
 
 
+def test_stopped_trials_are_charged():
+    def f(params):
+        for _ in range(9):
+            yield params["x"]
+
+    opt = bl.RandomSearch(SPACE, curve=bl.Curve(9), stopping="asha", seed=0)
+    result = bl.maximize(f, optimizer=opt, budget=12)
+    assert "stopped" in states(result) and result.n_trials == result.cost == 12
+
+
 # Several evaluations at a time.
 
 

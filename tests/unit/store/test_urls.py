@@ -1,6 +1,7 @@
 """belated parses URLs with passwords as PostgreSQL does, and shows them without the password."""
 
 import re
+from pathlib import Path
 from urllib.parse import quote, unquote
 
 import pytest
@@ -52,6 +53,13 @@ def test_an_ambiguous_url_is_refused_and_not_shown(location):
     with pytest.raises(bl.errors.InvalidSetting, match="percent-encoded") as caught:
         store.open_store(f"postgresql://{location}")
     assert "s3" not in str(caught.value) and "3t" not in str(caught.value)
+
+
+def test_a_tilde_is_the_home_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    for url in ("sqlite:///~/s.db", Path("~/s.db")):
+        assert store.open_store(url).path == str(tmp_path / "s.db")
 
 
 @pytest.mark.parametrize(

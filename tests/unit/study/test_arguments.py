@@ -118,8 +118,8 @@ def test_a_study_uses_the_clock_of_its_optimizer(store):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"optimizer": "RandomSearch"}, "^optimizer='RandomSearch' is not usable: pass an optimizer of belated$"),
-        ({"optimizer": bl.RandomSearch}, "^optimizer=<class .* is not usable: pass an optimizer of belated$"),
+        ({"optimizer": "RandomSearch"}, r"^optimizer='RandomSearch' is not usable: .*; use bl.RandomSearch\(space\)$"),
+        ({"optimizer": bl.RandomSearch}, r"^optimizer=<class .* is not usable: .*; use bl.RandomSearch\(space\)$"),
         ({"time": 3.0}, "^time=3.0 is not usable: pass a function that returns seconds$"),
         ({"optimizer": optimizer(), "time": "now"}, "^time='now' is not usable"),
     ],

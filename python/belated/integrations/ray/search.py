@@ -10,7 +10,7 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
 from belated._core import AlreadyObserved, BelatedError, HorizonReached, InvalidSetting, InvalidSpace
-from belated.integrations.arguments import ADVICE, DIRECTIONS, check_metric, check_optimizer, positive_integer
+from belated.integrations.arguments import ADVICE, DIRECTIONS, check_metric, check_optimizer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
 from belated.integrations.ray.results import Steps, declared_value, duration_of
 from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode, space_as_data, space_from_data
@@ -18,6 +18,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, check_curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial
+from belated.run.arguments import count
 from belated.short_repr import short_repr
 from belated.space.arguments import finite
 from belated.warn import logger, warn
@@ -177,7 +178,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
         Tune's own limiter drops the results of trials that it does not know. After a restore there may be such trials.
         """
-        self._max_concurrent = positive_integer("max_concurrent", max_concurrent)
+        self._max_concurrent = count("max_concurrent", max_concurrent, 1)
         return True
 
     def suggest(self, trial_id: str) -> Any:

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 import ray
 
 from belated._core import InvalidSetting
-from belated.integrations.arguments import positive_integer
+from belated.run.arguments import count
 from belated.short_repr import short_repr
 
 T = TypeVar("T")
@@ -61,7 +61,7 @@ def executor(n_workers: int | None = None, **options: Any) -> "RayExecutor":
         raise InvalidSetting(
             f"num_returns={short_repr(options['num_returns'])}: a call returns one object, leave it out"
         )
-    size = _room_for(options) if n_workers is None else positive_integer("n_workers", n_workers)
+    size = _room_for(options) if n_workers is None else count("n_workers", n_workers, 1)
     return RayExecutor(size, {"max_retries": 0, **options})
 
 

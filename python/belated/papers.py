@@ -1,0 +1,7 @@
+"""Values for algorithms of papers: bounds, acquisitions, a pending policy, a delay model and constants of theorems."""
+
+from belated.optimizers.bpe import SubExponential
+from belated.optimizers.settings import UCBPE, MaxVariance, Nearest, Theory
+from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma
+
+__all__ = ["DUCB1", "DUCBV", "UCBPE", "DUCB1Sigma", "MaxVariance", "Nearest", "SubExponential", "Theory"]

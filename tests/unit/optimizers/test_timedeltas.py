@@ -1,0 +1,41 @@
+"""A timedelta may be passed wherever a time in seconds is."""
+
+from datetime import timedelta
+
+import pytest
+
+import belated as bl
+
+BOX = {"x": (0.0, 1.0)}
+HOUR = timedelta(hours=1)
+
+
+def test_durations():
+    opt = bl.RandomSearch(BOX, seed=0)
+    first, second, third = opt.suggest(n=3)
+    first.observe(1.0, duration=HOUR)
+    opt.observe(second, 1.0, duration=HOUR)
+    third.fail(duration=HOUR)
+    added = opt.add([{"x": 0.1}, {"x": 0.2}], [1.0, 2.0], duration=[HOUR, 60.0])
+    assert [trial.duration for trial in [first, second, third, *added]] == [3600.0] * 4 + [60.0]
+    for name in ("std", "cost"):
+        with pytest.raises(bl.errors.InvalidValue, match=name):
+            opt.add({"x": 0.3}, 1.0, **{name: HOUR})
+
+
+def test_leases_and_timeouts(tmp_path):
+    study = bl.Study("s", tmp_path / "s.db", bl.RandomSearch(BOX, seed=0), time=lambda: 100.0)
+    assert study.suggest(expires_after=HOUR).expires_at == 3700.0
+    result = bl.maximize(lambda params: 1.0, BOX, seed=0, timeout=timedelta(milliseconds=50))
+    assert result.stop_reason == "timeout"
+
+
+def test_windows(tmp_path):
+    opt = bl.BayesOpt(BOX, pending="censor", window=HOUR, clock="seconds", seed=0)
+    assert opt.window_ == 3600.0 and opt.get_params()["window"] is HOUR
+    assert opt._definition() == bl.BayesOpt(BOX, pending="censor", window=3600, clock="seconds", seed=0)._definition()
+    study = bl.Study("s", tmp_path / "s.db", opt)
+    assert study.window_ == bl.Study.load("s", tmp_path / "s.db").window_ == 3600.0
+    with pytest.raises(bl.errors.InvalidSetting, match=r"^window=.*timedelta.* needs clock='seconds'"):
+        bl.BayesOpt(BOX, window=HOUR)
+    assert opt.set_params(window=20.0).window_ == 20.0
