@@ -3,7 +3,6 @@ maxima."""
 
 import itertools
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -185,13 +184,6 @@ def test_rows_of_an_array_have_the_values_of_the_parameters(function):
     assert function(points, fidelities).tolist() == by_name
     assert function(points, 0.5).tolist() == [function(point[None], 0.5)[0] for point in points]
     assert function(np.empty((0, len(function.space)))).shape == (0,)
-
-
-@every_function
-def test_an_optimizer_accepts_the_space_and_a_process_the_function(function):
-    params = bl.RandomSearch(function.space, seed=0).suggest().params
-    copy = pickle.loads(pickle.dumps(function))
-    assert copy(params, 0.3) == function(params, 0.3) and copy.cost(0.3) == function.cost(0.3)
 
 
 @pytest.mark.parametrize("z", [-0.1, 1.1, math.nan, [0.5, 2.0]])

@@ -1,7 +1,6 @@
 """Benchmark functions agree with published values, and their maxima agree with searches from many starts."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -93,9 +92,9 @@ def test_the_edges_of_the_box_have_values_that_continue_the_inside(function):
 
 
 @every_function
-def test_an_optimizer_accepts_the_space_and_a_process_the_function(function):
+def test_an_optimizer_accepts_the_space(function):
     params = bl.RandomSearch(function.space, seed=0).suggest().params
-    assert pickle.loads(pickle.dumps(function))(params) == function(params) < function.optimum
+    assert function(params) < function.optimum
 
 
 def uniform(function, n, seed=0):

@@ -39,6 +39,12 @@ DOMAINS = {
     },
     "candidates": {"candidates": np.random.default_rng(5).normal(size=(15, 2)) * [1.0, 100.0]},
 }
+
+
+def feasible(params):
+    return params.get("n", 2) <= 6 and params.get("x", 0.0) <= 2.5
+
+
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 
@@ -49,6 +55,8 @@ FEATURES = {
     "seconds": (DOMAINS["mixed"] | {"clock": "seconds"}, 'clock="seconds"'),
     "conditional": (DOMAINS["conditional"], "conditional"),
     "fidelity": (DOMAINS["mixed"] | {"fidelity": FIDELITY}, "fidelity"),
+    "constraints": (DOMAINS["mixed"] | {"constraints": [feasible]}, "constraints"),
+    "curve": (DOMAINS["mixed"] | {"curve": bl.Curve(5)}, "curve"),
 }
 
 # Settings whose fits are faster than with the defaults.
@@ -84,7 +92,7 @@ def variants():
         choices = {
             argument: list(family.shorthand)
             for argument, family in families.items()
-            if family is not None and family.shorthand and argument not in quick
+            if family is not None and family.shorthand and argument not in (*quick, "stopping")
         }
         for values in itertools.product(*choices.values()):
             arguments = quick | dict(zip(choices, values, strict=True))
@@ -97,6 +105,7 @@ def variants():
 
 
 VARIANTS = list(variants())
+assert {variant.values[0] for variant in VARIANTS} == {cls for _, cls in strategies()}
 every_strategy = pytest.mark.parametrize("cls", [cls for _, cls in strategies()], ids=lambda cls: cls.__name__)
 every_variant = pytest.mark.parametrize("cls, arguments", VARIANTS)
 
@@ -122,7 +131,7 @@ def supported(cls, feature):
 KINDS = (
     *["suggest"] * 6,
     *["batch", "observe", "observe", "observe", "observe", "late", "amend", "replicate", "fail", "abandon"],
-    *["add", "add pending", "enqueue", "wait", "recommend", "predict"],
+    *["add", "add pending", "enqueue", "wait", "recommend", "predict", "repeat", "report", "report", "ask"],
 )
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_size=4, max_size=30 if FULL else 20)
 
@@ -138,6 +147,10 @@ def situations(draw, cls):
         arguments["clock"] = "seconds"
     if supported(cls, "fidelity") and draw(st.booleans()):
         arguments["fidelity"] = FIDELITY
+    if supported(cls, "constraints") and "candidates" not in arguments and draw(st.booleans()):
+        arguments["constraints"] = [feasible]
+    if supported(cls, "curve") and "fidelity" not in arguments and draw(st.booleans()):
+        arguments |= {"curve": bl.Curve(5), "stopping": draw(st.sampled_from([None, "asha", "median"]))}
     arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
     arguments["seed"] = draw(st.integers(0, 2**64 - 1))
     if "window" in {field.name for field in fields(cls)}:
@@ -190,6 +203,8 @@ def a_point(opt, rng):
         "c": "uvw"[rng.integers(3)],
         "k": "constant",
     }
+    if opt.get_params().get("constraints"):
+        every |= {"x": min(every["x"], 2.5), "n": min(every["n"], 6)}
     return {
         name: every[name]
         for name, dimension in opt.domain.items()
@@ -239,13 +254,26 @@ def play(opt, what, number):
             opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
     else:
         ended = ("observed",)
-        states = {"late": ("failed", "abandoned"), "amend": ended, "replicate": ended}.get(what, ("pending",))
+        states = {"late": ("failed", "abandoned")} | dict.fromkeys(("amend", "replicate", "repeat"), ended)
+        states = states.get(what, ("pending",))
+        if what in ("report", "ask") and opt.get_params().get("curve") is None:
+            return
         trials = [trial for trial in opt.trials if trial.state in states]
         if trials:
             trial = trials[number % len(trials)]
             attrs = {"number": number} if number % 3 == 0 else None
             if what == "abandon":
                 trial.abandon()
+            elif what == "report":
+                trial.report(max(trial.curve, default=0) % 5 + 1, value, attempt=number % 2)
+            elif what == "ask":
+                trial.should_stop()
+            elif what == "repeat":
+                n_events = core_of(opt).n_events()
+                trial.observe(trial.value)
+                with pytest.raises(bl.AlreadyObserved):
+                    trial.observe(trial.value + 1.0)
+                assert core_of(opt).n_events() == n_events
             elif what == "fail":
                 trial.fail(error=ValueError(f"{number}") if number % 2 else None, attrs=attrs)
             else:

@@ -122,13 +122,16 @@ def test_a_study_continues_in_another_instance_in_postgresql(make, steps, data):
 def goes_on_in_another_instance(make, steps, store):
     opt = make()
     clock = clock_of(opt)
-    studies = [bl.Study("s", store, opt), bl.Study.load("s", store, time=clock)]
+    given = {"time": clock, "constraints": opt.get_params().get("constraints")}
+    studies = [bl.Study("s", store, opt), bl.Study.load("s", store, **given)]
     for what, number in steps:
+        if number % 5 == 0:
+            studies[number % 2] = bl.Study.load("s", store, **given)
         if what != "wait" or clock is None:
             play(studies[number % 2], what, number)
         play(opt, what, number)
         assert studies[number % 2].n_trials == opt.n_trials
-    third = bl.Study.load("s", store, time=clock)
+    third = bl.Study.load("s", store, **given)
     expected = core_of(opt).to_bytes()
     for study in (*studies, third):
         assert study.n_trials == opt.n_trials

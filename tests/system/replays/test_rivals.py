@@ -102,14 +102,17 @@ def test_the_maximum_of_a_bump_is_found(rival, settings):
 
 
 def test_the_posterior_is_in_the_units_of_the_values():
-    rng = np.random.default_rng(1)
-    model = rivals_bayesian.Posterior(rng)
-    x = rng.random((25, 1))
+    x = np.random.default_rng(1).random((25, 1))
+    models = [rivals_bayesian.Posterior(np.random.default_rng(2)) for _ in range(2)]
     for row in x:
-        model.add(row, 1000.0 + 5.0 * math.sin(4 * row[0]))
-    mean, std = model.at(x[:5])
-    np.testing.assert_allclose(mean, 1000.0 + 5.0 * np.sin(4 * x[:5, 0]), atol=0.5)
-    assert np.all(std < 1.0)
+        value = math.sin(4 * row[0])
+        models[0].add(row, value)
+        models[1].add(row, 1000.0 + 5.0 * value)
+    points = np.linspace(0, 1, 9)[:, None]
+    (mean, std), (scaled_mean, scaled_std) = (model.at(points) for model in models)
+    np.testing.assert_allclose(scaled_mean, 1000.0 + 5.0 * mean, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(scaled_std, 5.0 * std, rtol=1e-6)
+    np.testing.assert_allclose(models[0].at(x)[0], np.sin(4 * x[:, 0]), rtol=0, atol=1e-2)
 
 
 def test_mf_gp_ucb_uses_only_the_given_fidelities_and_increases_them():

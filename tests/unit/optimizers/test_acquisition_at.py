@@ -1,7 +1,5 @@
 """`acquisition_at` agrees with the formulas, has its maximum at the next suggestion, and does not have side effects."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -84,17 +82,6 @@ def test_acquisition_at_does_not_change_suggestions(settings):
             elif i >= 5:
                 opt.observe(i - 5, float(i % 7), amend=True) if opt.trial(i - 5).state == "pending" else None
     assert plain._log.to_bytes() == watched._log.to_bytes()
-
-
-def test_a_copy_has_the_same_acquisition_under_constraints():
-    for seed in range(6):
-        space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-        opt = bl.BayesOpt(space, constraints=[below_diagonal], acquisition="ucb_pe", seed=seed, clock="iterations")
-        for trial in opt.suggest(8):
-            trial.observe(float(np.sin(5 * trial.number + seed)))
-        opt.suggest(3)
-        copy = pickle.loads(pickle.dumps(opt))
-        assert copy.acquisition_at({"x": 0.3, "y": 0.4}) == opt.acquisition_at({"x": 0.3, "y": 0.4})
 
 
 def below_diagonal(p):

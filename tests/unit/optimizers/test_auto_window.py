@@ -1,7 +1,6 @@
 """``window="auto"``: the window is a quantile of the delays so far, and depends only on the log."""
 
 import json
-import pickle
 
 import numpy as np
 import pytest
@@ -93,25 +92,6 @@ def test_a_lease_that_has_ended_censors_the_delay(clock, tmp_path):
     quantile = study.delays_.quantile(0.995)
     study.suggest()
     assert study.window_ == quantile.estimate
-
-
-@surrogates
-@clocks
-def test_copies_and_stored_studies_continue_with_the_same_bits(surrogate, clock, tmp_path):
-    opt = make(surrogate, clock)
-    run(opt, 37)
-    copy = pickle.loads(pickle.dumps(opt))
-    rest = [trial.params for trial in run(opt, 25)]
-    assert [trial.params for trial in run(copy, 25)] == rest
-    assert choices(copy) == choices(opt) and copy.window_ == opt.window_
-    # Each step opens the stored study anew.
-    time = Clock() if clock == "seconds" else None
-    points = []
-    for _ in opt.trials:
-        study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", make(surrogate, clock, time=time))
-        points.append(step(study, time).params)
-    assert points == [trial.params for trial in opt.trials]
-    assert study.window_ == opt.window_
 
 
 @surrogates

@@ -181,26 +181,6 @@ def step(opt, what, number):
 
 
 @pytest.mark.usefixtures("fixed_time")
-@given(ARGUMENTS, STEPS, st.data())
-@settings(max_examples=300 if FULL else 25, deadline=None)
-def test_copies_and_studies_continue_bit_for_bit(arguments, steps, data):
-    opt, store = small(arguments), MemoryStore("here")
-    studies = [bl.Study("s", store, small(arguments)), bl.Study.load("s", store)]
-    moment = data.draw(st.integers(0, len(steps)))
-    copies = []
-    for i, (what, number) in enumerate(steps):
-        if i == moment:
-            copies = [strategies.twin_of(opt), strategies.replayed(opt)]
-        done = step(opt, what, number)
-        for other in (*copies, studies[number % 2]):
-            assert step(other, what, number) == done
-            core = strategies.core_of(other)
-            assert core.status() == strategies.core_of(opt).status() and core.events(0) == opt._log.events(0)
-    third = bl.Study.load("s", store)
-    assert strategies.core_of(third).status() == opt._log.status()
-
-
-@pytest.mark.usefixtures("fixed_time")
 @given(ARGUMENTS, st.integers(0, 23), st.integers(1, 24))
 @settings(max_examples=200 if FULL else 25, deadline=None)
 def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(arguments, before, n):

@@ -398,17 +398,6 @@ def test_maximize_takes_constraints():
 
 
 @both
-@pytest.mark.parametrize("name", SPACES)
-def test_copies_continue_like_the_original(kind, name):
-    space, constraints = SPACES[name]
-    optimizer, twin = (make(kind, space, constraints) for _ in range(2))
-    assert run(optimizer, 4) == run(twin, 4)
-    for other in (pickle.loads(pickle.dumps(optimizer)), copy.deepcopy(optimizer)):
-        assert other.get_params()["constraints"] == constraints
-        assert [t.params for t in other.suggest(3)] == [t.params for t in copy.deepcopy(optimizer).suggest(3)]
-
-
-@both
 def test_functions_that_cannot_be_pickled_are_named(kind):
     optimizer = make(kind, CUBE, [below_one, lambda p: p["a"] < 0.9])
     optimizer.suggest(2)

@@ -1,7 +1,6 @@
 """Tests of learning curves: reports, stopped trials, and the rules that stop trials."""
 
 import math
-import pickle
 
 import pytest
 from hypothesis import given, settings
@@ -141,15 +140,6 @@ def test_the_median_of_finished_trials_is_the_bound():
 def test_invalid_declarations_are_refused(wrong):
     with pytest.raises(bl.errors.InvalidSetting):
         wrong()
-
-
-def test_copies_have_the_curves():
-    optimizer = search(stopping="median")
-    trial = optimizer.suggest()
-    trial.report(0.5, 1)
-    copy = pickle.loads(pickle.dumps(optimizer))
-    assert copy.trials[0].curve == {1: 0.5}
-    assert copy.get_params()["curve"] == CURVE
 
 
 @pytest.mark.parametrize("backend", ["sqlite"])

@@ -193,7 +193,7 @@ def test_the_object_does_not_change():
     assert opt.durations_.n_known == 9
 
 
-def test_contexts_candidates_and_studies(tmp_path):
+def test_contexts_and_candidates():
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, context={"c": (0.0, 1.0)}, seed=0)
     for c in np.linspace(0, 1, 12):
         opt.add({"x": 0.5}, 1.0, {"c": float(c)}, duration=float(np.exp(4 * c)))
@@ -203,12 +203,6 @@ def test_contexts_candidates_and_studies(tmp_path):
     opt = bl.BayesOpt(candidates=rows, seed=0)
     opt.add(range(9), [0.0] * 9, duration=list(np.exp(3 * rows[:, 0])))
     assert opt.durations_.predict().median.shape == (9,)
-
-    store = f"sqlite:///{tmp_path}/s.db"
-    study = bl.Study("s", store, bl.BayesOpt(SPACE, seed=0))
-    study.add(points(9), [0.0] * 9, duration=[seconds(p) for p in points(9)])
-    found = study.durations_.predict(points(3, seed=1))
-    assert np.array_equal(found, bl.Study.load("s", store).durations_.predict(points(3, seed=1)))
 
 
 def test_a_run_records_durations():

@@ -1,7 +1,5 @@
 """The acquisition uses the probability of success, so suggestions avoid regions where trials fail."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -137,41 +135,6 @@ def test_failures_do_not_change_the_initial_design():
     # The initial design continues until a value has been observed.
     failing.suggest().fail()
     assert states(failing) == ["failed"] * 7 and failing.best_value_ is None
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"space": SQUARE},
-        {"space": SQUARE | {"c": ["a", "b", "d"]}, "context": {"z": (0.0, 1.0)}},
-        {"candidates": np.random.default_rng(0).random((60, 2))},
-    ],
-    ids=["box", "category and context", "candidates"],
-)
-@pytest.mark.usefixtures("fixed_time")
-def test_copies_continue_bit_for_bit(arguments):
-    """Some of the failed trials are abandoned or get a value later, and some trials are in flight."""
-    context = {"z": 0.5} if "context" in arguments else None
-    opt = bl.BayesOpt(seed=2, **arguments)
-    rng = np.random.default_rng(0)
-    for k in range(26):
-        trial = opt.suggest(context=context)
-        copy = pickle.loads(pickle.dumps(opt)) if k % 5 == 0 else None
-        what = rng.integers(5)
-        for one in (opt, copy):
-            if one is None:
-                continue
-            one.fail(trial.number) if what < 2 else one.observe(trial.number, float(np.sin(k)))
-            if what == 1 and k > 6:
-                one.abandon(trial.number)
-            if what == 0 and k % 3 == 0:
-                one.observe(trial.number, 0.5)
-        if copy is not None:
-            following = [one.suggest(3, context=context) for one in (opt, copy)]
-            first, second = ([trial.params if trial.x is None else trial.index for trial in each] for each in following)
-            assert first == second
-            assert copy._log.to_bytes() == opt._log.to_bytes()
-    assert any("success" in (opt._log.trial(number).note or "") for number in opt._log.numbers(None))
 
 
 @pytest.mark.parametrize("acquisition", ["log_ei", "ucb"])

@@ -230,7 +230,6 @@ def test_the_best_trial_has_the_highest_fidelity_observed(steps, direction):
         best = (max if direction == "maximize" else min)(trial.value for trial in those)
         assert opt.best_value_ == best
         assert opt.best_trial_ == next(trial for trial in those if trial.value == best)
-    assert opt.best_trial_ == pickle.loads(pickle.dumps(opt)).best_trial_
 
 
 def test_recommendations_use_the_highest_fidelity():
@@ -257,22 +256,6 @@ def test_a_value_at_full_fidelity_replaces_a_cheap_best_value():
 
 
 # Copies, parameters and tables.
-
-
-def test_copies_have_the_same_fidelities():
-    opt = search(direction="minimize")
-    opt.enqueue({"x": 0.5}, fidelity=200)
-    opt.suggest(n=2, fidelity=500)
-    opt.add({"x": 0.25}, 1.0, fidelity=300)
-    again = pickle.loads(pickle.dumps(opt))
-    assert [trial.fidelity for trial in again.trials] == [200, 500, 300]
-    assert again.fidelity == opt.fidelity
-    for each in (opt, again):
-        each.enqueue({"x": 0.75}, fidelity=700)
-        each.suggest(n=3)
-    assert [(trial.params, trial.fidelity) for trial in again.trials] == [
-        (trial.params, trial.fidelity) for trial in opt.trials
-    ]
 
 
 def test_parameters_are_read_and_set():

@@ -1,7 +1,5 @@
 """Laws that the model satisfies after a history: order of arrival, pending policies, late and failed trials."""
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -130,8 +128,6 @@ def test_a_late_value_is_used_from_every_state(pending, targets, fate):
     assert not same(predictions(opt, False), without, 1e-3)
     for with_pending in (False, True):
         assert same(predictions(opt, with_pending), predictions(twin, with_pending), 1e-9)
-    again = pickle.loads(pickle.dumps(opt))
-    assert np.array_equal(predictions(again, False), predictions(opt, False))
 
 
 def test_late_discard_keeps_late_values_without_using_them():

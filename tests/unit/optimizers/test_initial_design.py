@@ -3,8 +3,6 @@
 The expected points are computed with NumPy from the suggestions of an optimizer without other points.
 """
 
-import pickle
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -125,17 +123,6 @@ def test_any_rows_of_a_mixed_space_cover_their_nearest_points(rows, seed, late):
     add(opt, rows)
     left = [point for point in uncovered(design, rows) if point not in first]
     assert next_points(opt, len(left)) == left
-
-
-def test_a_copy_and_a_restored_log_continue_alike():
-    rows = random_points(5, seed=2, high=(0.4, 1.0))
-    opt = made()
-    add(opt, rows)
-    next_points(opt, 1)
-    copy, again = pickle.loads(pickle.dumps(opt)), made()
-    add(again, rows)
-    next_points(again, 1)
-    assert next_points(opt, 8) == next_points(copy, 8) == next_points(again, 8)
 
 
 def test_candidates_cover_the_nearest_candidates_of_the_design():

@@ -91,15 +91,6 @@ def test_ctrl_c_stops_a_call_and_leaves_the_optimizer_unchanged(what):
 
 
 @in_main_thread
-def test_suggestions_after_ctrl_c_are_unchanged():
-    opt = observed()
-    twin = pickle.loads(pickle.dumps(opt))
-    for after in (0.01, 0.05, 0.2):  # the interrupt comes during the fit or during a later suggestion
-        interrupted(lambda: endless(opt), after)
-    assert opt.suggest().params == twin.suggest().params
-
-
-@in_main_thread
 def test_ctrl_c_stops_a_call_while_another_thread_suggests():
     opt = observed(surrogate=bl.GP(n_restarts=60))
     other = threading.Thread(target=opt.suggest)

@@ -1,6 +1,5 @@
 """Tests of the curves of running and stopped trials in the model of `BayesOpt`, and of the rule "model"."""
 
-import json
 import math
 import warnings
 
@@ -72,25 +71,6 @@ def test_minimisation_mirrors_maximisation():
         else:
             trials[0].observe(y)
             trials[1].observe(-y)
-
-
-def test_a_resumed_optimizer_continues_with_the_same_trials_and_decisions():
-    optimizer = run(bayes(), 30)
-    events = optimizer._log.events(0)
-    kinds = [next(iter(json.loads(event))) for event in events]
-    number = 0
-    for k, (event, kind) in enumerate(zip(events, kinds, strict=True)):
-        if kind == "Suggested":
-            if number % 3 == 0:
-                resumed = bayes()
-                resumed._log.extend(events[:k])
-                assert resumed.suggest().params == optimizer.trials[number].params
-            number += 1
-        elif kind == "Stopped":
-            resumed = bayes()
-            resumed._log.extend(events[:k])
-            assert resumed.should_stop(json.loads(event)["Stopped"]["number"])
-    assert number == 30 and kinds.count("Stopped") >= 5
 
 
 def test_asking_whether_to_stop_does_not_change_suggestions():

@@ -1,8 +1,6 @@
 """`predict` and `recommend` work before the first fit, at observed points and at candidates, and do not have side
 effects."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -61,13 +59,6 @@ def test_recommend_on_candidates_is_the_largest_mean():
     opt.suggest()
     mean, _ = opt.predict()
     assert np.array_equal(opt.recommend(), x[mean.argmax()])
-
-
-def test_a_copy_made_after_a_prediction_continues_unchanged():
-    opt = with_data()
-    opt.predict([{"x": 0.5, "y": 0.5}])
-    copy = pickle.loads(pickle.dumps(opt))
-    assert opt.suggest().params == copy.suggest().params
 
 
 def test_predictions_pass_through_the_data():

@@ -65,30 +65,6 @@ def test_a_forked_child_continues_with_the_inherited_optimizer():
         child.join()
 
 
-def below_one(params):
-    return params["a"] + params["b"] <= 1
-
-
-@METHODS
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-@pytest.mark.parametrize("kind", KINDS)
-def test_children_continue_in_conditional_and_constrained_spaces(kind, method):
-    space = {
-        "a": (0.0, 1.0),
-        "b": bl.Real(0.0, 1.0, step=0.1),
-        "kernel": ["rbf", "poly"],
-        "degree": bl.Ordinal([2, 3, 5], when={"kernel": "poly"}),
-    }
-    opt = kind(space, constraints=[below_one], seed=2)
-    for i in range(14):
-        opt.observe(opt.suggest(), float(i % 5))
-    with multiprocessing.get_context(method).Pool(1) as pool:
-        there = pool.apply_async(opt.suggest, (3,)).get(timeout=SECONDS)
-    here = opt.suggest(3)
-    assert [trial.params for trial in there] == [trial.params for trial in here]
-    assert all(below_one(trial.params) for trial in here)
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_threads_share_an_optimizer(kind):
     opt = kind({"x": (0.0, 1.0), "n": (1, 5)}, seed=0)

@@ -1,6 +1,5 @@
 """Failures do not make exact points attractive again, and a failing point waits before it is tried again."""
 
-import pickle
 import warnings
 from collections import Counter
 
@@ -118,13 +117,6 @@ def test_equal_values_of_a_point_are_exact_after_failures():
     opt.add([0, 2, 4, 6, 8, 10, 6], [0.1, 0.3, 0.2, 0.6, 0.4, 0.2, 0.6])
     points, _ = run(opt, lambda x: 0.1, 6)
     assert 6 not in points
-
-
-def test_a_copy_continues_bit_for_bit():
-    opt = bl.BayesOpt(SOLVERS, seed=3)
-    run(opt, of_solver, 25)
-    copy = pickle.loads(pickle.dumps(opt))
-    assert run(opt, of_solver, 10) == run(copy, of_solver, 10)
 
 
 def test_failures_in_other_contexts_do_not_count():

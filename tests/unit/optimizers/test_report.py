@@ -1,7 +1,6 @@
 """A report's cost, duration, attributes and errors are stored and copied if they are valid. Invalid data raise an
 error."""
 
-import copy
 import json
 import math
 import pickle
@@ -46,8 +45,7 @@ def test_attrs_are_kept_exactly_and_merged(reports, last):
         trial.observe(float(k), attrs=attrs, amend=k > 0)
     assert exactly(trial.attrs) == exactly(expected)
     trial.attrs["mine"] = 1
-    for other in (pickle.loads(pickle.dumps(opt)), copy.deepcopy(opt)):
-        assert exactly(other.trial(0).attrs) == exactly(expected)
+    assert exactly(opt.trial(0).attrs) == exactly(expected)
 
 
 def test_numpy_scalars_and_tuples_in_attrs_become_plain_values():
@@ -126,7 +124,6 @@ def test_attrs_that_are_not_json_never_prevent_a_report(attrs, named, kept):
             assert len(trial.attrs["a"]) <= 2048 and trial.attrs["a"].startswith("b'xx")
         else:
             assert trial.attrs == kept
-    assert [trial.attrs for trial in pickle.loads(pickle.dumps(opt)).trials] == [trial.attrs for trial in opt.trials]
 
 
 @pytest.mark.parametrize("name", ["cost", "duration"])
@@ -196,8 +193,6 @@ def test_a_failed_trial_keeps_its_error(kind):
     assert "error='ValueError: no such kernel: <b>', attrs={'worker': 3}" in repr(trial)
     for page in (trial._repr_html_(), opt._repr_html_()):
         assert "ValueError: no such kernel: &lt;b&gt;" in page and "<b>" not in page
-    again = pickle.loads(pickle.dumps(opt)).trial(0)
-    assert (again.error, again.attrs) == (trial.error, {"worker": 3})
     trial.observe(1.0, attrs={"worker": 4})
     assert trial.state == "observed" and trial.error.type == "ValueError" and trial.attrs == {"worker": 4}
 

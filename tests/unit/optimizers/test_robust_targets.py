@@ -2,7 +2,6 @@
 
 import json
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -119,16 +118,6 @@ def test_robust_targets_can_be_turned_off(arguments):
 
 def test_named_algorithms_scale_targets_as_the_papers_do():
     assert bl.algorithm("GP-EI", SPACE).get_params()["surrogate__targets"] == "standardized"
-
-
-def test_a_copy_continues_bit_for_bit():
-    opt = searched()
-    copy = pickle.loads(pickle.dumps(opt))
-    for _ in range(3):
-        one, other = opt.suggest(), copy.suggest()
-        assert one.params == other.params
-        one.observe(cliff(one.params, -1e6))
-        other.observe(cliff(other.params, -1e6))
 
 
 def test_unknown_names_of_targets_are_refused():

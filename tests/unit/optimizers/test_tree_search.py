@@ -1,7 +1,6 @@
 """Tree search through the Python interface: results, errors, and the attributes that show the trees."""
 
 import math
-import pickle
 
 import numpy as np
 import pytest
@@ -304,8 +303,6 @@ def test_fidelity_increases_as_cells_shrink():
     # A cell of depth h is queried at z = 1 - nu rho^h/C.
     np.testing.assert_allclose(z[:3], [1e-3, 0.3, 0.3], rtol=1e-12)
     assert z[-50:].mean() > 0.8 and optimizer.trees_[0].depth > 6
-    again = pickle.loads(pickle.dumps(optimizer))
-    assert again.suggest(n=3)[2].params == optimizer.suggest(n=3)[2].params
 
 
 def test_the_bias_is_estimated_from_two_trials_at_the_centre():

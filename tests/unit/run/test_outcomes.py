@@ -64,8 +64,6 @@ def test_attrs_that_cannot_be_pickled_become_text_with_a_reason():
         assert value.attrs["n"] == 1 and "<lambda>" in value.attrs["g"] and "attrs['f']" in value.wrong_attrs
     failed = pickle.loads(pickle.dumps(read_returned(float("nan"), attrs, 0.25)))
     assert failed.value is None and failed.problem.startswith("f returned nan") and failed.attrs["n"] == 1
-    kept = Outcome(1.0, attrs={"a": [1]})
-    assert pickle.loads(pickle.dumps(kept)) == kept
 
 
 class Unreadable(Exception):

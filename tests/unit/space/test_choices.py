@@ -121,8 +121,8 @@ def test_any_nan_is_the_same_choice(level):
     dimension = Categorical([*fresh(), 0.0])
     value = [fresh()[0], np.float32("nan"), *fresh()[1:]][level]
     assert dimension.level(value) == max(level - 1, 0)
-    assert dimension == pickle.loads(pickle.dumps(dimension)) == Categorical([*fresh(), 0.0])
-    with pytest.raises(bl.errors.InvalidSpace, match="twice"):
+    assert dimension == Categorical([*fresh(), 0.0])
+    with pytest.raises(bl.InvalidSpace, match="twice"):
         Categorical([*fresh(), value])
     when = bl.Real(0.0, 1.0, when={"k": [value]})
     space = bl.Space({"k": dimension, "x": when})
@@ -170,9 +170,8 @@ def test_a_function_that_changes_its_params_does_not_change_the_record(optimizer
         params["layers"].append(0)
         assert 0 not in trial.params["layers"]
     assert result.best_value_ <= 4
-    again = pickle.loads(pickle.dumps(opt))
-    again.enqueue({"missing": np.float64("nan"), "layers": [32, 32], "number": 0.5})
-    params = again.suggest().params
+    opt.enqueue({"missing": np.float64("nan"), "layers": [32, 32], "number": 0.5})
+    params = opt.suggest().params
     assert math.isnan(params["missing"]) and params["layers"] == [32, 32] and params["number"] == 0.5
 
 

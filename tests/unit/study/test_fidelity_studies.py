@@ -25,30 +25,6 @@ def double(fidelity):
     return 2.0 * fidelity
 
 
-@pytest.mark.usefixtures("fixed_time")
-def test_a_study_with_fidelities_continues_like_its_optimizer(store):
-    opt = search()
-    opt.enqueue({"x": 0.5}, fidelity=300)
-    study = bl.Study("s", store, opt)
-    for each in (opt, study):
-        each.suggest(n=2, fidelity=500)
-        each.add([{"x": 0.25}, {"x": 0.75}], [2.0, 1.0], fidelity=[200, None])
-        each.observe(0, 3.0, fidelity=300)
-        each.observe(1, 3.0, replicate=True, cost=0.5)
-        each.enqueue({"x": 0.125}, fidelity=700)
-        each.suggest(n=2)
-    again = bl.Study.load("s", store)
-    assert again.get_params()["fidelity"] == SAMPLES
-    assert type(again.get_params()["fidelity"].high) is int
-    for each in (study, again):
-        assert [trial.fidelity for trial in each.trials] == [300, 500, 200, 7000, 700, 7000]
-        assert each.best_value_ == 1.0 and each.best_params_ == each.recommend() == {"x": 0.75}
-        assert each._log.events(0) == opt._log.events(0)
-    opt.suggest(n=3)
-    again.suggest(n=3)
-    assert study.n_trials == 9 and study._log.events(0) == opt._log.events(0)
-
-
 def test_refused_calls_leave_the_study_unchanged(store):
     study = bl.Study("s", store, search())
     trial = study.suggest(fidelity=500)

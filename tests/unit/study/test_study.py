@@ -10,8 +10,6 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import belated as bl
 from belated.store import sqlite
@@ -89,33 +87,6 @@ def test_a_log_is_shared_in_both_directions(store):
     one.abandon(1)
     assert [trial.state for trial in other.trials] == ["observed", "abandoned", "pending"]
     assert other.sync() == 0
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: bl.RandomSearch({"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}),
-        lambda: bl.RandomSearch(candidates=np.arange(12).reshape(4, 3), context={"age": (0, 100)}),
-        lambda: bl.RandomSearch(candidates=np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]], dtype=np.float32)),
-        lambda: bl.BayesOpt(
-            {"x": (0.0, 1.0)}, surrogate=bl.GP(lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 0.03))
-        ),
-        lambda: bl.BayesOpt({"x": (0.0, 1.0)}, pending=bl.Censor(np.float64(-1)), window=3, seed=2**64 - 1),
-        lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5),
-    ],
-)
-@pytest.mark.usefixtures("fixed_time")
-def test_a_reopened_study_continues_bit_for_bit(store, make):
-    optimizer = make()
-    context = {"age": 7} if optimizer.context is not None else None
-    optimizer.suggest(2, context)
-    plain = pickle.loads(pickle.dumps(optimizer))
-    for k in range(12):
-        each = bl.Study("s", store, optimizer) if k == 0 else bl.Study.load("s", store)
-        trial, expected = each.suggest(context=context), plain.suggest(context=context)
-        trial.observe(k % 5)
-        expected.observe(k % 5)
-    assert events(bl.Study.load("s", store)) == plain._log.events(0)
 
 
 def test_opening_with_an_equal_optimizer_needs_no_seed_and_a_different_one_is_refused(store):
@@ -301,40 +272,6 @@ def test_seconds_come_from_the_given_clock(store):
     bl.Study.load("s", store, time=clock).observe(trial.number, 1.0)
     study.sync()
     assert trial.delay == 99.5
-
-
-STEPS = st.lists(st.tuples(st.integers(0, 8), st.integers(0, 12), st.integers(-2, 2)), max_size=40)
-
-
-@pytest.mark.usefixtures("fixed_time")
-@settings(max_examples=30)
-@given(STEPS)
-def test_histories_agree_after_repeated_and_reopened_calls(tmp_path_factory, steps):
-    """Two instances of a study make the calls in turn, and are closed and opened again. Both agree with an optimizer
-    that gets each report once."""
-    store = f"sqlite:///{tmp_path_factory.mktemp('history') / 'a.db'}"
-    plain = random_search()
-    both = [bl.Study("s", store, random_search()), bl.Study.load("s", store)]
-    for step, (kind, number, value) in enumerate(steps):
-        mine = both[step % 2]
-        for each in (plain, mine):
-            try:
-                if kind <= 2:
-                    each.suggest()
-                elif kind <= 5:
-                    each.observe(number, value, amend=kind == 5)
-                elif kind == 6:
-                    each.fail(number)
-                elif kind == 7:
-                    each.abandon(number)
-            except (bl.errors.UnknownTrial, bl.errors.AlreadyObserved):
-                pass
-        if kind == 8:
-            both[step % 2] = pickle.loads(pickle.dumps(mine))
-    for each in [*both, bl.Study.load("s", store)]:
-        each.sync()
-        assert events(each) == plain._log.events(0)
-    assert both[0].suggest().params == plain.suggest().params
 
 
 # Processes, threads, forks.
