@@ -184,8 +184,9 @@ def test_candidates_that_were_run_elsewhere_are_restored(way):
     assert [trial.index for trial in other.add(way(opt.trials_dataframe()))] == [(first.index + 1) % 12, second.index]
     table = opt.trials_dataframe()
     table["index_run"] = [0.5, None]
-    with pytest.raises(bl.errors.InvalidPoint, match="params=0.5 is not a candidate: pass its index"):
+    with pytest.raises(bl.InvalidPoint):
         other.add(table)
+    assert other.n_trials == 2
 
 
 # The space has a parameter `run_x` or `run__x`, so the columns for the points that were run get another prefix.

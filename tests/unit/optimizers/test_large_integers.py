@@ -61,7 +61,7 @@ def test_reports_with_huge_integers_are_refused_and_change_nothing(number):
 @pytest.mark.parametrize("report", ["observe", "fail"])
 def test_attributes_with_huge_integers_do_not_prevent_a_report(attrs, report):
     trial = bl.RandomSearch(SPACE, seed=0).suggest()
-    with pytest.warns(bl.BelatedWarning, match="the report is stored") as warnings:
+    with pytest.warns(bl.BelatedWarning) as warnings:
         trial.observe(1.0, attrs=attrs) if report == "observe" else trial.fail(attrs=attrs)
     assert trial.state != "pending" and len(trial.attrs) == 1
     assert all(len(str(each.message)) < 1000 for each in warnings)

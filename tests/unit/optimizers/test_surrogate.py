@@ -101,11 +101,9 @@ def test_repr_of_the_surrogate():
 def test_the_surrogate_needs_values_and_a_model():
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.suggest(3)
-    with pytest.raises(bl.errors.NotFitted, match="surrogate_ needs values: observe at least one trial first"):
+    with pytest.raises(bl.NotFitted):
         _ = opt.surrogate_
-    with pytest.raises(
-        bl.errors.InvalidSetting, match="surrogate_ needs a model, and RandomSearch has none: use BayesOpt"
-    ):
+    with pytest.raises(bl.InvalidSetting):
         _ = bl.RandomSearch(SPACE).surrogate_
 
 

@@ -107,8 +107,9 @@ def test_functions_of_the_fidelity_are_charged():
     assert [trial.fidelity for trial in result.trials] == [100, 200, 400] and result.stop_reason == "budget"
     assert opt.suggest().fidelity == 7000 == SAMPLES.high and opt.n_trials == 4
     broken = queued([200], bl.Fidelity(100, 7000, cost=lambda v: math.nan if v == 200 else 1.0))
-    with pytest.raises(bl.errors.InvalidSetting, match="returned nan for the fidelity 200"):
+    with pytest.raises(bl.InvalidSetting):
         bl.maximize(at_fidelity, optimizer=broken, budget=8)
+    assert broken.best_trial_ is None
 
 
 def test_ten_costs_of_a_tenth_fill_a_budget_of_one():
@@ -128,9 +129,10 @@ def test_failures_are_charged_their_declared_cost():
         return 0.0
 
     result = bl.maximize(fails, optimizer=queued([7000, 100]), budget=2.5)
-    assert states(result) == ["observed", "failed", "failed"] and result.cost == 2.02
-    with pytest.raises(bl.errors.RunError, match="none of 2 trials succeeded"):
+    assert states(result) == ["observed", "failed", "failed"] and result.cost_ == 2.02
+    with pytest.raises(bl.RunError) as raised:
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
+    assert states(raised.value.result) == ["failed"] * 2
 
 
 def test_stopped_trials_are_charged():
@@ -162,7 +164,7 @@ def test_a_budget_ends_waiting_at_the_timeout():
         return 0.0
 
     try:
-        with pytest.warns(bl.BelatedWarning, match="still ran at the timeout"):
+        with pytest.warns(bl.BelatedWarning):
             result = bl.maximize(waits, SPACE, budget=2, n_workers=4, timeout=0.2, seed=0)
     finally:
         released.set()

@@ -209,7 +209,7 @@ def test_errors_of_f_reach_the_run(executor):
     assert states(result) == ["observed", "failed", "observed", "failed"]
     assert "in by_level" in result.trials[1].error.traceback
     opt.enqueue({"x": 0.5, "n": 8})
-    with pytest.raises(OSError, match="no such level") as raised:
+    with pytest.raises(OSError) as raised:
         bl.maximize(by_level, optimizer=opt, n_trials=1, executor=executor, catch=ValueError)
     assert states(raised.value.result) == ["failed"]
 

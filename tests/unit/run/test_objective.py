@@ -346,7 +346,7 @@ def test_a_study_keeps_all_returned_fields(tmp_path):
 
     study = bl.Study("s", f"sqlite:///{tmp_path / 'studies.db'}", bl.RandomSearch(SPACE, seed=0))
     study.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
-    with pytest.warns(bl.BelatedWarning, match="no such level"):
+    with pytest.warns(bl.BelatedWarning):
         bl.maximize(f, optimizer=study, n_trials=2)
     observed, failed = bl.Study.load("s", study.store).trials
     assert (observed.value, observed.std, observed.cost) == (0.5, 0.25, 2.0) and observed.duration > 0

@@ -329,7 +329,7 @@ def test_a_timeout_ends_the_processes():
 def test_an_error_ends_the_processes():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8)])
-    with pytest.raises(OSError, match="no such level") as raised:
+    with pytest.raises(OSError) as raised:
         bl.maximize(by_level, optimizer=opt, n_trials=2, n_workers=2, processes=True, catch=())
     assert "in by_level" in str(raised.value.__cause__) and opt.trial(1).state == "failed" and running() == []
 
@@ -411,8 +411,9 @@ def test_a_run_does_not_wait_for_programs_that_f_started(how):
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
-    with pytest.raises(bl.errors.RunError, match="its worker process was killed by SIGKILL"):
+    with pytest.raises(bl.RunError) as raised:
         bl.maximize(StartsAnother(how, True), SPACE, n_trials=1, processes=True)
+    assert states(raised.value.result) == ["failed"]
     assert running() == [] and time.monotonic() - begin < 50.0
 
 

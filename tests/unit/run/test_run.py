@@ -235,7 +235,7 @@ def test_timeout_leaves_running_trials_pending(endless):
 def test_timeout_with_one_worker(endless):
     objective, opt, ends_when = endless
     ends_when(n_trials=1, n_running=1)
-    with pytest.warns(bl.BelatedWarning, match="still ran at the timeout and are pending: 0;"):
+    with pytest.warns(bl.BelatedWarning):
         assert states(bl.maximize(objective, optimizer=opt, n_trials=9, timeout=60)) == ["pending"]
 
 
@@ -243,7 +243,7 @@ def test_timeout_abandons_trials_that_have_not_begun(endless):
     objective, opt, ends_when = endless
     pool = ThreadPoolExecutor(1)
     ends_when(n_trials=3, n_running=1)
-    with pytest.warns(bl.BelatedWarning, match="still ran at the timeout and are pending: 0;"):
+    with pytest.warns(bl.BelatedWarning):
         best = bl.maximize(objective, optimizer=opt, executor=pool, n_workers=3, timeout=60)
     assert states(best) == ["pending", "abandoned", "abandoned"]
 
