@@ -43,7 +43,8 @@ def test_a_second_value_needs_amend_or_replicate(direction):
     trial = opt.suggest()
     trial.observe(1.5)
     trial.observe(1.5)
-    with pytest.raises(bl.AlreadyObserved, match=r"trial 0 has the value 1\.5 already.*amend=True.*replicate=True to keep both$"):
+    message = r"trial 0 has the value 1\.5 already.*amend=True.*replicate=True to keep both$"
+    with pytest.raises(bl.AlreadyObserved, match=message):
         trial.observe(2.5)
     for report in (trial.fail, trial.abandon):
         with pytest.raises(bl.errors.AlreadyObserved, match=r"trial 0 has the value 1\.5"):
