@@ -51,12 +51,12 @@ def notes(opt):
 # The steps. Step k of a history is the same for an optimizer, its copies and its study.
 
 
-def observe_each(value, n=1):
-    """Suggest n trials and observe them."""
+def observe_each(value):
+    """Suggest a trial and observe it."""
 
     def step(opt, k):
-        for trial in opt.suggest(n):
-            trial.observe(float(value(trial.params, k)))
+        trial = opt.suggest()
+        trial.observe(float(value(trial.params, k)))
 
     return step
 
@@ -73,8 +73,7 @@ def observe_late(value, n=1, lag=3):
 
 
 def outlier(opt, k):
-    trial = opt.suggest()
-    trial.observe(cliff(trial.params, 0.0))
+    observe_each(lambda p, k: cliff(p, 0.0))(opt, k)
     if k == 20:
         opt.add({"x": 0.01, "y": 0.01}, -1e8)
 
@@ -180,11 +179,6 @@ def report_facts(opt, k):
         third.observe(0.1, std=0.2)
 
 
-def with_context(opt, k):
-    context = {"age": 7} if opt.get_params().get("context") is not None else None
-    opt.suggest(context=context).observe(k % 5)
-
-
 def in_rounds(seed):
     """Results arrive two steps late, some fail, and some are amended later."""
 
@@ -213,53 +207,51 @@ class Situation:
     reached: Any = lambda opt: True
 
 
-def bayes(space=BOX, **arguments):
-    return lambda: bl.BayesOpt(space, **({"seed": 3} | arguments))
+def of(cls=bl.BayesOpt, space=BOX, **arguments):
+    place = {} if "candidates" in arguments else {"space": space}
+    return lambda: cls(**({"seed": 3} | place | arguments))
 
 
 def auto_window(surrogate, clock):
     time = {"seconds": Clock, "iterations": lambda: None}[clock]
     window = {"pending": bl.Censor(0.0, late="discard"), "window": "auto", "initial": 2, "acquisition": "ucb"}
-    return lambda: bl.BayesOpt({"x": (0.0, 1.0)}, surrogate=surrogate, clock=clock, time=time(), seed=0, **window)
+    return lambda: of(space={"x": (0.0, 1.0)}, surrogate=surrogate, clock=clock, time=time(), **window)()
 
 
-def small_bpe(seed, delay):
-    """Rounds end after 5, 15, 28, … suggestions."""
-    return lambda: bl.BPEDelay(
-        **strategies.DOMAINS["candidates"], horizon=24, lengthscale=0.4, noise_std=0.3, delay=delay, seed=seed
-    )
+def learnt_failures(opt):
+    return any("success" in note for note in notes(opt))
 
 
-NESTED = {
-    "model": bl.Choice(
-        {"svm": {"C": bl.Real(1e-2, 1e2, log=True), "kernel": ["rbf", "poly"]}, "tree": {"depth": (1, 9)}}
-    ),
-    "scale": {"mean": [True, False]},
-}
+def stopped_some(opt):
+    return sum(trial.state == "stopped" for trial in opt.trials) >= 3
+
+
+SVM = {"C": bl.Real(1e-2, 1e2, log=True), "kernel": ["rbf", "poly"]}
+NESTED = {"model": bl.Choice({"svm": SVM, "tree": {"depth": (1, 9)}}), "scale": {"mean": [True, False]}}
 SOLVERS = {"solver": ["lbfgs", "saga", "liblinear"], "penalty": ["l1", "l2", "none"], "C": bl.Ordinal([0.01, 1, 100])}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=1.0)
+CLOSE = np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]])
+WIDE = {"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}
+NUMPY = {"pending": bl.Censor(np.float64(-1)), "window": 3, "surrogate": bl.GP(lengthscale=np.array([0.3, 0.4]))}
+DELAYS = {"no": "none", "estimated": "estimated", "known": bl.SubExponential(2, xi=1, b=0.2)}
+# The rounds end after 5, 15, 28, … suggestions.
+BPE = strategies.DOMAINS["candidates"] | {"horizon": 24, "lengthscale": 0.4, "noise_std": 0.3}
+cycle = observe_each(lambda p, k: k % 5)
+constrained_value = observe_late(lambda p, k: constrained.value(p), n=3, lag=2)
 
 SITUATIONS = {
-    "warped targets": Situation(bayes(), observe_each(lambda p, k: cliff(p)), 24, lambda opt: "warp" in notes(opt)[-1]),
-    "outlier after a fit": Situation(bayes(), outlier, 24, lambda opt: min(t.value for t in opt.trials) == -1e8),
+    "warped targets": Situation(of(), observe_each(lambda p, k: cliff(p)), 24, lambda opt: "warp" in notes(opt)[-1]),
+    "outlier after a fit": Situation(of(), outlier, 24, lambda opt: min(t.value for t in opt.trials) == -1e8),
     "extreme values": Situation(
-        lambda: bl.BayesOpt(candidates=ROWS, initial=4, seed=7), observe_each(lambda p, k: EXTREMES[k]), len(EXTREMES)
+        of(candidates=ROWS, initial=4, seed=7), observe_each(lambda p, k: EXTREMES[k]), len(EXTREMES)
     ),
-    "failures": Situation(bayes(), often_fails(), 26, lambda opt: any("success" in note for note in notes(opt))),
+    "failures": Situation(of(), often_fails(), 26, learnt_failures),
     "failures in a context": Situation(
-        bayes(BOX | {"c": ["a", "b", "d"]}, context={"z": (0.0, 1.0)}),
-        often_fails({"z": 0.5}),
-        26,
-        lambda opt: any("success" in note for note in notes(opt)),
+        of(space=BOX | {"c": ["a", "b"]}, context={"z": (0.0, 1.0)}), often_fails({"z": 0.5}), 26, learnt_failures
     ),
-    "failures of candidates": Situation(
-        lambda: bl.BayesOpt(candidates=ROWS, seed=2),
-        often_fails(),
-        26,
-        lambda opt: any("success" in note for note in notes(opt)),
-    ),
+    "failures of candidates": Situation(of(candidates=ROWS), often_fails(), 26, learnt_failures),
     "repeated failures": Situation(
-        bayes(SOLVERS), invalid_pairs_fail, 34, lambda opt: len({repr(t.params) for t in opt.trials}) < opt.n_trials
+        of(space=SOLVERS), invalid_pairs_fail, 34, lambda opt: len({repr(t.params) for t in opt.trials}) < opt.n_trials
     ),
     **{
         f"window of {kind} model on {clock}": Situation(
@@ -269,82 +261,47 @@ SITUATIONS = {
         for clock in ("iterations", "seconds")
     },
     "discarded late values": Situation(
-        bayes(pending=bl.Censor(-1.0, late="discard"), window=1, surrogate=QUICK),
+        of(pending=bl.Censor(-1.0, late="discard"), window=1, surrogate=QUICK),
         observe_late(lambda p, k: math.sin(k)),
         reached=lambda opt: any(trial.delay > 1 for trial in opt.trials if trial.state == "observed"),
     ),
     **{
-        f"constraints of {name} with {kind.__name__}": Situation(
-            lambda kind=kind, name=name: kind(
-                constrained.SPACES[name][0], constraints=constrained.SPACES[name][1], seed=1
-            ),
-            observe_late(lambda p, k: constrained.value(p), n=3, lag=2),
-            8,
+        f"constraints of {name} with {cls.__name__}": Situation(
+            of(cls, space, constraints=constraints), constrained_value, 8
         )
-        for name in constrained.SPACES
-        for kind in (bl.BayesOpt, bl.RandomSearch)
+        for name, (space, constraints) in constrained.SPACES.items()
+        for cls in (bl.BayesOpt, bl.RandomSearch)
     },
     "UCB-PE under constraints": Situation(
-        bayes(constrained.CUBE, constraints=[constrained.below_one], acquisition="ucb_pe"),
-        observe_late(lambda p, k: constrained.value(p), n=3),
-        8,
+        of(space=constrained.CUBE, constraints=[constrained.below_one], acquisition="ucb_pe"), constrained_value, 8
     ),
-    "trials that the model stops": Situation(
-        bayes(curve=CURVE, surrogate=QUICK),
-        report_curve,
-        12,
-        lambda opt: sum(trial.state == "stopped" for trial in opt.trials) >= 3,
-    ),
+    "trials that the model stops": Situation(of(curve=CURVE, surrogate=QUICK), report_curve, 12, stopped_some),
     "trials that a rule stops": Situation(
-        lambda: bl.RandomSearch(BOX, curve=CURVE, stopping="median", seed=0),
-        report_curve,
-        reached=lambda opt: sum(trial.state == "stopped" for trial in opt.trials) >= 3,
+        of(bl.RandomSearch, curve=CURVE, stopping="median"), report_curve, 16, stopped_some
     ),
-    "choices per time": Situation(
-        lambda: bl.BayesOpt(candidates=ROWS, seed=1, acquisition=bl.LogEI(per="time")), takes_time
-    ),
+    "choices per time": Situation(of(candidates=ROWS, acquisition=bl.LogEI(per="time")), takes_time),
     "fidelities of a tree": Situation(
-        lambda: bl.TreeSearch(BOX, fidelity=FIDELITY, direction="minimize", seed=0),
+        of(bl.TreeSearch, fidelity=FIDELITY, direction="minimize"),
         at_fidelities,
         60,
         lambda opt: opt.trees_[0].depth > 4 and len({trial.fidelity for trial in opt.trials}) > 4,
     ),
-    "fidelities at random": Situation(
-        lambda: bl.RandomSearch(BOX, fidelity=FIDELITY, direction="minimize", seed=0), at_fidelities
-    ),
     "values measured elsewhere": Situation(
-        bayes(direction="minimize"), run_elsewhere, reached=lambda opt: any(t._record.run for t in opt.trials)
+        of(direction="minimize"), run_elsewhere, reached=lambda opt: any(t._record.run for t in opt.trials)
     ),
-    "a design that is covered": Situation(bayes(initial=12, surrogate=GIVEN), cover_the_design, 11),
-    **{
-        f"partial points with {kind.__name__}": Situation(lambda kind=kind: kind(BOX, seed=0), enqueue_partly, 8)
-        for kind in (bl.BayesOpt, bl.RandomSearch)
-    },
-    "facts of reports": Situation(bayes(context={"age": (0, 100)}, direction="minimize"), report_facts, 8),
-    "nested space": Situation(bayes(NESTED, initial=4), observe_each(lambda p, k: k % 3)),
-    "large numbers": Situation(
-        lambda: bl.RandomSearch({"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}, seed=0),
-        with_context,
-    ),
-    "candidates in a context": Situation(
-        lambda: bl.RandomSearch(candidates=np.arange(12).reshape(4, 3), context={"age": (0, 100)}, seed=0), with_context
-    ),
-    "candidates that differ by rounding": Situation(
-        lambda: bl.RandomSearch(candidates=np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]]), seed=0), with_context
-    ),
-    "hyperparameters of NumPy": Situation(
-        bayes({"x": (0.0, 1.0)}, surrogate=bl.GP(lengthscale=np.array([0.3]), initial_theta=(0.1, 1.0, 0.03))),
-        with_context,
-    ),
-    "largest seed": Situation(
-        bayes({"x": (0.0, 1.0)}, pending=bl.Censor(np.float64(-1)), window=3, seed=2**64 - 1), with_context
-    ),
-    "named algorithm": Situation(lambda: bl.algorithm("GP-UCB-SDF", {"x": (0.0, 1.0)}, window=5, seed=0), with_context),
+    "a design that is covered": Situation(of(initial=12, surrogate=GIVEN), cover_the_design, 11),
+    "partial points of the model": Situation(of(), enqueue_partly, 8),
+    "partial points at random": Situation(of(bl.RandomSearch), enqueue_partly, 8),
+    "facts of reports": Situation(of(context={"age": (0, 100)}, direction="minimize"), report_facts, 8),
+    "nested space": Situation(of(space=NESTED, initial=4), cycle),
+    "large numbers": Situation(of(bl.RandomSearch, WIDE, seed=2**64 - 1), cycle),
+    "candidates that differ by rounding": Situation(of(bl.RandomSearch, candidates=CLOSE), cycle),
+    "numbers of NumPy": Situation(of(**NUMPY), cycle),
     **{
         f"rounds of BPE with {name} delays, seed {seed}": Situation(
-            small_bpe(seed, delay), in_rounds(seed), 15, lambda opt: opt.round_ >= 2
+            of(bl.BPEDelay, seed=seed, delay=delay, **BPE), in_rounds(seed), 15, lambda opt: opt.round_ >= 2
         )
-        for name, delay in (("no", "none"), ("estimated", "estimated"), ("known", bl.SubExponential(2, xi=1, b=0.2)))
+        for name, delay in DELAYS.items()
         for seed in range(3)
     },
 }

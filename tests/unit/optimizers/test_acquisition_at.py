@@ -84,10 +84,6 @@ def test_acquisition_at_does_not_change_suggestions(settings):
     assert plain._log.to_bytes() == watched._log.to_bytes()
 
 
-def below_diagonal(p):
-    return p["x"] + p["y"] <= 1.0
-
-
 def test_one_point_or_several_in_any_form():
     opt = bl.BayesOpt(BOX, seed=0)
     run(opt, 12)
