@@ -76,7 +76,7 @@ NESTED = {"model": bl.Choice({"svm": {"C": bl.Real(1e-2, 1e2, log=True)}, "tree"
 VALUES = [
     *((getattr(settings, name)(), repr) for name in settings.__all__),
     (bl.Censor(-1.0), repr),
-    (bl.UCB(theory=bl.Theory(delta=0.5)), repr),
+    (bl.UCB(theory=bl.papers.Theory(delta=0.5)), repr),
     (bl.GP(lengthscale=np.array([0.5, 1])), repr),
     (bl.Curve(9, value="best"), repr),
     (bl.ASHA(), repr),

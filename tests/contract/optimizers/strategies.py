@@ -265,13 +265,13 @@ def play(opt, what, number):
             if what == "abandon":
                 trial.abandon()
             elif what == "report":
-                trial.report(max(trial.curve, default=0) % 5 + 1, value, attempt=number % 2)
+                trial.report(value, max(trial.curve, default=0) % 5 + 1, attempt=number % 2)
             elif what == "ask":
                 trial.should_stop()
             elif what == "repeat":
                 n_events = core_of(opt).n_events()
                 trial.observe(trial.value)
-                with pytest.raises(bl.AlreadyObserved):
+                with pytest.raises(bl.errors.AlreadyObserved):
                     trial.observe(trial.value + 1.0)
                 assert core_of(opt).n_events() == n_events
             elif what == "fail":

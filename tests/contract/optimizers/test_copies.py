@@ -109,7 +109,7 @@ def arrive(opt, k):
     if time is not None:
         time.now = float(k)
     trial = opt.suggest()
-    for pending in opt.pending_:
+    for pending in opt.pending:
         u = np.random.default_rng(pending.number).random(2)
         if u[0] >= 0.1 and trial.number - pending.number > -4.0 * math.log(u[1]):
             pending.observe(1.0 + math.sin(6 * pending.params["x"]))
@@ -121,7 +121,7 @@ def report_curve(opt, k):
     while running:
         trial, step = running.pop(0)
         x = trial.params["x"]
-        trial.report(step, -((x - 0.3) ** 2) - (1 - step / 12) * math.exp(-0.1 * step * (3 + x)))
+        trial.report(-((x - 0.3) ** 2) - (1 - step / 12) * math.exp(-0.1 * step * (3 + x)), step)
         if step == 12:
             trial.observe(trial.curve[12])
         elif not trial.should_stop():
@@ -185,7 +185,7 @@ def in_rounds(seed):
     def step(opt, k):
         opt.suggest(1 + (k + seed) % 2)
         rng = np.random.default_rng([seed, k])
-        for trial in opt.pending_[:-3]:
+        for trial in opt.pending[:-3]:
             trial.fail() if rng.random() < 0.2 else trial.observe(rng.normal(), replicate=rng.random() < 0.2)
         if k % 4 == seed:
             opt.add(int(rng.integers(15)), 0.5)
@@ -233,7 +233,7 @@ FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=1.0)
 CLOSE = np.array([[0.1, 1e-308], [np.nextafter(0.1, 1), 3.0]])
 WIDE = {"n": bl.Integer(1, 10**6, log=True), "x": bl.Real(1e-300, 1e300, log=True)}
 NUMPY = {"pending": bl.Censor(np.float64(-1)), "window": 3, "surrogate": bl.GP(lengthscale=np.array([0.3, 0.4]))}
-DELAYS = {"no": "none", "estimated": "estimated", "known": bl.SubExponential(2, xi=1, b=0.2)}
+DELAYS = {"no": "none", "estimated": "estimated", "known": bl.papers.SubExponential(2, xi=1, b=0.2)}
 # The rounds end after 5, 15, 28, … suggestions.
 BPE = strategies.DOMAINS["candidates"] | {"horizon": 24, "lengthscale": 0.4, "noise_std": 0.3}
 cycle = observe_each(lambda p, k: k % 5)

@@ -138,7 +138,7 @@ def test_an_unknown_study_is_an_error(url):
     opened.create(header(), [])
     with pytest.raises(bl.errors.StoreError, match="the study was deleted"):
         opened.events(8, 0)
-    with pytest.raises(bl.StoreError), opened.writing(8) as log:
+    with pytest.raises(bl.errors.StoreError), opened.writing(8) as log:
         log.events(0)
     assert not opened.delete(8) and opened.header("other") is None
 

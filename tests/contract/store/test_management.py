@@ -44,7 +44,7 @@ def test_a_deleted_study_leaves_other_studies_unchanged(url):  # noqa: F811
     assert other.events(8, 0) == [record(0, study=8)]
     other.check()
     for each in (opened, other):
-        with pytest.raises(bl.StoreError):
+        with pytest.raises(bl.errors.StoreError):
             each.events(7, 0)
     # No operation on the id of the deleted study has an effect on a study with the same name.
     assert other.create(header(id=9), [record(0, study=9)]) and opened.header("s") == header(id=9)
@@ -81,7 +81,7 @@ def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):  # noq
         assert bl.Study.load("s", url).best_value_ == 0.5 and cli.main(["study", "check", url]) == cli.DONE
     else:
         for call in (bl.Study.load, bl.Study.delete):
-            with pytest.raises(bl.StoreError):
+            with pytest.raises(bl.errors.StoreError):
                 call("s", url)
         assert "s" not in [each.name for each in bl.Study.list(url)]
 
@@ -122,7 +122,7 @@ def test_a_pickle_of_a_deleted_study_is_not_a_study_of_the_same_name(url):  # no
         pickled = pickle.dumps(study)
         assert pickle.loads(pickled)._log.id == deepcopy(study)._log.id == study._log.id
         bl.Study.delete("s", url)
-        with pytest.raises(bl.StoreError):
+        with pytest.raises(bl.errors.StoreError):
             pickle.loads(pickled)
         bl.Study("s", url, random_search(constraints=constraints))
         with pytest.raises(bl.errors.StoreError, match="study 's' was deleted from .*, and another has its name now"):
@@ -474,10 +474,10 @@ def test_copies_that_are_refused(url):  # noqa: F811
     study = bl.Study("s", url, random_search(constraints=[lambda params: params["x"] < 0.5]))
     study.add({"x": 0.25}, 1.0)
     for name in ("s", "", 3, "a\n", "\ud800"):
-        with pytest.raises(bl.InvalidSetting):
+        with pytest.raises(bl.errors.InvalidSetting):
             study.copy(name)
     assert [each.name for each in bl.Study.list(url)] == ["s"] and study.n_trials == 1
-    with pytest.raises(bl.InvalidSpace, match="space"):
+    with pytest.raises(bl.errors.InvalidSpace, match="space"):
         study.copy("t", {"x": (1.0, 0.0)})
     with pytest.raises(bl.errors.InvalidSetting, match="store="):
         study.copy("t", store="mysql:///x")

@@ -279,9 +279,9 @@ def test_metric_and_mode_of_tune_are_used():
     search = BelatedSearch({"x": (0.0, 1.0)})
     with pytest.raises(bl.errors.InvalidSetting, match="space, metric or mode is missing: .*without a param_space"):
         search.suggest("a")
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         search.save("nowhere")
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         _ = search.optimizer_
     with pytest.raises(bl.errors.InvalidSetting, match="mode is missing"):
         search.set_search_properties("loss", None, {"epochs": 1})

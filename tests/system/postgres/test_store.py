@@ -283,7 +283,7 @@ def test_a_transaction_within_another_is_refused(opened):
     with opened.writing(7) as log:
         with pytest.raises(bl.errors.StoreError, match="a study is being written to by this process already"):
             opened.writing(7).__enter__()
-        with pytest.raises(bl.StoreError):
+        with pytest.raises(bl.errors.StoreError):
             opened.create(header("t", 8), [])
         log.append([record(2)])
     assert opened.events(7, 2) == [record(2)]

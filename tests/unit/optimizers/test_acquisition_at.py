@@ -157,9 +157,9 @@ def test_acquisition_at_of_a_study_equals_its_optimizers(tmp_path):
 def test_invalid_arguments_are_refused():
     opt = bl.BayesOpt(candidates=ROWS, seed=0)
     opt.suggest()
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         opt.acquisition_at()
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.RandomSearch(BOX).acquisition_at({"x": 0.0, "n": 1})
     thompson = bl.BayesOpt(candidates=ROWS, acquisition="thompson", seed=0)
     thompson.add(1, 1.0)

@@ -29,7 +29,7 @@ def test_contexts(kind):
     assert [trial.context for trial in opt.add(points, context=pd.DataFrame(contexts))] == contexts
     assert [trial.context for trial in opt.add(points, context=contexts[0])] == [contexts[0]] * 2
     n_trials = opt.n_trials
-    with pytest.raises(bl.InvalidContext):
+    with pytest.raises(bl.errors.InvalidContext):
         opt.add(points, context=contexts[:1])
     assert opt.n_trials == n_trials
 
@@ -39,7 +39,7 @@ def test_an_undeclared_context(kind):
     opt = kind(BOX, seed=0)
     with pytest.raises(bl.errors.InvalidContext, match="not declared"):
         opt.suggest(context={"age": 1.0})
-    with pytest.raises(bl.InvalidContext):
+    with pytest.raises(bl.errors.InvalidContext):
         opt.add({"x": 0.0, "n": 1}, context={"age": 1.0})
     assert opt.n_trials == 0
 

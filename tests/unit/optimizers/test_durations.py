@@ -211,7 +211,7 @@ def test_a_run_records_durations():
 
 
 def test_optimizers_without_a_model_have_no_durations():
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.RandomSearch(SPACE).durations_  # noqa: B018
 
 

@@ -184,7 +184,7 @@ def test_candidates_that_were_run_elsewhere_are_restored(way):
     assert [trial.index for trial in other.add(way(opt.trials_dataframe()))] == [(first.index + 1) % 12, second.index]
     table = opt.trials_dataframe()
     table["index_run"] = [0.5, None]
-    with pytest.raises(bl.InvalidPoint):
+    with pytest.raises(bl.errors.InvalidPoint):
         other.add(table)
     assert other.n_trials == 2
 

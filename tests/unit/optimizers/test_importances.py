@@ -54,7 +54,7 @@ def test_shares_are_the_medians_of_the_plot_divided_by_their_sum():
     shares = opt.importances(context={"t": 0.2})
     assert list(shares) == names[::-1]
     assert shares == pytest.approx({name: width / sum(widths.values()) for name, width in widths.items()})
-    with pytest.raises(bl.InvalidContext):
+    with pytest.raises(bl.errors.InvalidContext):
         opt.importances()
 
 

@@ -187,7 +187,7 @@ def test_without_steps_that_are_left_the_curve_decides_alone():
 
 def test_forecasts_of_running_and_stopped_trials():
     optimizer = run(bayes(stopping=None), 12)
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.RandomSearch(SPACE, seed=0, curve=bl.Curve(3)).predict_final(0)
     errors = []
     for x in np.linspace(0.05, 0.95, 10):

@@ -44,7 +44,7 @@ def test_a_second_value_needs_amend_or_replicate(direction):
     trial.observe(1.5)
     trial.observe(1.5)
     message = r"trial 0 has the value 1\.5 already.*amend=True.*replicate=True to keep both$"
-    with pytest.raises(bl.AlreadyObserved, match=message):
+    with pytest.raises(bl.errors.AlreadyObserved, match=message):
         trial.observe(2.5)
     for report in (trial.fail, trial.abandon):
         with pytest.raises(bl.errors.AlreadyObserved, match=r"trial 0 has the value 1\.5"):

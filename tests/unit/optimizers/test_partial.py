@@ -120,7 +120,7 @@ def test_add_and_enqueue_accept_the_arrays_that_predict_accepts(kind):
         with pytest.raises(bl.errors.InvalidPoint, match="shape"):
             opt.enqueue(wrong)
     opt = kind(SPACE, seed=0)
-    with pytest.raises(bl.InvalidPoint):
+    with pytest.raises(bl.errors.InvalidPoint):
         opt.add(np.zeros((2, 4)), [1.0, 2.0])
     assert opt.n_trials == 0
     opt.enqueue(pd.DataFrame({"n": [1, 2]}))

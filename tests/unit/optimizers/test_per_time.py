@@ -68,7 +68,7 @@ def test_a_cooled_power_falls_to_zero():
 def test_a_cooled_power_needs_a_limit():
     with pytest.raises(bl.errors.InvalidSetting, match="timeout= or budget="):
         chosen(15, per="time", power="cooled")
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         chosen(15, per="cost", power="cooled", limit=("time", 0.5))
 
 

@@ -309,7 +309,7 @@ def test_a_replicate_is_a_separate_trial(kind, direction):
     for report in (trial.observe, lambda *a, **k: opt.observe(trial, *a, **k)):
         with pytest.raises(bl.errors.InvalidSetting, match="amend and replicate exclude each other"):
             report(2.0, amend=True, replicate=True)
-    with pytest.raises(bl.AlreadyObserved):
+    with pytest.raises(bl.errors.AlreadyObserved):
         trial.observe(2.0)
     assert pickle.dumps(opt) == before
 

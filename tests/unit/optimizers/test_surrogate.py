@@ -101,9 +101,9 @@ def test_repr_of_the_surrogate():
 def test_the_surrogate_needs_values_and_a_model():
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.suggest(3)
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         _ = opt.surrogate_
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         _ = bl.RandomSearch(SPACE).surrogate_
 
 

@@ -56,5 +56,5 @@ def test_durations_are_needed():
     opt = bl.BayesOpt(SPACE, seed=0)
     with pytest.raises(bl.errors.NotFitted, match=r"plot_durations needs durations: no duration is known: .*duration="):
         plotting.plot_durations(opt)
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         plotting.plot_durations(bl.RandomSearch(SPACE))

@@ -33,7 +33,7 @@ def test_each_trial_is_a_line_and_stopped_trials_are_marked(tmp_path):
     ax.figure.savefig(tmp_path / "curves.png")
     own = pyplot.figure().subplots()
     assert plotting.plot_learning_curves(optimizer, own) is own
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         plotting.plot_learning_curves(optimizer, log=True)
 
 

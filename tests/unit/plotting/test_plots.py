@@ -322,15 +322,15 @@ def test_objects_without_trials_are_refused(plot):
 def test_candidates_have_no_named_parameters(plot):
     opt = bl.BayesOpt(candidates=[[0.0], [1.0]], seed=0)
     opt.add(0, 1.0)
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         plot(opt)
 
 
 @pytest.mark.parametrize("plot", OF_A_MODEL)
 def test_a_model_with_values_is_needed(plot):
-    with pytest.raises(bl.NotFitted):
+    with pytest.raises(bl.errors.NotFitted):
         plot(bl.BayesOpt(SPACE, seed=0))
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         plot(bl.RandomSearch(SPACE, seed=0))
 
 
@@ -338,7 +338,7 @@ def test_a_model_with_values_is_needed(plot):
 def test_a_declared_context_is_needed(plot):
     opt = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
     opt.add([{"x": 0.1, "y": 0.2}, {"x": 0.7, "y": 0.4}], [1.0, 2.0], context={"z": 0.5})
-    with pytest.raises(bl.InvalidContext):
+    with pytest.raises(bl.errors.InvalidContext):
         plot(opt)
     plot(opt, context={"z": 0.25})
 

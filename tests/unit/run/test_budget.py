@@ -107,7 +107,7 @@ def test_functions_of_the_fidelity_are_charged():
     assert [trial.fidelity for trial in result.trials] == [100, 200, 400] and result.stop_reason == "budget"
     assert opt.suggest().fidelity == 7000 == SAMPLES.high and opt.n_trials == 4
     broken = queued([200], bl.Fidelity(100, 7000, cost=lambda v: math.nan if v == 200 else 1.0))
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.maximize(at_fidelity, optimizer=broken, budget=8)
     assert broken.best_trial_ is None
 
@@ -130,7 +130,7 @@ def test_failures_are_charged_their_declared_cost():
 
     result = bl.maximize(fails, optimizer=queued([7000, 100]), budget=2.5)
     assert states(result) == ["observed", "failed", "failed"] and result.cost_ == 2.02
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
     assert states(raised.value.result) == ["failed"] * 2
 

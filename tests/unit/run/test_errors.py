@@ -145,7 +145,7 @@ def no_value(params):
 @failures_expected
 def test_unusable_values_of_several_types_do_not_end_a_run():
     returns = iter([None, np.nan, None] + [np.nan] * 6)
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(lambda params: next(returns), SPACE, n_trials=9)
     assert raised.value.result.n_failed_ == 9
 
@@ -165,7 +165,7 @@ def test_equal_first_errors_in_processes_end_the_run(method):
 def test_errors_at_several_lines_do_not_end_a_run(f_raising):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8, 8)])
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(f_raising, optimizer=opt, n_trials=9)
     assert raised.value.result.n_failed_ == 9
 
@@ -187,7 +187,7 @@ def test_errors_of_several_types_do_not_end_a_run():
     def raising(params):
         raise next(kinds)("…")
 
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(raising, SPACE, n_trials=9)
     assert raised.value.result.n_failed_ == 9
 
@@ -196,7 +196,7 @@ def test_errors_of_several_types_do_not_end_a_run():
 def test_equal_errors_do_not_end_a_run_with_a_value():
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(typo, optimizer=opt, n_trials=9)
     assert raised.value.result.n_failed_ == 9
     outcomes = iter([typo, f] + [typo] * 7)

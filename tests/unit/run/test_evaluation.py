@@ -102,11 +102,11 @@ def test_values_that_are_not_finite_numbers_fail(value):
 def test_a_run_without_a_success_is_an_error(workers):
     opt = bl.BayesOpt(SPACE, seed=0)
     opt.add({"x": 0.5, "n": 1}, 1.0)
-    with pytest.raises(bl.RunError, match="KeyError: 'y'") as raised:
+    with pytest.raises(bl.errors.RunError, match="KeyError: 'y'") as raised:
         bl.maximize(lambda params: params["y"], optimizer=opt, n_trials=6, **workers)
     assert isinstance(raised.value.__cause__, KeyError)
     assert raised.value.result.n_failed_ == 6 and raised.value.result.best_value_ == 1.0
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.minimize(lambda params: np.nan, SPACE, n_trials=2)
     assert raised.value.result.n_failed_ == 2
 

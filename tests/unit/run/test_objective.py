@@ -166,7 +166,7 @@ def test_functions_that_are_refused(f, message):
 )
 def test_the_advice_for_functions_of_the_names_runs_them(f):
     opt = bl.RandomSearch(BOX)
-    with pytest.raises(bl.InvalidSetting) as caught:
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
         bl.maximize(f, optimizer=opt, n_trials=3)
     assert opt.n_trials == 0
     advice = str(caught.value).partition("write ")[2]
@@ -176,7 +176,7 @@ def test_the_advice_for_functions_of_the_names_runs_them(f):
 
 def test_a_function_of_one_name_may_mean_the_dict():
     opt = bl.RandomSearch({"x": (0.0, 1.0)})
-    with pytest.raises(bl.InvalidSetting, match=r"write lambda p: f\(\*\*p\), or rename x if it is that dict$"):
+    with pytest.raises(bl.errors.InvalidSetting, match=r"write lambda p: f\(\*\*p\), or rename x if it is that dict$"):
         bl.maximize(lambda x: x, optimizer=opt, n_trials=3)
     assert opt.n_trials == 0
 

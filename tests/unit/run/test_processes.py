@@ -411,7 +411,7 @@ def test_a_run_does_not_wait_for_programs_that_f_started(how):
     begin = time.monotonic()
     result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
-    with pytest.raises(bl.RunError) as raised:
+    with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(StartsAnother(how, True), SPACE, n_trials=1, processes=True)
     assert states(raised.value.result) == ["failed"]
     assert running() == [] and time.monotonic() - begin < 50.0

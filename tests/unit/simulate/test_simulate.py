@@ -192,6 +192,6 @@ def test_wrong_contexts_are_refused(contexts, error, what):
 
 def test_contexts_are_refused_if_the_optimizer_does_not_declare_them():
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)})
-    with pytest.raises(bl.InvalidContext):
+    with pytest.raises(bl.errors.InvalidContext):
         sim.simulate(optimizer, lambda p, c: 0.0, 1, 1.0, contexts=[{"z": 0.5}])
     assert optimizer.n_trials == 0

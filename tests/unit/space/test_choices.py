@@ -122,7 +122,7 @@ def test_any_nan_is_the_same_choice(level):
     value = [fresh()[0], np.float32("nan"), *fresh()[1:]][level]
     assert dimension.level(value) == max(level - 1, 0)
     assert dimension == Categorical([*fresh(), 0.0])
-    with pytest.raises(bl.InvalidSpace, match="twice"):
+    with pytest.raises(bl.errors.InvalidSpace, match="twice"):
         Categorical([*fresh(), value])
     when = bl.Real(0.0, 1.0, when={"k": [value]})
     space = bl.Space({"k": dimension, "x": when})

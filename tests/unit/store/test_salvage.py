@@ -240,7 +240,7 @@ def test_a_deleted_study_does_not_prevent_the_import_of_a_later_study_of_its_nam
 def test_a_file_that_cannot_be_read_is_a_store_error(path, tmp_path):
     with pytest.raises(bl.errors.StoreError, match=f"store {path}: cannot be read: "):
         salvage(path)
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         salvage(str(tmp_path))
     open(path, "wb").close()
     assert salvage(path) == ([], [])

@@ -441,7 +441,7 @@ def test_rows_without_their_study_are_damage(opened, path, statement, table):
     edit(path, statement)
     with pytest.raises(bl.errors.StoreError, match=rf"it is damaged \(.*{table} without its study.*\): restore a copy"):
         opened.check()
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         opened.create(header("t", 9), [])
     assert "t" not in opened.names()
 

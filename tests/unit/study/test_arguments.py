@@ -61,7 +61,7 @@ def test_a_stored_key_of_another_form_is_refused(store, key):
         log.append([with_checksum(study._log.id, 1, key, 0.5, '{"Abandoned":{"number":0}}')])
     with pytest.raises(bl.errors.StoreError, match="^study 's' has an event with a key that no call can have had$"):
         study.sync()
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         bl.Study.load("s", store)
     assert study.trial(0).state == "pending"
 

@@ -90,7 +90,7 @@ def test_the_wrong_number_is_refused(study, store):
         (lambda: bl.Study("new", store, optimizer(None), constraints=BOTH), "pass constraints= to the optimizer"),
         (lambda: bl.Study.load("s", store, constraints=below_one), ""),
     ):
-        with pytest.raises(bl.InvalidSetting, match=message):
+        with pytest.raises(bl.errors.InvalidSetting, match=message):
             call()
         assert opened.names() == ["s", "free"] and opened.events(study._log.id, 0) == before
     assert below_one(study.suggest().params)
@@ -106,7 +106,7 @@ def test_other_constraints_are_checked_against_the_suggestions(study, store):
 
 def test_a_study_with_lambdas_cannot_be_pickled(study, store):
     loaded = bl.Study.load("s", store, constraints=[below_one, lambda p: True])
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         pickle.dumps(loaded)
 
 
@@ -116,7 +116,7 @@ def test_errors_in_constraints_write_nothing(store, kind):
         return study.suggest() is None
 
     study = bl.Study("using", store, optimizer([using], kind))
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         study.suggest(2)
     assert study._log.n_events() == 0
     study = bl.Study("raising", store, optimizer([lambda p: p["c"] > 1], kind))

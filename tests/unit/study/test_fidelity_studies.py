@@ -84,7 +84,7 @@ def test_a_function_for_the_cost_is_refused(store):
         bl.errors.InvalidSetting, match=r"^Fidelity\(1, 3, cost=.*a function for its cost.*bl.PowerCost"
     ):
         bl.Study("s", store, search(bl.Fidelity(1, 3, cost=double)))
-    with pytest.raises(bl.StoreError):
+    with pytest.raises(bl.errors.StoreError):
         bl.Study.load("s", store)
 
 

@@ -324,10 +324,10 @@ def test_the_given_optimizer_keeps_no_trials(storage, tmp_path):
     given = bl.BayesOpt({"rate": bl.Real(1e-3, 1.0, log=True)}, direction="minimize", seed=1)
     made = bl.Study.from_optuna(storage, "theirs", store, given)
     assert made.n_trials == 2 and given.n_trials == 0
-    with pytest.raises(bl.InvalidSetting):
+    with pytest.raises(bl.errors.InvalidSetting):
         bl.Study.from_optuna(storage, "theirs", store, given)
     assert made.n_trials == 2 and given.n_trials == 0
-    with pytest.raises(bl.InvalidSetting, match="there is no study 'none'"):
+    with pytest.raises(bl.errors.InvalidSetting, match="there is no study 'none'"):
         bl.Study.from_optuna(storage, "none", store, given)
     wide = {"rate": FloatDistribution(1e-3, 10.0, log=True)}
     study.add_trial(trial_of({"rate": 5.0}, 2.0, distributions=wide))

@@ -109,7 +109,7 @@ def test_a_key_holds_for_the_cost_and_for_where_a_trial_was_run_but_not_for_attr
             with pytest.raises(bl.errors.InvalidSetting, match="key='report' reported another"):
                 known.observe(trial.number, 1.0, **(report | change))
         for number, value in ((other.number, 1.0), (trial.number, 2.0)):
-            with pytest.raises(bl.InvalidSetting):
+            with pytest.raises(bl.errors.InvalidSetting):
                 known.observe(number, value, **report)
     assert study._log.n_events() == n and trial.attrs == {"a": 1} and trial.duration == 3.0
 

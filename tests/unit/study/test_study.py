@@ -414,7 +414,7 @@ def test_a_failed_write_does_not_change_the_store(store, monkeypatch):
 
 
 def test_optimizers_that_cannot_be_stored_are_refused(store):
-    with pytest.raises(bl.InvalidSpace):
+    with pytest.raises(bl.errors.InvalidSpace):
         bl.Study("s", store, bl.RandomSearch({"f": [np.sin, np.cos]}))
     with pytest.raises(bl.errors.InvalidSetting, match="one of"):
         bl.Study("s", store, type("Mine", (bl.RandomSearch,), {})({"x": (0.0, 1.0)}))
