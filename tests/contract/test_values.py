@@ -9,7 +9,6 @@ import pytest
 import belated as bl
 from belated import functions
 from belated import simulate as sim
-from belated.optimizers import settings
 from belated.optimizers.report import TrialError
 from belated.run.objective import Outcome
 from tests.unit.optimizers.definitions import BOX, REQUIRED
@@ -72,9 +71,12 @@ CONDITIONS = {
 }
 NESTED = {"model": bl.Choice({"svm": {"C": bl.Real(1e-2, 1e2, log=True)}, "tree": {"depth": (1, 9)}}), "folds": (2, 5)}
 
+SETTINGS = [bl.GP, bl.UCB, bl.LogEI, bl.ThompsonSampling, bl.Censor, bl.Hallucinate, bl.Ignore, bl.Integrate, bl.Liar]
+SETTINGS += [bl.Initial, bl.Search, bl.papers.MaxVariance, bl.papers.Nearest, bl.papers.Theory, bl.papers.UCBPE]
+
 #: For each value, a function of the value whose result is equal for copies.
 VALUES = [
-    *((getattr(settings, name)(), repr) for name in settings.__all__),
+    *((kind(), repr) for kind in SETTINGS),
     (bl.Censor(-1.0), repr),
     (bl.UCB(theory=bl.papers.Theory(delta=0.5)), repr),
     (bl.GP(lengthscale=np.array([0.5, 1])), repr),
