@@ -19,7 +19,7 @@ from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Trials
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
 from belated.short_repr import short_repr
-from belated.space.arguments import arguments_of, checks_arguments, shown, unknown_argument
+from belated.space.arguments import arguments_of, checks_arguments, in_seconds, shown, unknown_argument
 from belated.space.fidelity import Fidelity
 
 
@@ -70,7 +70,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
         self._rule = self._checked_rule()
-        self._window = vars(self).get("window")
+        self._window = in_seconds(vars(self).get("window"))
         self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain)

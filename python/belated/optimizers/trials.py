@@ -544,7 +544,7 @@ class Trials(Reading, Generic[AnyLog]):
     _rule: Stopping | None
     # Whether the strategy has a model of f.
     _has_model: bool
-    # The argument window, for optimizers that have it.
+    # The argument window in units of the clock, for optimizers that have it.
     _window: float | Literal["auto"] | None
 
     @property

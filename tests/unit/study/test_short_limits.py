@@ -1,6 +1,7 @@
 """Warnings about windows and leases that are short compared with the delays so far."""
 
 import warnings
+from datetime import timedelta
 
 import pytest
 
@@ -30,7 +31,7 @@ def with_delays(source, delays, advance=lambda: None, **lease):
     return found(report)
 
 
-@pytest.mark.parametrize(("window", "expected"), [(9.9, 0), (2.0, 1)])
+@pytest.mark.parametrize(("window", "expected"), [(9.9, 0), (2.0, 1), (timedelta(seconds=2), 1)])
 @pytest.mark.parametrize("stored", [False, True])
 def test_a_window_below_the_quartile_gives_one_warning(window, expected, stored, tmp_path):
     now = [0.0]
