@@ -1,6 +1,5 @@
 //! The events of a log as bytes, in the binary form of saved optimizers.
 
-use crate::error::{Error, Result};
 use crate::ledger::event::Event;
 
 /// The events. Stored as bytes, a million events take less memory than as [`Event`]s.
@@ -25,12 +24,10 @@ impl Events {
         &self.bytes
     }
 
-    pub fn push(&mut self, event: &Event) -> Result<()> {
-        let written = postcard::to_stdvec(event);
-        let written = written.map_err(|error| Error::Corrupt(error.to_string()))?;
-        self.bytes.extend(written);
+    pub fn push(&mut self, event: &Event) {
+        let written = postcard::to_extend(event, std::mem::take(&mut self.bytes));
+        self.bytes = written.expect("every event has a binary form");
         self.ends.push(self.bytes.len());
-        Ok(())
     }
 
     fn start(&self, i: usize) -> usize {

@@ -344,7 +344,8 @@ impl Ledger {
         }
         self.apply(&event)?;
         self.times.push(event.at().unwrap_or(f64::NAN));
-        self.events.push(&event)
+        self.events.push(&event);
+        Ok(())
     }
 
     /// Removes suggestions from the end of the log until the log has `len` events.
