@@ -1,5 +1,4 @@
-//! Saved optimizers. The bytes contain a header with the number of the format, a checksum, the definition, and the
-//! events of the log.
+//! Saved optimizers: a header with the number of the format and a checksum, the definition, and the events of the log.
 
 use std::sync::Arc;
 
@@ -10,7 +9,7 @@ use crate::ledger::Event;
 use crate::optimizer::{Definition, Optimizer};
 use crate::problem::Problem;
 
-/// The first bytes of a saved optimizer. The number of the format and eight bytes of checksum follow.
+/// The first bytes of a saved optimizer, followed by the number of the format and eight bytes of checksum.
 const NAME: &[u8] = b"belated";
 
 /// The number of the format. Bytes in another format are refused.
@@ -88,8 +87,8 @@ impl Optimizer {
             postcard::take_from_bytes(body).map_err(corrupt)?;
         let (problem, strategy) = (preamble.problem, &preamble.strategy);
         let mut optimizer = Self::new(Definition::from_json(problem, preamble.seed, strategy)?)?;
-        // An event takes more than four bytes, so the number of bytes bounds the number of events. If the stored number
-        // of events is damaged, the bound limits the memory that is reserved.
+        // An event takes more than four bytes, which limits the memory that is reserved if the number of events is
+        // damaged.
         optimizer.reserve(preamble.n_events.min(rest.len() / 4));
         for _ in 0..preamble.n_events {
             let event: Event;
