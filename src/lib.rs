@@ -30,8 +30,8 @@
 //! # }
 //! ```
 //!
-//! * A [`Problem`] declares, in the user's units, the points: the points of a [`Space`] of parameters, or the rows of a
-//!   list of [`Candidates`].
+//! * A [`Problem`] declares the points in the user's units: points of a [`Space`] of parameters, or rows of a list of
+//!   [`Candidates`].
 //! * A [`Definition`] is a problem with a seed and a strategy. The strategy is a JSON object whose field `kind` is
 //!   `"BayesOpt"`, `"BPEDelay"`, `"TreeSearch"` or `"RandomSearch"`, the name of a class in the Python package. The
 //!   other fields are the settings of this class, with the same names, values and defaults.

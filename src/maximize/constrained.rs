@@ -26,8 +26,8 @@ use crate::random::{Call, Rng};
 const MIN_SPREAD: usize = 64;
 /// The number of best starting points at which the constraints are checked. Points of the pool are not checked.
 const MAX_CHECKED_STARTS: usize = 96;
-/// The largest number of other spread points at which the constraints are checked. Bisection moves all of these that
-/// are infeasible, and the `MAX_SEGMENTS_TO_BEST` best infeasible starting points, to the boundary.
+/// The largest number of other spread points at which the constraints are checked. Bisection moves the infeasible
+/// spread points, and at most `MAX_SEGMENTS_TO_BEST` of the best infeasible starting points, to the boundary.
 const MAX_CHECKED_SPREAD: usize = 192;
 const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
@@ -267,8 +267,8 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// Returns one allowed point per segment: the end if it is allowed, and otherwise the better of the start and the
-    /// last allowed point before the first point that is not allowed, which `passes` passes locate.
+    /// Returns one allowed point per segment: the end if allowed, and otherwise the last allowed point before the
+    /// boundary or, if better, the start. `passes` passes locate the last allowed point.
     fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
         let mut rows = Array2::zeros((segments.len(), width));
@@ -277,8 +277,8 @@ impl Constrained<'_, '_> {
             row.assign(&ArrayView1::from(&segment.end));
         }
         let reached = self.allowed(rows.view())?;
-        // The number of a segment and two fractions of its length: the first point is allowed, and the second is not
-        // allowed.
+        // A segment's number and two fractions of its length: the point at the first is allowed, and the point at the
+        // second is not.
         let mut cut: Vec<(usize, f64, f64)> = (0..segments.len())
             .filter(|&i| !reached[i])
             .map(|i| (i, 0.0, 1.0))

@@ -25,8 +25,8 @@ pub enum Maximizer {
     Direct { n_evaluations: usize },
 }
 
-/// The divisor of the number of evenly spread points in a continuous box with best observed points, because the best
-/// starts are usually near these points.
+/// In a continuous box with best observed points, near which the best starts usually are, the number of evenly spread
+/// points is divided by this number.
 const EVEN_DIVISOR: usize = 4;
 
 impl Default for Maximizer {

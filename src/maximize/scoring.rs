@@ -78,7 +78,7 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// Sets reference and scale from finite values, which `order` lists best first, and the units of the coordinates.
+    /// Sets the reference, the scale and the units. `order` lists the values, best first.
     pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
         let lengthscales = self.objective.lengthscales().unwrap_or_default();
         self.units = lengthscales

@@ -1,5 +1,5 @@
-//! A sweep over single coordinates tries other levels of discrete coordinates and both ends of continuous coordinates,
-//! and then changes of several discrete coordinates together.
+//! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), and then
+//! combinations of the discrete changes.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 
 impl Search<'_, '_> {
     /// Applies the best change of a single coordinate, and then the best combination of changes of other discrete
-    /// coordinates, where they increase a(x). Single changes are scored in one batch, and combinations in a second
+    /// coordinates, each only if a(x) increases. Single changes are scored in one batch, and combinations in a second
     /// batch. Returns whether a(x) has increased.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());

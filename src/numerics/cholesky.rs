@@ -2,7 +2,7 @@
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
 //! n). The rows of such a row-major array are contiguous columns for faer. Large factors and inverses are computed on
-//! the thread pool of the process, all else on the calling thread, and with the same bits for every number of threads.
+//! the thread pool of the process, all else on the calling thread. The bits do not depend on the number of threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};

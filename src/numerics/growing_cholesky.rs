@@ -290,7 +290,7 @@ impl GrowingCholesky {
     pub fn multiply_from(&self, first: usize, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
         let mut out = vec![0.0; m - first];
-        // Many entries are 0 if the rows at the end are hallucinated.
+        // Many entries of ξ are 0 if the last rows are hallucinated.
         for (j, &x) in xi.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             let start = j.max(first);
             let column = &self.buffer[j * self.capacity + start..j * self.capacity + m];

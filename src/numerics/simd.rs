@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_dot_products_have_the_bits_of_single_ones() {
+    fn four_dot_products_equal_single_dot_products() {
         let vector = |k: usize, n: usize| -> Vec<f64> {
             (0..n).map(|i| ((7 * i + 31 * k) as f64).sin()).collect()
         };

@@ -57,8 +57,8 @@ pub fn add_busy_workers(change: isize) {
     BUSY_WORKERS.fetch_add(change as usize, Ordering::Relaxed); // two's complement
 }
 
-/// Returns the pool of this process. None, if there is only one thread or threads cannot be started, asks the caller to
-/// compute on the calling thread.
+/// Returns the pool of this process, or None if there is only one thread or threads cannot be started. Without a pool,
+/// the caller computes on its own thread.
 pub fn pool() -> Option<Arc<ThreadPool>> {
     let setting = SETTING.load(Ordering::Relaxed);
     let busy = BUSY_WORKERS.load(Ordering::Relaxed);

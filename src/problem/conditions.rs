@@ -77,8 +77,8 @@ impl Conditions {
         })
     }
 
-    /// Whether coordinate i is active at any member. The conditions of coordinate i and of its ancestors must hold
-    /// together, so each ancestor needs a level that satisfies all of these conditions on it.
+    /// Whether coordinate i is active at any member. For each ancestor, the levels that the conditions of i and of the
+    /// other ancestors allow must overlap.
     pub fn can_hold(&self, i: usize) -> bool {
         let mut allowed: HashMap<usize, Vec<u64>> = HashMap::new();
         let (mut seen, mut children) = (HashSet::from([i]), vec![i]);
@@ -143,8 +143,8 @@ impl Conditions {
     }
 }
 
-/// The numbers of all coordinates, with parents before their children and, where this leaves a choice, smaller numbers
-/// first. If the conditions form a circle, the error contains the coordinates of the circle.
+/// The numbers of all coordinates: parents before their children, and otherwise smaller numbers first. If the
+/// conditions form a circle, the error contains the coordinates of the circle.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 /// The largest number of columns of a space.
 const MAX_COLUMNS: usize = 4096;
 
-/// The use of the points of a space.
+/// The role of a space: points to suggest, or contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// Points that are suggested.

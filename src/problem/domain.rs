@@ -15,7 +15,7 @@ use ndarray::{Array2, ArrayView2};
 use super::{Coordinate, Product};
 use crate::error::{Error, Result};
 
-/// A point is a member if each of its entries differs by at most this tolerance from the entry of an exact member.
+/// A point is a member if all entries are within this tolerance of an exact member.
 const TOLERANCE: f64 = 1e-9;
 
 /// An encoded point of a domain, and its row number if the domain is a list of candidates.

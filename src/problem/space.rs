@@ -21,7 +21,7 @@ pub struct Space {
     declared: Vec<Declaration>,
     /// The conditions among all parameters, including constants.
     conditions: Conditions,
-    /// The positions of the searched parameters among all parameters. Only constants are not searched.
+    /// The positions of the searched parameters (all but constants) among all parameters.
     searched: Vec<usize>,
     /// The columns of the searched parameters.
     at: Vec<std::ops::Range<usize>>,

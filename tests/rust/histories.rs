@@ -266,7 +266,7 @@ impl Place {
         }
     }
 
-    /// Returns None, a low fidelity or the full fidelity, but None if fidelities are not declared.
+    /// If fidelities are declared, returns None, a low fidelity or the full fidelity, and otherwise None.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)

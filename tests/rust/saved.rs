@@ -124,7 +124,7 @@ proptest! {
         }
     }
 
-    /// Damaged bytes with a right checksum are refused, or the restored optimizer is consistent.
+    /// If damaged bytes with a right checksum are accepted, the restored optimizer is consistent.
     #[test]
     fn a_restored_optimizer_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);

@@ -211,7 +211,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_reused_factor_for_another_context_has_the_bits_of_a_new_one() {
+    fn a_reused_factor_for_another_context_equals_a_new_factor() {
         for family in KernelFamily::ALL {
             let kernel = model(family, 1).kernel().clone();
             let elsewhere = wave(3, 2, 7.1);

@@ -7,9 +7,9 @@ use ndarray::ArrayView2;
 use super::Kernel;
 
 /// Scaled points: `values[d * capacity + j]` is entry d of point j. Outside categories, the entry is x̃_jd. In a
-/// category C, the entry is |s_d e_d − x̃_j|²_C, the contribution to r² if the other point has choice d. After these
-/// columns follows one column per category with |x̃_j|²_C, the contribution if the other point does not have a choice.
-/// In both formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer.
+/// category C, the entry is |s_d e_d − x̃_j|²_C, the contribution to r² if the other point has choice d. One further
+/// column per category contains |x̃_j|²_C, the contribution if the other point does not have a choice. In both
+/// formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,

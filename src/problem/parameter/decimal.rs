@@ -1,8 +1,8 @@
 //! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
 //! bound or step of 0.1 means exactly 1/10.
 
-/// The number of exact digits of a sum. Nonzero digits beyond the exact digits are replaced by a single unit in the
-/// last of `STICKY` additional decimal places.
+/// The number of exact digits of a sum. Nonzero digits beyond these are recorded as a single unit in the last of
+/// `STICKY` further decimal places.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 

@@ -9,7 +9,7 @@ pub type Range = (f64, f64, bool, Option<f64>);
 pub(super) const ONE_VALUE: &str =
     "has one value: make step at most high - low, or write a constant as its value";
 
-/// Refuses bounds in the wrong order, a logarithmic scale that starts at 0 or below or not at a multiple of the step,
+/// Refuses bounds in the wrong order, a logarithmic scale whose `low` is not positive or not a multiple of the step,
 /// and a step that is not positive. `call` is the declaration as text.
 pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     if low > high {
@@ -33,8 +33,8 @@ pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns low / step, if this is an integer from 1 to 2^30, up to rounding. The members k·step of a logarithmic range
-/// then have the same differences of logarithms as the integers k.
+/// Returns low / step, if this is an integer from 1 to 2^30, up to rounding. On a logarithmic axis, the members k·step
+/// have the same distances as the integers k.
 pub(super) fn first_multiple(low: f64, step: f64) -> Option<i64> {
     let first = (low / step).round();
     let is_multiple = (low / step - first).abs() <= 1e-6;

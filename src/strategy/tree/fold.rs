@@ -208,7 +208,8 @@ impl Forest {
         Ok(node)
     }
 
-    /// Finds the cell of a new trial whose point was not chosen by an instance, and counts a step of every instance.
+    /// Finds the cell of a new trial whose point was not chosen by an instance. Every instance counts the trial as a
+    /// step.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
         (0..self.instances.len()).for_each(|i| self.step(i));
@@ -288,7 +289,7 @@ impl Forest {
         }
     }
 
-    /// Marks a cell in which a feasible point was not found as empty. Points in an empty cell are not suggested.
+    /// Marks a cell as empty: a feasible point was not found in the cell, and its points are not suggested.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let partition = &self.partition;
         let exists = |node: u32| (node as usize) < partition.len();

@@ -91,7 +91,7 @@ impl Instance {
         }
     }
 
-    /// Adds a front to the instance, which is used every [`FRONT_EVERY`] turns.
+    /// Adds a front to the instance, to be used every [`FRONT_EVERY`] turns.
     pub fn with_front(mut self) -> Self {
         self.front = Some(Front::default());
         self

@@ -158,7 +158,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     false => plain.path_of(place),
                 };
                 if !(is_front_turn && plain.is_of_front(&path, &opt)) {
-                    // The random depth may be above the depth of all candidates of the front.
+                    // The random depth may be smaller than the depth of every candidate of the front.
                     if is_front_turn && plain.open_mean(&Path::new(), &opt).is_some() {
                         return Err(format!("{path:?} is not a choice of the front"));
                     }

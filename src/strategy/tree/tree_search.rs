@@ -333,7 +333,7 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best points of the best leaves. The settings determine whether the best leaf has the largest mean − ν·ρ^h or
+    /// The best points of the best leaves. By the settings, the best leaf has the largest mean − ν·ρ^h or the largest
     /// mean.
     fn recommend(
         &mut self,

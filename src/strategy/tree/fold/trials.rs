@@ -77,8 +77,8 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers a cell to the front after its trials have changed, and with it the failed cells inside that the front may
-    /// rank by its mean.
+    /// Offers a cell to the front after its trials have changed, together with the failed cells inside that may be
+    /// ranked by its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {

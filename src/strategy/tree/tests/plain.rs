@@ -14,7 +14,7 @@ pub type Path = Vec<usize>;
 /// The plain tree, which stores only the trials of each cell and recomputes all other quantities.
 pub struct Plain {
     pub space: Space,
-    /// The visited cells in order of creation, whose trials are in `trials`.
+    /// The visited cells in order of creation, and the trials of each cell.
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
@@ -249,8 +249,8 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Checks that the cell is a leaf, and that on the path to it the B value of the chosen half is at least the B
-    /// value of the other half.
+    /// Checks that the cell is a leaf, and that every half on the path to it has at least the B value of the other
+    /// half.
     pub fn is_best_leaf(
         &self,
         path: &Path,
