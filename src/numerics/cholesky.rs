@@ -161,7 +161,7 @@ fn with_threads<T: Send>(worthwhile: bool, run: impl FnOnce(Par) -> T + Send) ->
     }
 }
 
-/// Returns the rows of a view as the columns of a faer matrix. A row may be the prefix of a longer row.
+/// Returns the rows of a view as the columns of a faer matrix. There may be gaps between the rows in memory.
 fn as_columns(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
     let (rows, width) = a.dim();
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];

@@ -29,8 +29,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Creates a space. Refuses conditions that depend on unknown or continuous parameters, can never hold or form a
-    /// circle, and spaces without searched parameters or with too many columns.
+    /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, circles
+    /// of conditions, and spaces without searched parameters or with too many columns.
     pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
         let conditions = conditions(role, &declared)?;
         check_width(role, &declared)?;

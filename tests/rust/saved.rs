@@ -13,7 +13,7 @@ use crate::histories::{Step, case, definition, go_on, is_consistent};
 /// The size of the header in bytes: 8 for the name and the version, and 8 for the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A way to damage saved bytes, at a position modulo the number of bytes.
+/// A way to damage saved bytes. Positions are taken modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),

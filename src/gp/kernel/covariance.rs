@@ -155,9 +155,9 @@ impl Kernel {
         }
     }
 
-    /// Adds Σ_{j ≥ i} w_j·D_jd to entry d, where dk(x_i, x_j)/d log ℓ_d = −g·D_jd: for stationary kernels D_jd = 2
-    /// (x̃_id − x̃_jd)², for the linear kernel D_jd = 2 x̃_id x̃_jd. The sum of a category is added to its first
-    /// column. `x_i` contains the columns of point i.
+    /// Adds Σ_{j ≥ i} w_j·D_jd to entry d, where dk(x_i, x_j)/d log ℓ_d = −g·D_jd. D_jd is 2 (x̃_id − x̃_jd)² for
+    /// stationary kernels, and 2 x̃_id x̃_jd for the linear kernel. The sum of a category is added to its first column.
+    /// `x_i` contains the columns of point i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],

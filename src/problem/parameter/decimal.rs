@@ -1,8 +1,8 @@
 //! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
 //! bound or step of 0.1 means exactly 1/10.
 
-/// The number of exact digits of a sum. Nonzero digits beyond these are recorded as a single unit in the last of
-/// `STICKY` further decimal places.
+/// Sums have this number of exact digits. Any nonzero digits beyond count as one unit in the last of `STICKY` more
+/// digits.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 
@@ -101,8 +101,8 @@ impl Decimal {
         }
     }
 
-    /// Returns the number in units of 10^unit. A remainder below 10^(unit + `STICKY`) counts as one unit, so that sums
-    /// are rounded correctly.
+    /// Returns the number in units of 10^unit. Digits below 10^(unit + `STICKY`) count as one unit, which suffices to
+    /// round sums correctly.
     fn units(&self, unit: i32) -> i128 {
         let shift = self.exponent - unit;
         if self.mantissa == 0 {

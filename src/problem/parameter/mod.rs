@@ -1,9 +1,9 @@
 //! Parameters, the named quantities in the user's units. Each kind has a file.
 //!
 //! A *number* is a value of a parameter in the form that the log stores. For a choice, the number is the position in
-//! the list of choices, from 0. For any other kind of value, the number is the value itself. The values of a discrete
-//! parameter are numbered from 0 by their *level*. A parameter with one value is a *constant* and does not have
-//! columns.
+//! the list of choices, from 0. For any other kind of value, the number is the value itself. The *level* of a value is
+//! its position among the values of a discrete parameter, from 0. A parameter with one value is a *constant* and does
+//! not have columns.
 //!
 //! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], export it in
 //! `src/problem/mod.rs`, and add a constructor to `src/python/problem.rs` and `_core.pyi`. In Python, write its class in
