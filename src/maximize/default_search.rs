@@ -24,8 +24,8 @@ use crate::random::Rng;
 
 /// The largest number of rounds (a local search and a sweep) of one search. Searches usually converge far earlier.
 const MAX_ROUNDS: usize = 50;
-/// The smallest distance between two starts, as the root mean square over all columns. Searches from nearer starts
-/// usually reach the same local maximum.
+/// The smallest root mean square difference between the columns of two starts. Searches from nearer starts usually
+/// reach the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
 /// End points count as equal if all columns differ by at most this tolerance.
 pub(super) const SAME_END: f64 = 1e-3;

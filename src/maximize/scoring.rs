@@ -24,7 +24,7 @@ pub(super) struct Search<'a, 's> {
     /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).
     pub reference: f64,
     pub scale: f64,
-    /// The units of the coordinates in L-BFGS-B, and the largest first step.
+    /// The units of the coordinates, and the largest first step in these units, for L-BFGS-B.
     pub units: Vec<f64>,
     pub first_step: f64,
 }

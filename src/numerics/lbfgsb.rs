@@ -166,8 +166,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // The line search interpolates and needs a finite value. f* + |g*ᵀ(x − x*)| rises as fast as f falls at the
-            // best point x*, and shortens the step by a factor of four to nine.
+            // The line search interpolates and needs a finite value: f* + |g*ᵀ(x − x*)|, which rises as fast as f falls
+            // at the best point x*. The step is then shortened by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))

@@ -9,9 +9,9 @@ use rand::seq::SliceRandom;
 use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
-/// The largest d for which R_d is used; for larger d, Latin squares are used. From d = 9 on, some steps of R_d are
-/// close to simple fractions, so that whole slices of a coordinate stay empty for hundreds of points. At d = 20, half
-/// of all slices stay empty.
+/// The largest d for which R_d is used; for larger d, Latin squares are used. At larger d, some steps of R_d are close
+/// to simple fractions, so that whole slices of a coordinate stay empty for hundreds of points: first at d = 9, and
+/// half of all slices at d = 20.
 const MAX_GOLDEN: usize = 8;
 
 impl Domain {

@@ -131,7 +131,7 @@ impl Constrained<'_, '_> {
     }
 
     /// Appends a step of this length orthogonal to the uphill direction, plus a small step uphill. Near a boundary,
-    /// better feasible points lie in a narrow wedge around the orthogonal directions.
+    /// better feasible points lie in a narrow wedge.
     fn push_step_across(
         &self,
         x: &[f64],

@@ -1,8 +1,7 @@
 //! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
 //! bound or step of 0.1 means exactly 1/10.
 
-/// Sums have this number of exact digits. Any nonzero digits beyond count as one unit in the last of `STICKY` more
-/// digits.
+/// Sums have this number of exact digits, and then `STICKY` digits that only show whether a nonzero digit follows.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 

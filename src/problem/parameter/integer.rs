@@ -7,7 +7,7 @@ use super::range::{self, ONE_VALUE, Range, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
-/// The largest absolute value of a bound for which different integers are encoded as different floats, on both axes.
+/// Bounds beyond this absolute value are refused, because different integers could be encoded as the same float.
 const LARGEST: f64 = (1u64 << 40) as f64;
 
 /// An integer parameter in {low, low + step, …, high}.

@@ -9,7 +9,7 @@ use super::range::{self, ONE_VALUE, Range, first_multiple, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
-/// The largest number of steps for which different members are encoded as different floats.
+/// More steps are refused, because different members could be encoded as the same float.
 const MAX_STEPS: u64 = 1 << 40;
 
 /// A real parameter in [low, high].
