@@ -5,8 +5,7 @@ use thiserror::Error;
 /// An error of the core. The Python bindings map each variant to one exception class.
 #[derive(Debug, Clone, PartialEq, Error)]
 pub enum Error {
-    /// A domain that cannot be searched. The domain is empty, has inverted bounds, has non-finite entries, or does not
-    /// have columns.
+    /// A domain that is empty, has inverted bounds or non-finite entries, or does not have columns.
     #[error("{0}")]
     InvalidSpace(String),
 
@@ -251,7 +250,7 @@ impl From<serde_json::Error> for Error {
 /// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A callback that long computations call repeatedly. If the callback returns `Break`, the computation returns
+/// A callback that long computations call repeatedly. If it returns `Break`, the computation returns
 /// [`Error::Interrupted`].
 pub type Stop<'a> = dyn FnMut() -> std::ops::ControlFlow<()> + 'a;
 

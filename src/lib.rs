@@ -30,9 +30,9 @@
 //! # }
 //! ```
 //!
-//! * A [`Problem`] is what is optimised, in the user's units. A point of the problem is a point of a [`Space`] of
-//!   parameters, or a row of a list of [`Candidates`].
-//! * A [`Definition`] is a problem with a seed and a strategy. The strategy is a JSON object. Its field `kind` is
+//! * A [`Problem`] declares the points in the user's units: points of a [`Space`] of parameters, or rows of a list of
+//!   [`Candidates`].
+//! * A [`Definition`] is a problem with a seed and a strategy. The strategy is a JSON object whose field `kind` is
 //!   `"BayesOpt"`, `"BPEDelay"`, `"TreeSearch"` or `"RandomSearch"`, the name of a class in the Python package. The
 //!   other fields are the settings of this class, with the same names, values and defaults.
 //! * An [`Optimizer`] suggests trials and records [`Action`]s: a value, a failure, or a trial that was started

@@ -1,4 +1,4 @@
-//! The random generator of the crate. Each suggestion has a separate stream.
+//! The random generator of the crate, with a separate stream for each suggestion.
 
 pub use rand_pcg::Pcg64 as Rng;
 
@@ -16,12 +16,11 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The stream for calls of `recommend`, and the stream for draws that a strategy makes only once. Suggestions do not
-/// use these streams.
+/// The streams for calls of `recommend` and for draws that a strategy makes once. Suggestions use other streams.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
 
-/// The generator of suggestion k. Draws from other generators do not change the stream of suggestion k.
+/// The generator of suggestion k, whose stream does not depend on other draws.
 ///
 /// Streams that share one state would be correlated, so SplitMix64 (Steele, Lea and Flood 2014) gives each stream a
 /// separate state.

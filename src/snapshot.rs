@@ -1,5 +1,4 @@
-//! Saved optimizers. The bytes contain a header with the number of the format, a checksum, the definition, and the
-//! events of the log.
+//! Saved optimizers: a header with the number of the format and a checksum, the definition, and the events of the log.
 
 use std::sync::Arc;
 
@@ -11,7 +10,7 @@ use crate::ledger::Event;
 use crate::optimizer::{Definition, Optimizer};
 use crate::problem::Problem;
 
-/// The first bytes of a saved optimizer. The number of the format and eight bytes of checksum follow.
+/// The first bytes of a saved optimizer, followed by the number of the format and eight bytes of checksum.
 const NAME: &[u8] = b"belated";
 
 /// The number of the format. Bytes in another format are refused.

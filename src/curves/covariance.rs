@@ -1,6 +1,6 @@
 //! The kernel of the residuals of curves, and its hyperparameters of maximal evidence.
 //!
-//! The evidence has the form that is exact for the slope c = 1.
+//! The evidence is exact if the slope c is 1.
 
 use std::f64::consts::PI;
 
@@ -10,19 +10,19 @@ use crate::error::{Result, Stop, check};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place, multiply_transposed};
 use crate::numerics::lbfgsb::{Scaling, Tolerance, minimize_scaled};
 
-/// θ is the vector of the logs of these hyperparameters.
+/// The positions of the hyperparameters in θ, the vector of their logs.
 const AMPLITUDE: usize = 0;
 const ALPHA: usize = 1;
 const BETA: usize = 2;
 const SIGMA: usize = 3;
 pub const P: usize = 4;
 
-/// The standard deviation of the normal prior of each log. Its mean is the start of the search. The data determine the
-/// amplitude.
+/// The standard deviation of the normal prior of each log, with mean at the start of the search. The prior of the
+/// amplitude is flat.
 const PRIOR: [f64; P] = [f64::INFINITY, 2.0, 2.0, 2.0];
 
-/// A variance that is added to σ², so that equal curves do not claim to know the last value exactly. The unit is the
-/// interquartile range of the last values.
+/// A variance that is added to σ² (in standardised units), so that equal curves do not determine the last value
+/// exactly.
 const SMALLEST_NOISE: f64 = 1e-6;
 
 const TOLERANCE: Tolerance = Tolerance {
@@ -36,7 +36,8 @@ const TOLERANCE: Tolerance = Tolerance {
 /// > K_θ(s, t) = a·(k(s, t) − k(s, T)·k(t, T)/k(T, T)) + σ²·1\[s = t\],  k(s, t) = β^α/(s + t + β)^α
 ///
 /// The kernel k is "freeze-thaw": a mixture of exponential decays e^(−λt), λ ~ Gamma(α, β) (Swersky, Snoek and Adams
-/// 2014, section 3.1). It describes curves that converge to 0 at infinity. The second term conditions them on g(T) = 0.
+/// 2014, section 3.1). Curves drawn from k converge to 0 at infinity; the second term conditions these curves on g(T) =
+/// 0.
 pub struct Kernel {
     /// The steps and T, in units of the first step.
     pub times: Vec<f64>,
@@ -44,7 +45,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Maximises the evidence of n curves times the prior, where `moments` is the mean of their products d(s)·d(t).
+    /// Maximises the evidence of n curves times the prior, where `moments` is S, the mean of the products d_i(s)·d_i(t)
+    /// of their differences.
     pub fn fit(
         steps: &[u32],
         last_step: u32,

@@ -14,10 +14,10 @@
 //!
 //! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!
-//! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, the
-//! posterior of f given all reports is the posterior given one observation per trial. c, m and K are estimated by a
-//! regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky,
-//! Snoek and Adams 2014, arXiv 1406.3896), with a mean curve, with an end at step T, and with an empirical covariance.
+//! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, one
+//! observation per trial gives the same posterior of f as all reports. c, m and K are estimated by a regression of the
+//! values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky, Snoek and Adams
+//! 2014, arXiv 1406.3896) with a mean curve, an end at step T, and an empirical covariance.
 
 mod covariance;
 mod table;
@@ -38,14 +38,13 @@ use table::{Table, Units};
 /// The smallest number of ended curves with which a model is fitted.
 const MIN_CURVES: usize = 5;
 
-/// The number of curves that have the weight of the fitted kernel in the covariance K.
+/// The weight of the fitted kernel in the covariance K, as a number of curves.
 const KERNEL_WEIGHT: f64 = 20.0;
 
 /// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because c, m and K are estimates.
 pub const UNCERTAINTY: f64 = 20.0;
 
-/// The reports of a trial: pairs (step, value), sorted by step. Steps count from 1. Values that are not finite are
-/// ignored.
+/// The reports of a trial: pairs (step, value), sorted by step, from 1 on. Values that are not finite are ignored.
 pub type Curve = [(u32, f64)];
 
 /// A pseudo-observation of h, the value at the last step without noise, from reports before the last step: an observation
@@ -79,14 +78,13 @@ pub struct CurveModel {
 impl CurveModel {
     /// Fits the model to the curves of ended trials.
     ///
-    /// The last report of an ended trial is at `last_step`. Other curves are ignored. With fewer than five curves that
-    /// have an earlier report too, there is no model. The same is true if no step before the last has a report from
-    /// half of them.
+    /// A trial has ended if it has a report at `last_step`; other curves are ignored. The result is `None` if fewer
+    /// than five ended curves have an earlier report, or if no earlier step has a report from half of these curves.
     ///
-    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression, does not
-    /// assume a form of the curves. Its rank is at most n, and it contains the noise of the last values. K_θ is a kernel
-    /// with four hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves,
-    /// K = (n·S + w·K_θ)/(n + w).
+    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression, does
+    /// not assume a form of the curves, but has rank at most n and contains the noise of the last values. K_θ is a
+    /// kernel with four hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves, K =
+    /// (n·S + w·K_θ)/(n + w).
     pub fn fit<C: Borrow<Curve>>(
         ended: &[C],
         last_step: u32,
@@ -117,9 +115,7 @@ impl CurveModel {
         }))
     }
 
-    /// Returns the variance σ² of the noise of a value, in the squared units of the reports.
-    ///
-    /// This is the variance of the last value y(T) about h.
+    /// Returns σ², the variance of the last value y(T) about h, in the squared units of the reports.
     pub fn noise(&self) -> f64 {
         self.noise * self.units.scale * self.units.scale
     }
@@ -145,7 +141,7 @@ impl CurveModel {
         }
         let k = reported.len();
         let (estimate, precision) = if reported.last()? + 1 == k {
-            // The factor of the first k rows is the first part of the factor.
+            // The first k rows of the factor are the factor of the first k rows of K.
             estimate(self.factor.view(), self.slope[..k].to_vec(), r)
         } else {
             let block = |(i, j)| self.covariance[[reported[i], reported[j]]];

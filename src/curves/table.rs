@@ -10,18 +10,18 @@ use super::{Curve, MIN_CURVES};
 /// The largest number of steps of the grid.
 const MAX_STEPS: usize = 63;
 
-/// Differences at a step are clipped at this number of ranges outside the quartiles. The range is the interquartile range
-/// plus [`SMALLEST_RANGE`].
+/// Differences at a step are clipped at this number of ranges outside the quartiles, where a range is the interquartile
+/// range plus [`SMALLEST_RANGE`]. So one diverging training does not determine the covariance.
 const REACH: f64 = 5.0;
 
-/// This is added to the interquartile range of the differences at a step, in standardised units.
+/// The addition to the interquartile range of the differences at a step, in standardised units.
 const SMALLEST_RANGE: f64 = 0.1;
 
 /// The standard deviation of the prior of the slope c(t), whose mean is 1. With few curves, slopes that are estimated
 /// freely make forecasts worse.
 const SLOPE_STD: f64 = 0.25;
 
-/// The largest absolute value in standardised units. It is so large that only overflow is prevented.
+/// The largest absolute value in standardised units, so large that it only prevents overflow.
 const LARGEST: f64 = 1e12;
 
 /// Standardised values are (y − centre)/scale.
@@ -32,8 +32,8 @@ pub struct Units {
 }
 
 impl Units {
-    /// Returns the median and the interquartile range of the last values. If the range is no larger than rounding
-    /// errors, the mean absolute deviation takes its place.
+    /// Returns the median and the interquartile range of the last values. If the range is within rounding errors, the
+    /// mean absolute deviation replaces the range.
     fn of(finals: &[f64], curves: &[&Curve]) -> Self {
         let n = finals.len() as f64;
         let [low, centre, high] = quartiles(finals.to_vec());
@@ -76,9 +76,7 @@ pub struct Table {
 impl Table {
     /// Returns `None` with too few curves.
     ///
-    /// The grid has logarithmic spacing among the steps with a report from at least half of the curves. Differences are
-    /// bounded to five ranges outside the quartiles at their step, where the range is the interquartile range plus a
-    /// tenth of the scale of the last values. Otherwise one diverging training would determine the covariance.
+    /// The grid is spaced logarithmically among the steps with a report from at least half of the curves.
     pub fn of<C: Borrow<Curve>>(ended: &[C], last_step: u32) -> Option<Self> {
         let (mut curves, mut finals) = (Vec::new(), Vec::new());
         for curve in ended.iter().map(Borrow::borrow) {
@@ -153,7 +151,7 @@ fn grid(curves: &[&Curve], last_step: u32) -> Vec<u32> {
     steps
 }
 
-/// Returns the values at the steps; NaN where there is none.
+/// Returns the values at the steps, or NaN at steps without a report.
 fn on_grid(curve: &Curve, steps: &[u32]) -> Vec<f64> {
     let mut reports = curve.iter().peekable();
     let value = |&step: &u32| {
@@ -164,7 +162,7 @@ fn on_grid(curve: &Curve, steps: &[u32]) -> Vec<f64> {
     steps.iter().map(value).collect()
 }
 
-/// Bounds the differences d = y(t) − y(T) at a step, and replaces them by the residuals y(t) − c·y(T) − m. Returns c and
+/// Clips the differences d = y(t) − y(T) at a step, replaces them by the residuals y(t) − c·y(T) − m, and returns c and
 /// m. NaN stays NaN.
 ///
 /// c is the slope of the regression of y(t) on y(T), with the prior c ~ N(1, SLOPE_STD²): c − 1 = Σ d·x / (Σ x² +
@@ -195,8 +193,8 @@ fn regress(mut column: ArrayViewMut1<f64>, lasts: &[f64]) -> (f64, f64) {
     (1.0 + slope, mean - slope * mean_last)
 }
 
-/// Replaces the NaN in the residuals of a curve by interpolation over the log of the step. The residual is 0 at the
-/// last step, and constant before the first report.
+/// Replaces NaN in the residuals of a curve by interpolation over the log of the step: towards 0 at the last step, and
+/// constant before the first report.
 pub fn fill(mut row: ArrayViewMut1<f64>, logs: &[f64], end: f64) {
     let (mut right, mut at) = (0.0, end);
     let mut missing = row.len();

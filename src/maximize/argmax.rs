@@ -2,7 +2,7 @@
 
 use crate::problem::Member;
 
-/// A member of the domain and its value. `index` is the row number of the member if the domain is a list of candidates.
+/// A member of the domain and its value. `index` is the row number if the member is a candidate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Argmax {
     pub point: Vec<f64>,

@@ -1,10 +1,9 @@
-//! The search in a box under constraints. All points are scored, but the constraints are checked only at the best
-//! points.
+//! The search in a box under constraints, which are checked only at the best points.
 //!
-//! Checking constraints is slow, and scoring is fast. After step 1 of [`super::default_search`], the best starting
-//! points are checked. The starting points include a pool of members that are known to be feasible. Local searches
-//! ignore the constraints. If a local search ends at an infeasible point, the segment from its start to its end point
-//! is cut at the last feasible point. From this feasible point, [`random_steps`] continue along the boundary.
+//! Checks are slow, and scoring is fast. After step 1 of [`super::default_search`], the best starting points are
+//! checked. The starting points include a pool of feasible members, which are not checked again. Local searches ignore
+//! the constraints. If a local search ends at an infeasible point, the *segment* from its start to its end point is cut
+//! at the last feasible point, and [`random_steps`] continue from there along the boundary.
 
 mod random_steps;
 
@@ -25,20 +24,18 @@ use crate::random::{Call, Rng};
 
 /// The smallest number of points that are spread over the box, in addition to the pool.
 const MIN_SPREAD: usize = 64;
-/// The largest number of starting points at which the constraints are checked. The best starting points are checked.
-/// Points of the pool are known to be feasible and are not checked.
+/// The number of best starting points at which the constraints are checked. Points of the pool are not checked.
 const MAX_CHECKED_STARTS: usize = 96;
-/// The largest number of spread points at which the constraints are checked in addition to the best starting points.
-/// Bisection moves each infeasible spread point to the boundary. Bisection also moves at most `MAX_SEGMENTS_TO_BEST` of
-/// the best infeasible points to the boundary.
+/// The largest number of other spread points at which the constraints are checked. Bisection moves the infeasible
+/// spread points, and at most `MAX_SEGMENTS_TO_BEST` of the best infeasible starting points, to the boundary.
 const MAX_CHECKED_SPREAD: usize = 192;
 const MAX_SEGMENTS_TO_BEST: usize = 64;
 const BISECTIONS: usize = 8;
-/// The smallest number of local searches, and the smallest number of local searches that run to convergence.
+/// The smallest numbers of short local searches and of local searches that run to convergence.
 const MIN_STARTS: usize = 12;
 const MIN_CONVERGED: usize = 4;
-/// The number of points on a segment that are checked in one pass. A segment leads from the start of a local search to
-/// its end point. Each segment is checked in one pass, and the best segments are checked in up to `MAX_PASSES` passes.
+/// The number of points of a segment that are checked in one pass. Segments of short searches are checked in one pass,
+/// and segments of long searches in up to `MAX_PASSES` passes.
 const CUTS: usize = 7;
 const MAX_PASSES: usize = 3;
 
@@ -47,12 +44,12 @@ const MAX_PASSES: usize = 3;
 pub struct Allowed<'a> {
     pub excluded: &'a Excluded,
     pub feasible: Feasible<'a>,
-    /// A pool of feasible members. The pool is present if and only if there are constraints.
+    /// A pool of feasible members, or None without constraints.
     pub pool: Option<&'a Pool>,
 }
 
 impl<'a> Allowed<'a> {
-    /// Allows all members except the excluded members.
+    /// Allows all members that are not excluded.
     pub fn except(excluded: &'a Excluded) -> Self {
         Self {
             excluded,
@@ -117,7 +114,7 @@ pub(super) fn best_feasible(
     })
 }
 
-/// A member and its value. `cut` is true if the constraints have cut the segment of the local search.
+/// A member and its value. `cut`: whether the constraints have cut the segment of the local search.
 #[derive(Debug, Clone)]
 struct End {
     x: Vec<f64>,
@@ -140,8 +137,8 @@ struct Constrained<'a, 's> {
 }
 
 impl Constrained<'_, '_> {
-    /// Searches from the points and returns the best allowed member, or None if the search does not find an allowed
-    /// member. Row `n_unknown` and the rows after it are known to be feasible.
+    /// Searches from the points and returns the best allowed member, or None if none is found. All rows from
+    /// `n_unknown` on are known to be feasible.
     fn run(
         &mut self,
         points: &Array2<f64>,
@@ -223,8 +220,8 @@ impl Constrained<'_, '_> {
         Ok(best)
     }
 
-    /// Returns an allowed point near the boundary for each of the points `outside`. Bisection of the segment from the
-    /// nearest point of `inside` finds the allowed point.
+    /// Returns an allowed point near the boundary for each of the points `outside`, by bisection towards the nearest
+    /// point of `inside`.
     fn on_boundary(
         &self,
         points: &Array2<f64>,
@@ -270,9 +267,8 @@ impl Constrained<'_, '_> {
         Ok(allowed)
     }
 
-    /// Returns one allowed point per segment. If the end of the segment is allowed, the end is returned. Otherwise,
-    /// `passes` passes locate the last allowed point before the first point that is not allowed. If the start of the
-    /// segment has a larger value than the located point, the start is returned.
+    /// Returns one allowed point per segment: the end if allowed, and otherwise the last allowed point before the
+    /// boundary or, if better, the start. `passes` passes locate the last allowed point.
     fn last_allowed(&mut self, mut segments: Vec<Segment>, passes: usize) -> Result<Vec<End>> {
         let width = self.domain.width();
         let mut rows = Array2::zeros((segments.len(), width));
@@ -281,8 +277,8 @@ impl Constrained<'_, '_> {
             row.assign(&ArrayView1::from(&segment.end));
         }
         let reached = self.allowed(rows.view())?;
-        // Each entry contains the number of a segment and two fractions of the length. The point at the first fraction
-        // is allowed, and the point at the second fraction is not allowed.
+        // A segment's number and two fractions of its length: the point at the first is allowed, and the point at the
+        // second is not.
         let mut cut: Vec<(usize, f64, f64)> = (0..segments.len())
             .filter(|&i| !reached[i])
             .map(|i| (i, 0.0, 1.0))

@@ -1,11 +1,10 @@
-//! The default search in a box. The search scores many points, starts local searches from the best points, and then
-//! sweeps over single coordinates. The steps are:
+//! The default search in a box:
 //!
-//! 1. the starting points are scored in blocks;
+//! 1. many starting points are scored, in blocks;
 //! 2. short local searches run from the best distinct points, and from the best points with other combinations of the
-//!    discrete coordinates. These searches treat integers as continuous, and round the result;
+//!    discrete coordinates. These searches treat integers as continuous and round the result;
 //! 3. longer searches start from the best end points. Local search over the continuous coordinates alternates with
-//!    sweeps until convergence;
+//!    sweeps over single coordinates until convergence;
 //! 4. if the box has discrete coordinates, further short searches start from random perturbations of the best end point
 //!    (iterated local search, Lourenço et al. 2003). A last long search starts from the best end point of all searches.
 
@@ -23,14 +22,12 @@ use crate::numerics::order::best_first;
 use crate::problem::{Coordinate, columns};
 use crate::random::Rng;
 
-/// The largest number of rounds of one search. One round consists of a local search and a sweep. Searches usually
-/// converge in far fewer rounds.
+/// The largest number of rounds (a local search and a sweep) of one search. Searches usually converge far earlier.
 const MAX_ROUNDS: usize = 50;
-/// The smallest distance between two starts. The distance is the root mean square of the differences over all columns.
-/// Searches from nearer starts usually reach the same local maximum.
+/// The smallest root mean square difference between the columns of two starts. Searches from nearer starts usually
+/// reach the same local maximum.
 const MIN_START_DISTANCE: f64 = 0.05;
-/// The tolerance for comparing end points. Two end points count as equal if all columns differ by at most this
-/// tolerance.
+/// End points count as equal if all columns differ by at most this tolerance.
 pub(super) const SAME_END: f64 = 1e-3;
 
 /// The probability that a coordinate is redrawn in a perturbation.
@@ -77,8 +74,9 @@ impl Plan {
             false => (256.0, (6.0 + 1.5 * d).min(24.0)),
         };
         let perturb = perturb && discrete;
-        // A maximum for one combination gives little information about other combinations, and few evenly spread points
-        // have a good combination. So half of the evenly spread points are replaced by searches from perturbations.
+        // A maximum for one combination gives little information about other combinations, so more searches run to
+        // convergence. Few evenly spread points have a good combination, so searches from perturbations replace half of
+        // these points.
         let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,
@@ -107,10 +105,10 @@ impl Plan {
 }
 
 impl Search<'_, '_> {
-    /// Searches from the starting points. Returns the best of the starting points and of the end points of the
-    /// searches, or `None` if all values are NaN.
+    /// Searches from the starting points. Returns the best starting point or end point, or `None` if all values are
+    /// NaN.
     ///
-    /// Searches also start from excluded members, but the result is the best scored member that is not excluded.
+    /// Searches also start from excluded members, but the best scored member that is not excluded is returned.
     pub fn run(
         &mut self,
         points: &Array2<f64>,
@@ -185,7 +183,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// Runs short searches from perturbations of the best end point. Then a long search runs from the best member that
+    /// Runs short searches from perturbations of the best end point, and then a long search from the best member that
     /// is not excluded.
     fn search_from_perturbations(
         &mut self,
@@ -209,8 +207,7 @@ impl Search<'_, '_> {
         self.converge(&mut best.0, &mut best.1, &plan.fine)
     }
 
-    /// Returns a perturbation of `x`. One random coordinate is always redrawn. Each remaining coordinate is redrawn
-    /// with probability [`REDRAW_PROBABILITY`].
+    /// Returns `x` after redrawing one random coordinate and, with probability [`REDRAW_PROBABILITY`] each, the others.
     fn perturbed(&self, x: &[f64], rng: &mut Rng) -> Vec<f64> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
@@ -227,8 +224,8 @@ impl Search<'_, '_> {
         y
     }
 
-    /// Adds up to `count` rows of `order`, best first. Each added row has a combination of categoricals and small
-    /// integers that differs from the combinations of all earlier starts.
+    /// Adds up to `count` rows of `order`, best first, each with a combination of categoricals and small integers that
+    /// no earlier start has.
     pub fn add_combinations(
         &self,
         starts: &mut Vec<usize>,
@@ -264,8 +261,7 @@ pub(super) fn distance(x: &[f64], y: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Returns up to `count` rows of `order`, best first. The distance between any two returned rows is at least
-/// [`MIN_START_DISTANCE`].
+/// Returns up to `count` rows of `order`, best first, at pairwise distances of at least [`MIN_START_DISTANCE`].
 pub(super) fn distinct(points: &Array2<f64>, order: &[usize], count: usize) -> Vec<usize> {
     let mut taken: Vec<usize> = Vec::with_capacity(count);
     for &i in order {

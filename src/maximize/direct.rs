@@ -1,5 +1,4 @@
-//! The search in a box by DIRECT. DIRECT is deterministic and does not use gradients. The search reproduces experiments
-//! of the literature.
+//! The search in a box by DIRECT, a deterministic method without gradients, to reproduce experiments of the literature.
 
 use ndarray::ArrayView2;
 
@@ -13,7 +12,7 @@ const EVALUATIONS: usize = 64;
 
 /// Returns the best of about `n_evaluations` members of the box, or `None` if all values are NaN.
 ///
-/// DIRECT divides the unit cube of all columns. A point of the cube has the value a(x) of its nearest member x.
+/// DIRECT divides the unit cube of all columns. The value of a point of the cube is a(x) at the nearest member x.
 pub(super) fn best_centre(
     objective: &mut dyn Objective,
     domain: &Domain,

@@ -1,5 +1,4 @@
-//! Excluded members of a domain. While a domain has members that are not excluded, a search does not return excluded
-//! members.
+//! Excluded members of a domain, which a search returns only if all members are excluded.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,17 +9,15 @@ use rand::RngExt;
 use crate::problem::{Coordinate, Domain, Product, indices};
 use crate::random::Rng;
 
-/// The largest number of uniform draws that are made to find a member that is not excluded. If every draw is an
-/// excluded member, members are enumerated in order.
+/// The number of uniform draws in search of a member that is not excluded, before members are enumerated in order.
 const MAX_DRAWS: usize = 64;
 
-/// A set of members of a domain. The members do not have an active continuous coordinate. Equal rows of candidates
-/// count as one member. A member that was inserted several times stays in the set until it has been removed the same
-/// number of times.
+/// A multiset of members without active continuous coordinates. Equal rows of candidates are one member. A member must
+/// be removed as often as it was inserted.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Excluded(HashMap<Key, usize>);
 
-/// The key of a member. Equal members have equal keys.
+/// The key of a member, the same for equal members.
 pub type Key = Vec<u64>;
 
 /// The key of an encoded row. Adding 0 turns −0 into 0.
@@ -124,15 +121,15 @@ impl Excluded {
             }
             (x, row) = domain.sample_uniform(rng);
         }
-        // The number of steps is at most the number of excluded members.
+        // There are at most as many steps as excluded members.
         while self.contains(domain, &x) {
             next_member(domain, &mut x, &mut row);
         }
         if let Domain::Box(product) = domain
             && product.is_conditional()
         {
-            // A coordinate that became active is at the middle of its range. Therefore draw the continuous coordinates
-            // at random.
+            // A coordinate that became active is at the middle of its range, so draw the continuous coordinates at
+            // random.
             let before = x.clone();
             for (_, coordinate, at) in product.active_columns(&before) {
                 if *coordinate == Coordinate::Continuous {
@@ -144,7 +141,7 @@ impl Excluded {
     }
 }
 
-/// Advances to the next member. After the last member, the first member follows.
+/// Advances to the next member, or from the last member to the first.
 fn next_member(domain: &Domain, x: &mut [f64], row: &mut Option<usize>) {
     match domain {
         Domain::Candidates(points) => {

@@ -1,4 +1,4 @@
-//! Exhaustive search of finite domains. Every member is scored.
+//! Exhaustive search of finite domains.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 use rand::RngExt;
@@ -11,12 +11,10 @@ use crate::random::Call;
 /// The number of rows that are scored between two checks of `stop`.
 pub(super) const BLOCK: usize = 256;
 
-/// If the discrete coordinates have at most this many combinations, all combinations are scored, or all combinations
-/// occur among the starting points.
+/// Up to this number, all combinations of the discrete coordinates are scored, or occur among the starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
-/// Returns the best row that is not skipped, or `None` if every value is NaN. Exact ties are broken uniformly at
-/// random.
+/// Returns the best row that is not skipped, or `None` if every value is NaN. Ties are broken uniformly at random.
 pub(super) fn best_row(
     objective: &mut dyn Objective,
     points: ArrayView2<f64>,
@@ -50,8 +48,7 @@ pub(super) fn best_row(
     }))
 }
 
-/// Returns every combination of the active discrete coordinates, one per row. Columns of active continuous coordinates
-/// are 0.
+/// Returns every combination of the active discrete coordinates, one per row, with 0 in active continuous columns.
 pub(crate) fn combinations(product: &Product, width: usize) -> Array2<f64> {
     let mut points = Array2::zeros((product.combinations() as usize, width));
     let mut x = vec![0.0; width];

@@ -1,4 +1,4 @@
-//! Known constraints. Members of a box are checked, and feasible members are found by rejection sampling.
+//! Known constraints: checks of members of a box, and feasible members by rejection sampling.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
@@ -12,16 +12,16 @@ use crate::random::Call;
 
 /// The largest number of points that are tried in the search for a feasible point.
 pub const MAX_TRIES: usize = 10_000;
-/// The number of points in a full pool, and the number of points that are tried in one batch.
+/// The size of a full pool, and of each batch of points that are tried for the pool.
 const POOL: usize = 512;
 const BATCH: usize = 500;
-/// The size of the first batch of random points, and the size of the largest batch.
+/// The sizes of the first and of the largest batch of random points.
 const BATCHES: (usize, usize) = (4, 512);
 
 /// A function that takes encoded points as rows, and returns whether each point satisfies the constraints.
 pub type Check<'a> = dyn Fn(ArrayView2<f64>) -> Result<Vec<bool>> + 'a;
 
-/// Optional constraints. A check is slow, because the check calls functions of the user.
+/// Optional constraints. Checks are slow, because they call functions of the user.
 #[derive(Clone, Copy, Default)]
 pub struct Feasible<'a>(Option<&'a Check<'a>>);
 
@@ -106,8 +106,7 @@ fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     }
 }
 
-/// Draws uniformly from the feasible members that are not excluded. Returns None if the draws do not find such a
-/// member.
+/// Draws uniformly from the feasible members that are not excluded, or returns None if all tries fail.
 fn sample(
     domain: &Domain,
     feasible: Feasible,
@@ -146,8 +145,8 @@ fn sample(
     })
 }
 
-/// A pool of feasible members of a box. The pool is created once, because finding feasible members at every suggestion
-/// would be too slow under tight constraints.
+/// A pool of feasible members of a box, created once, because finding them at every suggestion would be too slow under
+/// tight constraints.
 #[derive(Debug, Clone)]
 pub struct Pool {
     points: Array2<f64>,
@@ -157,8 +156,8 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Creates the pool of all feasible members if the box can be enumerated. Otherwise the pool contains the first
-    /// feasible points of an evenly spread sequence.
+    /// Creates a pool of all feasible members if the box can be enumerated, and otherwise of the first feasible points
+    /// of an evenly spread sequence.
     pub fn new(domain: &Domain, feasible: Feasible, call: &mut Call) -> Result<Self> {
         let keep = |rows: &Array2<f64>| -> Result<Array2<f64>> {
             let passed = feasible.of_rows(rows.view())?;
@@ -167,7 +166,7 @@ impl Pool {
         };
         if let Some(all) = all_members(domain) {
             let members = keep(&all)?;
-            // The pool is shuffled, so that the first points of the pool are spread over the domain.
+            // Shuffling spreads the first points of the pool over the domain.
             let mut order: Vec<usize> = (0..members.nrows()).collect();
             order.shuffle(call.rng);
             return Ok(Self {

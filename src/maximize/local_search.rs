@@ -12,8 +12,8 @@ const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
     /// Runs L-BFGS-B over the active continuous coordinates. With `relaxed`, active integers with three or more levels
-    /// also vary, unless they are parents. The varied integers are rounded to the nearest member. All other coordinates
-    /// are fixed. The returned point is at least as good as `start`, whose value is `value`.
+    /// that are not parents vary too, and are rounded at the end. All other coordinates are fixed. The returned point
+    /// is at least as good as `start`, whose value is `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,
@@ -71,8 +71,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// Whether the coordinate can be relaxed. A coordinate can be relaxed if values of a(x) between its levels are
-/// informative about the best level.
+/// Whether values of a(x) between the levels of the coordinate are informative about the best level.
 fn can_be_relaxed(coordinate: &Coordinate) -> bool {
     coordinate.is_ordered() && coordinate.levels() > Some(2)
 }

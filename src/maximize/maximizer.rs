@@ -1,4 +1,4 @@
-//! The methods that search for the argmax, and the functions that run these methods.
+//! The methods that search for the argmax, and the functions that run them.
 
 use ndarray::{ArrayView1, ArrayView2};
 
@@ -15,19 +15,18 @@ use crate::random::Call;
 /// The method used to search a box. Candidates are always enumerated.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Maximizer {
-    /// The search of [`super::default_search`]. `effort` scales the numbers of points and searches. An effort of 1
-    /// takes about 15 ms at d = 6.
+    /// The search of [`super::default_search`]. `effort` scales the numbers of points and searches; 1 takes about 15 ms
+    /// at d = 6.
     Default { effort: f64 },
     /// L-BFGS-B from random points, as in the literature. `n_raw` uniform points are evaluated, and then `n_starts`
-    /// runs start from other uniform points. This method is for boxes only, and does not use the best observed points.
+    /// runs start from other uniform points. For boxes only; the best observed points are not used.
     Multistart { n_raw: usize, n_starts: usize },
-    /// Evaluations at about `n_evaluations` points that DIRECT chooses without gradients or randomness. This method is
-    /// for boxes only.
+    /// About `n_evaluations` evaluations by DIRECT, without gradients or randomness. For boxes only.
     Direct { n_evaluations: usize },
 }
 
-/// If there are best observed points and no discrete coordinates, the number of evenly spread points is divided by this
-/// number, because the best starts are usually near the best observed points.
+/// In a continuous box with best observed points, near which the best starts usually are, the number of evenly spread
+/// points is divided by this number.
 const EVEN_DIVISOR: usize = 4;
 
 impl Default for Maximizer {
@@ -36,7 +35,7 @@ impl Default for Maximizer {
     }
 }
 
-/// Returns the best member of `domain` that the search finds among the members that satisfy the constraints.
+/// Returns the best member of `domain` that the search finds and that satisfies the constraints.
 ///
 /// `best_observed` (N, width) contains good observed points, best first, and may be empty. An excluded member is
 /// returned only if all members are excluded. `Multistart` and `Direct` ignore excluded members and do not support

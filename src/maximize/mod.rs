@@ -1,9 +1,9 @@
 //! The argmax of an acquisition over a domain.
 //!
 //! * [`maximizer`]: the available methods; [`argmax`]: the result of a search
-//! * [`exhaustive`]: every member of a finite domain is scored
-//! * [`default_search`]: the default search in a box, in which [`local_search`] from [`starting_points`] alternates
-//!   with a [`sweep`]; [`scoring`]: the state of the search
+//! * [`exhaustive`]: the search that scores every member of a finite domain
+//! * [`default_search`]: the default search in a box: [`local_search`] from [`starting_points`], alternating with a
+//!   [`sweep`]; [`scoring`]: the state of the search
 //! * [`multistart`], [`direct`]: searches in a box that reproduce experiments of the literature
 //! * [`constrained`]: the search in a box under constraints; [`feasible`]: the check of constraints, and feasible
 //!   members

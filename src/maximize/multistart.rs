@@ -1,4 +1,4 @@
-//! A search in a box that is common in the literature. Uniform points are evaluated, and then L-BFGS-B runs from other
+//! A search in a box that is common in the literature: uniform points are evaluated, and then L-BFGS-B runs from other
 //! uniform points.
 
 use ndarray::{Array2, ArrayView1};
@@ -19,8 +19,7 @@ const SCIPY: Tolerance = Tolerance {
     max_iterations: 15_000,
 };
 
-/// Returns the best of `n_raw` uniform points and of the end points of `n_starts` runs, or `None` if all values are
-/// NaN.
+/// Returns the best of `n_raw` uniform points and `n_starts` end points, or `None` if all values are NaN.
 pub(super) fn best_of_starts(
     objective: &mut dyn Objective,
     domain: &Domain,
@@ -39,7 +38,7 @@ pub(super) fn best_of_starts(
         check(search.stop)?;
         let start = domain.sample_uniform(call.rng).0;
         let (point, value) = search.local_search(start, f64::NEG_INFINITY, false, &SCIPY)?;
-        // A value of −∞ may represent NaN, so −∞ cannot be the best value.
+        // −∞ may stand for NaN, so it is never the best value.
         let valid = value > f64::NEG_INFINITY;
         if valid && best.as_ref().is_none_or(|best| value >= best.value) {
             best = Some(Argmax::of(point, value));

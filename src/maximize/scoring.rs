@@ -10,7 +10,7 @@ use crate::problem::{Objective, Product};
 
 /// The largest change of a coordinate in the first step of a local search, in units of the coordinate.
 const FIRST_STEP: f64 = 0.3;
-/// The unit of a coordinate is the lengthscale, limited to this range. The width of the box is 1.
+/// The unit of a coordinate is its lengthscale, limited to this range (the box has width 1).
 const UNITS: [f64; 2] = [0.05, 3.0];
 
 /// The state of a search for the maximum of an objective in a box.
@@ -18,14 +18,13 @@ pub(super) struct Search<'a, 's> {
     pub objective: &'a mut dyn Objective,
     pub product: &'a Product,
     pub excluded: &'a Excluded,
-    /// The best scored member that is not excluded. The member is stored only if some members of the domain are
-    /// excluded.
+    /// The best scored member that is not excluded, stored only if there are excluded members.
     pub best_left: Option<(Vec<f64>, f64)>,
     pub stop: &'a mut Stop<'s>,
     /// L-BFGS-B minimises (reference − a(x)) / scale, so that its tolerances are relative to the range of a(x).
     pub reference: f64,
     pub scale: f64,
-    /// The units of the coordinates in L-BFGS-B, and the largest first step.
+    /// The units of the coordinates, and the largest first step in these units, for L-BFGS-B.
     pub units: Vec<f64>,
     pub first_step: f64,
 }
@@ -68,7 +67,7 @@ impl<'a, 's> Search<'a, 's> {
         Ok(values)
     }
 
-    /// Stores a member if the member is not excluded and its value is larger than the stored value.
+    /// Stores a member that is not excluded if its value is larger than the stored value.
     pub fn keep_if_left(&mut self, x: ArrayView1<f64>, value: f64) {
         let best = self.best_left.as_ref();
         if best.map_or(!value.is_nan(), |(_, most)| value > *most) {
@@ -79,8 +78,7 @@ impl<'a, 's> Search<'a, 's> {
         }
     }
 
-    /// Sets reference and scale from finite values, and sets the units of the coordinates. `order` lists the values,
-    /// best first.
+    /// Sets the reference, the scale and the units. `order` lists the values, best first.
     pub fn set_scale(&mut self, values: &[f64], order: &[usize]) {
         let lengthscales = self.objective.lengthscales().unwrap_or_default();
         self.units = lengthscales
@@ -91,7 +89,7 @@ impl<'a, 's> Search<'a, 's> {
         let Some(&first) = order.first() else {
             return;
         };
-        // The scale is the range of the largest tenth of the values, because much smaller values are not informative.
+        // The scale is the range of the largest tenth of the values, because the smaller values are not informative.
         let range = |rank: usize| values[first] - values[order[rank]];
         self.reference = values[first];
         self.scale = [range(order.len() / 10), range(order.len() - 1)]

@@ -1,5 +1,4 @@
-//! The starting points of a search in a box: evenly spread points, points on faces and corners, and points near the
-//! best observed points.
+//! The starting points of a search in a box: evenly spread, on faces, at corners, and near the best observed points.
 //!
 //! Notation: d is the number of coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
 
@@ -48,8 +47,8 @@ pub(super) fn starting_points(
     concatenate![Axis(0), points, around]
 }
 
-/// Returns `n_even` evenly spread points of the unit cube, followed by corners of the cube. If the cube has at most
-/// `n_corners` corners, all corners are returned. Otherwise, `n_corners` random corners are returned.
+/// Returns `n_even` evenly spread points of the unit cube, followed by all its corners, or `n_corners` random corners
+/// if the cube has more.
 fn even_points_and_corners(
     n_even: usize,
     n_corners: usize,
@@ -61,8 +60,7 @@ fn even_points_and_corners(
     let mut unit = Array2::zeros((n_even + n_corners, d));
     unit.slice_mut(s![..n_even, ..])
         .assign(&unit_sequence(n_even, d, rng));
-    // Every second row is stretched about the centre. A share `outside` of the entries in such a row is then clipped to
-    // 0 or 1.
+    // Every second row is stretched about the centre, so that a share `outside` of its entries is clipped to 0 or 1.
     let outside = (2.0 / d as f64).clamp(0.15, 0.3);
     for mut row in unit.slice_mut(s![..n_even;2, ..]).outer_iter_mut() {
         row.mapv_inplace(|u| (0.5 + (u - 0.5) / (1.0 - outside)).clamp(0.0, 1.0));
@@ -80,8 +78,7 @@ fn even_points_and_corners(
     unit
 }
 
-/// Writes the combinations of the discrete coordinates to the rows, in random order. If there are more rows than
-/// combinations, the combinations are repeated.
+/// Writes the combinations of the discrete coordinates to the rows in random order, repeated if there are more rows.
 fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &mut Rng) {
     let all = combinations(product, points.ncols());
     let mut order: Vec<usize> = Vec::with_capacity(points.nrows() + all.nrows());
@@ -100,8 +97,8 @@ fn write_combinations(product: &Product, mut points: ArrayViewMut2<f64>, rng: &m
     }
 }
 
-/// Returns the best observed points, followed by random steps from these points. From each point, best
-/// first, one step of every length in `STEPS` is made.
+/// Returns the best observed points, followed by random steps from them: one step of every length in `STEPS` from each
+/// point, best first.
 fn steps(
     domain: &Domain,
     product: &Product,

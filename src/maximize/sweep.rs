@@ -1,6 +1,5 @@
-//! A sweep over single coordinates. For a discrete coordinate, the sweep tries other levels. For a continuous
-//! coordinate, the sweep tries both ends of the range. Then the sweep tries to change several discrete coordinates
-//! together.
+//! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), and then
+//! combinations of the discrete changes.
 
 use std::collections::HashSet;
 
@@ -10,8 +9,7 @@ use super::scoring::Search;
 use crate::error::{Error, Result};
 use crate::problem::{Coordinate, columns};
 
-/// A sweep tries every level of an integer with at most this many levels. For an integer with more levels, a sweep
-/// tries steps of ±1, ±2, ±4, ….
+/// A sweep tries every level of an integer with at most this many levels, and otherwise steps of ±1, ±2, ±4, ….
 const FEW_LEVELS: u64 = 16;
 
 /// Whether the coordinate is an integer with more than `FEW_LEVELS` levels.
@@ -20,9 +18,9 @@ pub(super) fn is_large(coordinate: &Coordinate) -> bool {
 }
 
 impl Search<'_, '_> {
-    /// Applies the best change of a single coordinate if the change increases a(x). Then changes several of the other
-    /// discrete coordinates at once, by the combination of changes with the largest a(x). All single changes are scored
-    /// in one batch, and all combinations are scored in a second batch. Returns whether a(x) has increased.
+    /// Applies the best change of a single coordinate, and then the best combination of changes of other discrete
+    /// coordinates, each only if a(x) increases. Single changes are scored in one batch, and combinations in a second
+    /// batch. Returns whether a(x) has increased.
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
@@ -73,8 +71,8 @@ impl Search<'_, '_> {
         Ok(true)
     }
 
-    /// Tries the first change of `order`, the first two changes together, and so on. Applies the best combination of
-    /// changes if the combination increases a(x).
+    /// Tries the first change of `order`, the first two together, and so on, and applies the best of these combinations
+    /// if it increases a(x).
     fn apply_together(
         &mut self,
         x: &mut [f64],

@@ -1,4 +1,4 @@
-//! Tests of the argmax. The tests use known maxima, a comparison with many dense starts, and general properties.
+//! Tests of the argmax, by known maxima, a comparison with many dense starts, and general properties.
 
 mod conditional;
 mod discrete;
@@ -141,8 +141,8 @@ fn the_search_is_as_good_as_many_dense_starts() {
 
 #[test]
 fn a_narrow_hill_of_one_choice_is_found_among_broad_hills_of_others() {
-    // The broad hills have lower maxima than the narrow hill. However, every starting point on the narrow hill has a
-    // far smaller value than the starting points on the broad hills.
+    // The narrow hill has the highest maximum, but starting points on it have far smaller values than starting points
+    // on the broad hills.
     let mut coordinates = vec![Coordinate::Continuous; 4];
     coordinates.push(Coordinate::Categorical { n: 6 });
     let domain = Domain::new_box(coordinates).unwrap();
@@ -190,8 +190,7 @@ fn corners_and_thin_faces_are_reached_exactly() {
         ] {
             assert_eq!(search(plane, &cube(d), &[], &maximizer, 3).point, corner);
         }
-        // The function has a ridge of width 1e-4 at x₀ = 0 (or 1). A broad hill in the middle has half the height of
-        // the ridge.
+        // The function has a ridge of width 1e-4 at x₀ = 0 (or 1), and a broad hill of half the height in the middle.
         for face in [0.0, 1.0] {
             let ridge = |x: &[f64], g: &mut [f64]| {
                 let away = (x[0] - face).abs();
@@ -261,8 +260,7 @@ fn ties_of_candidates_are_uniform_and_nan_is_never_the_best() {
 
 #[test]
 fn the_best_members_of_discrete_coordinates_are_found() {
-    // The box has few combinations. The best of 4 × 5 × 3 combinations is far better than all other combinations, and
-    // each combination has a different best x.
+    // The best of 4 × 5 × 3 combinations is far better than the others, and each combination has a different best x.
     let domain = Domain::new_box(vec![
         integer(1, 4, false),
         Coordinate::Continuous,
@@ -299,7 +297,7 @@ fn the_best_members_of_discrete_coordinates_are_found() {
         assert!((found.value - 0.3).abs() < 1e-6, "{found:?}");
         assert_eq!(last[0].index(&found.point[7..]), 137 - 10);
     }
-    // The box has few members and only discrete coordinates. The best member is found exactly.
+    // A discrete box with few members: the best member is found exactly.
     let grid =
         Domain::new_box(vec![integer(0, 9, false), Coordinate::Categorical { n: 3 }]).unwrap();
     let f = |x: &[f64], _: &mut [f64]| (40.0 * x[0]).sin() + x[2] * 0.01;
@@ -307,7 +305,7 @@ fn the_best_members_of_discrete_coordinates_are_found() {
         .map(|i| (40.0 * f64::from(i) / 9.0).sin() + 0.01)
         .fold(f64::MIN, f64::max);
     assert_eq!(search(f, &grid, &[], &Maximizer::default(), 1).value, best);
-    // The box has very many members and only discrete coordinates.
+    // A discrete box with very many members.
     let wide = Domain::new_box(vec![integer(0, 1 << 40, false); 3]).unwrap();
     let f = |x: &[f64], g: &mut [f64]| {
         g.iter_mut().zip(x).for_each(|(g, x)| *g = -2.0 * (x - 0.7));

@@ -2,8 +2,7 @@
 //!
 //! Notation: A = L Lᵀ is n × n. A *block of right-hand sides* is an array with one row per right-hand side, shape (N,
 //! n). The rows of such a row-major array are contiguous columns for faer. Large factors and inverses are computed on
-//! the thread pool of the process. All other functions run on the calling thread. The results are the same, bit for
-//! bit, for every number of threads.
+//! the thread pool of the process, all else on the calling thread. The bits do not depend on the number of threads.
 
 use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::cholesky::llt::{factor, inverse};
@@ -22,8 +21,8 @@ pub use super::simd::{dot, sum};
 const FACTOR_THREADS_FROM: usize = 700;
 const INVERSE_THREADS_FROM: usize = 300;
 
-/// Replaces the lower triangle of a column-major A (the upper triangle of a row-major A) by L. The error is the index
-/// of the pivot that failed.
+/// Replaces the lower triangle of a column-major A (the upper triangle of a row-major A) by L. An error is the index of
+/// the failed pivot.
 pub(crate) fn factor_in_place(a: &mut Array2<f64>) -> Result<(), usize> {
     let n = a.nrows();
     assert_eq!(n, a.ncols(), "faer accepts other shapes without an error");
@@ -83,7 +82,7 @@ impl<'a> LowerFactor<'a> {
         );
     }
 
-    /// Writes the entries [i, j] of A⁻¹ with j ≥ i to `out`. The other entries are unchanged.
+    /// Writes the entries [i, j] of A⁻¹ with j ≥ i to `out`, and leaves the other entries unchanged.
     pub fn invert_half(self, out: &mut Array2<f64>) {
         let n = self.0.nrows();
         if n == 0 {
@@ -113,8 +112,8 @@ pub fn multiply_transposed(
     );
 }
 
-/// Subtracts `rows` `rows`ᵀ from the entries [i, j] of `out` (m, m) with j ≥ i, where `rows` has shape (m, n). The other
-/// entries are unchanged.
+/// Subtracts `rows` `rows`ᵀ, where `rows` has shape (m, n), from the entries [i, j] of `out` (m, m) with j ≥ i. The
+/// other entries are unchanged.
 pub(crate) fn subtract_gram_of_rows(rows: ArrayView2<f64>, mut out: ArrayViewMut2<f64>) {
     let rows = as_columns(rows);
     triangular::matmul(
@@ -154,7 +153,7 @@ pub fn gram(left: ArrayView2<f64>) -> Array2<f64> {
     out
 }
 
-/// Runs a computation, on several threads if `worthwhile`.
+/// Runs a computation on several threads if `worthwhile`, and otherwise on one.
 fn with_threads<T: Send>(worthwhile: bool, run: impl FnOnce(Par) -> T + Send) -> T {
     match pool().filter(|_| worthwhile) {
         Some(pool) => pool.install(|| run(Par::rayon(0))),
@@ -162,7 +161,7 @@ fn with_threads<T: Send>(worthwhile: bool, run: impl FnOnce(Par) -> T + Send) ->
     }
 }
 
-/// Returns the rows of a view as the columns of a faer matrix. A row may be the prefix of a longer row.
+/// Returns the rows of a view as the columns of a faer matrix. There may be gaps between the rows in memory.
 fn as_columns(a: ArrayView2<'_, f64>) -> MatRef<'_, f64> {
     let (rows, width) = a.dim();
     let [row_stride, column_stride] = [a.strides()[0], a.strides()[1]];

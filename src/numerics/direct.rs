@@ -1,7 +1,6 @@
 //! Minimisation over the unit cube by DIRECT (Jones, Perttunen & Stuckman 1993), with the crate `basin`.
 //!
-//! The algorithm divides the cube into boxes and evaluates their centres. The algorithm is deterministic and does not
-//! use gradients.
+//! The algorithm divides the cube into boxes and evaluates their centres, without randomness or gradients.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -14,8 +13,7 @@ use basin::{
 /// Evaluates `f` at about `n_evaluations` points of [0, 1]^d, which DIRECT chooses.
 ///
 /// The last round of divisions is always completed, which may take a few additional evaluations. The search stops early
-/// when its best box is smaller than 1e-6. NaN counts as +∞. The function does not return a point, so `f` must store
-/// the best point.
+/// when its best box is smaller than 1e-6. NaN counts as +∞. No point is returned: `f` must store the best point.
 pub fn minimize<'a>(f: &'a mut Function<'a>, d: usize, n_evaluations: usize) {
     if d == 0 {
         f(&[]);

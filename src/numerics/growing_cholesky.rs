@@ -9,8 +9,7 @@ use super::cholesky::{LowerFactor, factor_in_place, subtract_gram_of_rows};
 use super::simd::{dot, dot_four, substitute_backward, substitute_forward};
 use crate::error::{Error, Result, Stop, check};
 
-/// The jitters, as multiples of the mean diagonal entry. The jitters are tried in this order until the factorisation
-/// succeeds.
+/// The jitters, as multiples of the mean diagonal entry, in the order in which they are tried.
 const JITTERS: [f64; 6] = [0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4];
 
 /// A pivot below this multiple of the mean diagonal entry counts as a rounding error. Solves with a smaller pivot may
@@ -60,7 +59,7 @@ impl GrowingCholesky {
         self.n
     }
 
-    /// The largest jitter of all rows. The jitter is 0 if all rows are well-conditioned.
+    /// The largest jitter of all rows, which is 0 if all rows are well-conditioned.
     pub fn jitter(&self) -> f64 {
         self.jitter.iter().copied().fold(0.0, f64::max)
     }
@@ -91,8 +90,7 @@ impl GrowingCholesky {
         self.extend_scaled(cross, block, scale)
     }
 
-    /// Appends rows as [`Self::extend`] does. The unit of the jitter is `scale`, and not the mean diagonal entry of the
-    /// block.
+    /// Appends rows as [`Self::extend`] does, but with `scale` as the unit of the jitter.
     pub fn extend_scaled(
         &mut self,
         cross: ArrayView2<f64>,
@@ -135,8 +133,7 @@ impl GrowingCholesky {
         );
         let entries = l21.to_slice().expect("rows are contiguous");
         self.reserve(n + m);
-        // The new corner of the buffer holds the Schur complement while a copy of it is factorised. The factor of the
-        // copy then replaces the Schur complement.
+        // The new corner of the buffer holds the Schur complement while a copy is factorised, and then the factor.
         self.write_corner(n, &schur);
         let jitter = self.factor_with_jitter(n, &mut schur, scale)?;
         self.write_corner(n, &schur);
@@ -158,8 +155,7 @@ impl GrowingCholesky {
 
     /// Writes the lower triangle of a column-major matrix after the first n rows and columns.
     ///
-    /// The upper triangle is never read. It is not written either, so that the memory pages of the triangle are not
-    /// allocated.
+    /// The upper triangle is neither read nor written, so that its memory pages are not allocated.
     fn write_corner(&mut self, n: usize, a: &Array2<f64>) {
         for j in 0..a.nrows() {
             let start = (n + j) * self.capacity + n;
@@ -169,7 +165,7 @@ impl GrowingCholesky {
         }
     }
 
-    /// Replaces `a` by its factor and returns the jitter. The buffer holds the same matrix after the first n rows and
+    /// Replaces `a` by its factor and returns the jitter. The buffer holds a copy of `a` after the first n rows and
     /// columns.
     fn factor_with_jitter(&self, n: usize, a: &mut Array2<f64>, scale: f64) -> Result<f64> {
         let mut failed = Error::NotPositiveDefinite {
@@ -205,8 +201,8 @@ impl GrowingCholesky {
         self.forward_substitution_leading(block);
     }
 
-    /// Replaces every row r of the block by L⁻¹ r, where L is the leading block of the factor. The number of entries of
-    /// r is the size of the leading block.
+    /// Replaces every row r of the block by L⁻¹ r, where L is the leading block of the factor with as many rows as r
+    /// has entries.
     pub fn forward_substitution_leading(&self, mut block: ArrayViewMut2<f64>) {
         let n = block.ncols();
         assert!(n <= self.n, "at most one column per row of the factor");
@@ -233,9 +229,9 @@ impl GrowingCholesky {
         substitute_backward(&self.buffer, self.capacity, b);
     }
 
-    /// Completes the solve of `forward_substitution_leading` if the first `start` entries of each row are already
-    /// solved. The remaining entries are solved one by one, so that the result does not depend, bit for bit, on the
-    /// number of calls. The result for a row does not depend on the other rows either.
+    /// Completes `forward_substitution_leading` if the first `start` entries of each row are already solved. The other
+    /// entries are solved one by one, so that the bits of a row depend neither on the number of calls nor on other
+    /// rows.
     pub fn forward_substitution_singly(
         &self,
         start: usize,
@@ -294,7 +290,7 @@ impl GrowingCholesky {
     pub fn multiply_from(&self, first: usize, xi: &[f64]) -> Vec<f64> {
         let m = xi.len();
         let mut out = vec![0.0; m - first];
-        // Many entries are 0 if the rows at the end are hallucinated.
+        // Many entries of ξ are 0 if the last rows are hallucinated.
         for (j, &x) in xi.iter().enumerate().filter(|(_, x)| **x != 0.0) {
             let start = j.max(first);
             let column = &self.buffer[j * self.capacity + start..j * self.capacity + m];

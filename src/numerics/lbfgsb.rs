@@ -12,7 +12,7 @@ use basin::{
     FirstOrderState, Gradient, Lbfgsb,
 };
 
-/// Stopping criteria. The solver stops when any of the three criteria is met.
+/// Stopping criteria, any of which stops the solver.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tolerance {
     /// The threshold for the largest absolute entry of the projected gradient.
@@ -23,8 +23,8 @@ pub struct Tolerance {
     pub max_iterations: u64,
 }
 
-/// The units of the coordinates. The solver converges in fewer evaluations if changes of one unit change f by similar
-/// amounts in all coordinates.
+/// The units of the coordinates. Fewer evaluations suffice if one unit of every coordinate changes f by a similar
+/// amount.
 #[derive(Clone, Copy, Debug)]
 pub struct Scaling<'a> {
     /// The unit of each coordinate (d,). If `units` is empty, all units are 1.
@@ -58,8 +58,8 @@ pub fn minimize(
     minimize_scaled(f, x0, lower, upper, tolerance, Scaling::NONE)
 }
 
-/// Minimises `f` as [`minimize`] does. The solver receives the coordinates x_i/unit_i and a multiple c·f, such that the
-/// first step is limited. The tolerance of the projected gradient applies to the gradient with respect to x_i/unit_i.
+/// Minimises `f` as [`minimize`] does, over the coordinates x_i/unit_i, to which the tolerance of the projected
+/// gradient applies. The solver receives a multiple c·f that limits the first step.
 pub fn minimize_scaled(
     f: &mut dyn FnMut(&[f64], &mut [f64]) -> f64,
     x0: &[f64],
@@ -148,7 +148,7 @@ struct Evaluations<'a> {
 }
 
 impl Evaluations<'_> {
-    /// Returns f at the free coordinates `z`. Writes the gradient with respect to the free coordinates to `slope`.
+    /// Returns f at the free coordinates `z`, and writes its gradient with respect to `z` to `slope`.
     fn evaluate(&mut self, free: &[usize], z: &[f64], slope: &mut [f64]) -> f64 {
         for (&i, &v) in free.iter().zip(z) {
             // The solver moves to a bound u by computing x + (u − x), which may differ from u by a rounding error.
@@ -166,8 +166,8 @@ impl Evaluations<'_> {
             if !self.best_value.is_finite() {
                 return f64::INFINITY;
             }
-            // The interpolation of the line search needs a finite value. The value f* + |g*ᵀ(x − x*)| increases as fast
-            // as f decreases at the best point x*. The step is then shortened by a factor of four to nine.
+            // The line search interpolates and needs a finite value: f* + |g*ᵀ(x − x*)|, which rises as fast as f falls
+            // at the best point x*. The step is then shortened by a factor of four to nine.
             let rise: f64 = free
                 .iter()
                 .map(|&i| self.best_gradient[i] * (self.x[i] - self.best[i]))
@@ -189,8 +189,7 @@ impl Evaluations<'_> {
     }
 }
 
-/// The problem in the free coordinates, in the form that the solver expects. The solver minimises `factor`·f over
-/// x_i/unit_i.
+/// The problem in the form that the solver expects: minimise `factor`·f over the free coordinates x_i/unit_i.
 struct Problem<'a, 'f> {
     lower: Vec<f64>,
     upper: Vec<f64>,
@@ -310,7 +309,7 @@ mod tests {
 
     #[test]
     fn suitable_units_reduce_the_evaluations_and_do_not_change_the_minimum() {
-        // The function changes over a distance of 0.02 in the first coordinate, and over a distance of 2 in the others.
+        // The function changes over a distance of 0.02 in the first coordinate, and of 2 in the others.
         let units = [0.02, 2.0, 2.0];
         let (lower, upper) = ([0.0; 3], [1.0; 3]);
         let count = |scaling: Scaling| {

@@ -1,8 +1,7 @@
 //! Vectorised loops and triangular solves with the same bits on every machine.
 //!
-//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. The functions do not
-//! use fused multiply-add, and compute each sum in eight interleaved parts. Therefore the results are the same, bit for
-//! bit, for every instruction set.
+//! `#[multiversion]` compiles each function once per instruction set and selects one at run time. Without fused
+//! multiply-add, and with each sum in eight interleaved parts, the bits are the same for every instruction set.
 
 pub(crate) use multiversion::multiversion;
 
@@ -21,7 +20,7 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// Returns Σ_i a_i b_i for four vectors a. The bits are the bits of [`dot`], and b is read once.
+/// Returns Σ_i a_i b_i for four vectors a, with the same bits as [`dot`], and reads b once.
 #[multiversion(targets = "simd")]
 pub fn dot_four(a: [&[f64]; 4], b: &[f64]) -> [f64; 4] {
     let mut sums = [[0.0; 8]; 4];
@@ -125,8 +124,7 @@ pub fn weighted_squared_differences(a: f64, x: &[f64], w: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest.map(|(x, w)| w * (a - x) * (a - x)).sum::<f64>()
 }
 
-/// The number of columns of L that a substitution handles together. The vector is read and written once per group of
-/// columns.
+/// The number of columns of L for which a substitution reads and writes the vector once.
 const COLUMNS: usize = 4;
 
 /// Replaces b by L⁻¹ b. The columns of L are stored with distance `stride`.
@@ -181,10 +179,9 @@ pub fn substitute_backward(l: &[f64], stride: usize, b: &mut [f64]) {
     }
 }
 
-/// Returns Σ_i l_i b_i for four columns l. Each result is computed in eight interleaved sums.
+/// Returns Σ_i l_i b_i for four columns l, each in eight interleaved sums.
 ///
-/// The function does not use closures, because closures would not be compiled for the instruction set of the calling
-/// function.
+/// Closures would not be compiled for the caller's instruction set, so the function does not use closures.
 #[inline(always)]
 fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     let mut sums = [[0.0; 8]; COLUMNS];
@@ -218,7 +215,7 @@ fn four_dots(l: [&[f64]; COLUMNS], b: &[f64]) -> [f64; COLUMNS] {
     totals
 }
 
-/// Returns four columns of L, starting with column `first`. The columns extend from the diagonal block to row n.
+/// Returns four columns of L from column `first` on, each from the diagonal block to row n.
 #[inline(always)]
 fn four_columns(l: &[f64], stride: usize, first: usize, n: usize) -> [&[f64]; COLUMNS] {
     let columns = &l[first * stride..];
@@ -235,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_dot_products_have_the_bits_of_single_ones() {
+    fn four_dot_products_equal_single_dot_products() {
         let vector = |k: usize, n: usize| -> Vec<f64> {
             (0..n).map(|i| ((7 * i + 31 * k) as f64).sin()).collect()
         };

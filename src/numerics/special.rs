@@ -1,18 +1,17 @@
-//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. These
-//! functions are inlined, so that loops that call them are vectorised. [`log_cdf`] is not inlined.
+//! Branch-free elementary functions: exp for x ≤ 0, sin and cos, and Mills' ratio of the normal distribution. All but
+//! [`log_cdf`] are inlined, so that loops that call them are vectorised.
 //!
 //! The functions do not use fused multiply-add, so the bits are the same on every machine.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-/// The constant 1.5·2⁵². Adding this constant to x rounds x to an integer, and the low bits of the sum are the bits of
-/// the integer.
+/// 1.5·2⁵². Adding this constant to x rounds x to an integer, whose bits are the low bits of the sum.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// Returns exp(x) for x ≤ 0, with an error of at most 2 ulp. The function does not branch. With x = k·ln 2 + f, a
-/// Taylor polynomial gives exp(f), and 2^k is written to the exponent bits.
+/// Returns exp(x) for x ≤ 0, with an error of at most 2 ulp. With x = k·ln 2 + f, a Taylor polynomial gives exp(f), and
+/// 2^k is written to the exponent bits.
 ///
-/// If x is the difference of two large terms, rounding may make x positive, even above 1. An x above 1 counts as 1.
+/// If x is the difference of two large terms, rounding may make x positive. An x above 1 counts as 1.
 #[inline(always)]
 pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     const LN2_HIGH: f64 = 6.931_471_803_691_238e-1;
@@ -47,8 +46,8 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
 /// Returns Mills' ratio R = (1 − Φ(a))/φ(a) and 1 − a R for a ≥ 0, with errors up to 1e-12. The log expected
 /// improvement is computed from these two numbers.
 ///
-/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, computing 1 − a R would suffer from
-/// cancellation. The series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … in u = 1/a² is summed instead.
+/// R/t is a Chebyshev series in t = 4/(4 + a), which maps a to (0, 1]. For large a, where 1 − a R would cancel, the
+/// series 1 − a R = 1/a² − 3/a⁴ + 15/a⁶ − … in u = 1/a² is summed.
 #[inline(always)]
 pub(crate) fn mills_ratio(a: f64) -> (f64, f64) {
     const SERIES: [f64; 24] = [
@@ -268,7 +267,7 @@ mod tests {
                 assert!((rest / (1.0 - a * expected) - 1.0).abs() < 1e-12, "{a}");
             }
         }
-        // The function switches between two formulas at one value of a. The two formulas agree at this value of a.
+        // The two formulas for 1 − a R agree where the function switches between them.
         let (before, after) = (mills_ratio(50.0).1, mills_ratio(50f64.next_up()).1);
         assert!((before / after - 1.0).abs() < 2e-12);
     }
@@ -320,7 +319,7 @@ mod tests {
 
     #[test]
     fn normal_quantiles_invert_the_distribution_function() {
-        // The smallest u has the tolerance of the error function.
+        // A relative error ε of x changes log Φ(x) by about x²·ε.
         let probabilities = (1..2000).map(|i| f64::from(i) / 2000.0);
         let small = (2..300).map(|k| 10f64.powi(-k));
         for u in probabilities.chain(small) {
@@ -353,8 +352,7 @@ mod tests {
         assert_eq!(exp_nonpositive(f64::NEG_INFINITY), 0.0);
     }
 
-    /// If improvements are in units of the largest improvement and the standard deviation is 1e-12, two computations of
-    /// −u²/2 may differ by up to 1e8.
+    /// With a standard deviation of 1e-12, two computations of −u²/2 may differ by up to 1e8.
     #[test]
     fn differences_that_exceed_zero_by_rounding_stay_bounded() {
         for i in 1..1000 {

@@ -1,11 +1,10 @@
 //! A thread pool that can be used after a fork. Each process has one pool, which is created on first use.
 //!
-//! A forked child inherits the pool of its parent, but not the threads of the pool. Without a new pool, the child would
-//! wait for these threads forever. So the pool is stored with the process id. After a fork, the child leaks the
-//! inherited pool and creates a new pool.
+//! A forked child inherits the pool of its parent without the pool's threads, and would wait for these threads forever.
+//! So the pool is stored with the process id, and a child leaks the inherited pool and creates a new pool.
 //!
-//! The number of threads is the environment variable `BELATED_NUM_THREADS`. Without the variable, the number of threads
-//! is the number of processors, minus the number of workers that are busy, but at least 1.
+//! The number of threads is the environment variable `BELATED_NUM_THREADS` or, if not set, the number of processors
+//! minus the number of busy workers, but at least 1.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -15,11 +14,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
-/// The environment variable with the number of threads, and the largest number that it may have.
+/// The environment variable with the number of threads, and its largest value.
 const VARIABLE: &str = "BELATED_NUM_THREADS";
 const MAX_THREADS: usize = 1024;
 
-/// The number in the environment variable. The number is 0 if the variable is not set.
+/// The number in the environment variable, or 0 if not set.
 static SETTING: AtomicUsize = AtomicUsize::new(0);
 
 /// The number of workers that evaluate functions on this machine while a trial is chosen.
@@ -53,19 +52,19 @@ pub fn read_setting() -> Result<()> {
     Ok(())
 }
 
-/// Adds to the number of busy workers. A negative number of workers is subtracted.
+/// Adds `change`, which may be negative, to the number of busy workers.
 pub fn add_busy_workers(change: isize) {
     BUSY_WORKERS.fetch_add(change as usize, Ordering::Relaxed); // two's complement
 }
 
-/// Returns the pool of this process. Returns None if there is only one thread, or if threads cannot be started. The
-/// caller then computes on the calling thread.
+/// Returns the pool of this process, or None if there is only one thread or threads cannot be started. Without a pool,
+/// the caller computes on its own thread.
 pub fn pool() -> Option<Arc<ThreadPool>> {
     let setting = SETTING.load(Ordering::Relaxed);
     let busy = BUSY_WORKERS.load(Ordering::Relaxed);
     let process = std::process::id();
-    // Never wait for the lock. If the process forks while another thread holds the lock, the lock is never released in
-    // the child.
+    // Never wait for the lock: if the process forks while another thread holds the lock, it is never released in the
+    // child.
     let mut slot = SLOT.try_lock().ok()?;
     if let Some(found) = &*slot
         && found.created_for == (process, setting, busy)
@@ -91,8 +90,8 @@ pub fn pool() -> Option<Arc<ThreadPool>> {
     pool
 }
 
-/// Returns the results of `work` on each item, in the order of the items. `work` runs on the pool if `worthwhile` is
-/// true, and otherwise on the calling thread.
+/// Returns the results of `work` on each item, in order. `work` runs on the pool if `worthwhile`, and otherwise on the
+/// calling thread.
 pub fn parallel_map<T: Send, R: Send>(
     items: Vec<T>,
     worthwhile: bool,

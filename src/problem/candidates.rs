@@ -1,5 +1,4 @@
-//! Finite domains: a list of candidates in the user's units, and its encoding. Each encoded column has the range
-//! [0, 1].
+//! Finite domains: a list of candidates in the user's units, and its encoding as columns in [0, 1].
 
 use std::sync::Arc;
 

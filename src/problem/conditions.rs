@@ -1,5 +1,4 @@
-//! Conditions in a box. A condition depends on the index of another coordinate. The conditions of a coordinate
-//! determine whether this coordinate is active.
+//! Conditions in a box. The conditions of a coordinate determine whether the coordinate is active.
 //!
 //! A coordinate with conditions is a *child*; the coordinates in its conditions are its *parents*. The child is active
 //! if all of its conditions hold. A condition holds if the parent is active and the index of the parent is among the
@@ -12,7 +11,7 @@ use super::{Cell, Coordinate};
 /// Combinations of a box with conditions are counted up to this number. No search enumerates more members.
 const MAX_COUNT: u64 = 100_000;
 
-/// The number of a parent, and the indices of the parent at which the condition holds.
+/// A condition: the number of the parent, and the indices of the parent at which the condition holds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition(pub usize, pub Vec<u64>);
 
@@ -64,23 +63,22 @@ impl Conditions {
         })
     }
 
-    /// Whether coordinate i is active for every combination of indices of its parents in the cells.
+    /// Whether coordinate i is active at all points in these cells.
     pub fn hold_throughout(&self, i: usize, cells: &[Cell]) -> bool {
         self.when[i].iter().all(|Condition(parent, levels)| {
             let Cell::Range(first, last) = cells[*parent] else {
                 return false;
             };
-            // The levels are sorted and unique. All levels from `first` to `last` are present if and only if `last` is
-            // found (last − first) positions after `first`.
+            // The levels are sorted and unique, so all levels from `first` to `last` are present if and only if `last`
+            // is (last − first) positions after `first`.
             let at = levels.binary_search(&first).unwrap_or(levels.len());
             levels.get(at + (last - first) as usize) == Some(&last)
                 && self.hold_throughout(*parent, cells)
         })
     }
 
-    /// Whether coordinate i is active at any member. Coordinate i is active if and only if its conditions and the
-    /// conditions of all its ancestors hold. Therefore each ancestor needs a level that satisfies all conditions on
-    /// this ancestor.
+    /// Whether coordinate i is active at any member. For each ancestor, the levels that the conditions of i and of the
+    /// other ancestors allow must overlap.
     pub fn can_hold(&self, i: usize) -> bool {
         let mut allowed: HashMap<usize, Vec<u64>> = HashMap::new();
         let (mut seen, mut children) = (HashSet::from([i]), vec![i]);
@@ -145,8 +143,8 @@ impl Conditions {
     }
 }
 
-/// The numbers of all coordinates. Parents come before their children. If several orders satisfy this rule, smaller
-/// numbers come first. If the conditions form a circle, the error contains the coordinates of the circle.
+/// The numbers of all coordinates: parents before their children, and otherwise smaller numbers first. If the
+/// conditions form a circle, the error contains the coordinates of the circle.
 fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
     let mut order = Vec::with_capacity(when.len());
     let mut n_waited_for: Vec<usize> = when.iter().map(Vec::len).collect();
@@ -167,8 +165,7 @@ fn order(when: &[Vec<Condition>]) -> Result<Vec<usize>, Vec<usize>> {
             }
         }
     }
-    // Each coordinate that still waits for a parent has at least one parent that waits, too. So following the waiting
-    // parents leads to a circle.
+    // Each waiting coordinate has a parent that waits, too, so following the waiting parents leads to a circle.
     let waits = |&i: &usize| n_waited_for[i] > 0;
     let mut path: Vec<usize> = (0..when.len()).find(waits).into_iter().collect();
     while let Some(&last) = path.last() {

@@ -11,17 +11,17 @@ use crate::error::{Error, Result};
 /// The largest number of columns of a space.
 const MAX_COLUMNS: usize = 4096;
 
-/// What the points of a space represent.
+/// The role of a space: points to suggest, or contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// Points that are suggested.
     Params,
-    /// Contexts. The parameters of a context do not have conditions.
+    /// Contexts, whose parameters do not have conditions.
     Context,
 }
 
 impl Role {
-    /// The name of the argument of an optimizer, for messages.
+    /// The optimizer's argument that declares the space, for messages.
     fn argument(self) -> &'static str {
         match self {
             Role::Params => "space",
@@ -29,8 +29,7 @@ impl Role {
         }
     }
 
-    /// Returns the error for an invalid point. The message starts with the name of the argument that contains the
-    /// point.
+    /// Returns the error for an invalid point, with a message that starts with the argument's name.
     pub(super) fn error(self, message: &str) -> Error {
         match self {
             Role::Params => Error::InvalidPoint(format!("params{message}")),
@@ -39,10 +38,10 @@ impl Role {
     }
 }
 
-/// A parameter as it is declared.
+/// A named parameter and its conditions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Declaration {
-    /// The name, which is unique in a space. Messages contain the name.
+    /// The name, which is unique in a space and shown in messages.
     pub name: String,
     /// The range of values, or the choices.
     pub parameter: Parameter,
@@ -121,8 +120,8 @@ fn circle_error(role: Role, declared: &[Declaration], circle: &[usize]) -> Error
     ))
 }
 
-/// Returns the conditions among the searched parameters. A constant parent is active if and only if the conditions of
-/// this parent hold. So a condition on a constant parent is replaced by the conditions of the parent.
+/// Returns the conditions among the searched parameters. A condition on a constant parent is replaced by the parent's
+/// own conditions.
 pub(super) fn without_constants(
     role: Role,
     declared: &[Declaration],

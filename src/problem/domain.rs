@@ -15,7 +15,7 @@ use ndarray::{Array2, ArrayView2};
 use super::{Coordinate, Product};
 use crate::error::{Error, Result};
 
-/// A point is a member if each of its entries differs by at most this tolerance from the entry of an exact member.
+/// A point is a member if all entries are within this tolerance of an exact member.
 const TOLERANCE: f64 = 1e-9;
 
 /// An encoded point of a domain, and its row number if the domain is a list of candidates.
@@ -31,7 +31,7 @@ impl Member {
     }
 }
 
-/// The set of points that may be suggested.
+/// The encoded points that may be suggested.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
     /// One point per row.
@@ -77,8 +77,8 @@ impl Domain {
         }
     }
 
-    /// Whether the same member can be suggested twice. Members can be repeated if some members do not have an active
-    /// continuous coordinate.
+    /// Whether the same member can be suggested twice, because some members do not have an active continuous
+    /// coordinate.
     pub fn can_repeat(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,
@@ -89,7 +89,7 @@ impl Domain {
         }
     }
 
-    /// The number of combinations of the active discrete coordinates (saturating). For candidates, the number of rows.
+    /// The number of combinations of the active discrete coordinates (saturating), or the number of candidates.
     pub fn combinations(&self) -> u64 {
         match self {
             Domain::Candidates(points) => points.nrows() as u64,
@@ -114,8 +114,7 @@ impl Domain {
             }
     }
 
-    /// Replaces `x`, which has `width` entries, by the nearest member. If the domain is a list of candidates, returns
-    /// the row number of the member.
+    /// Replaces `x` (width,) by the nearest member, and returns the row number if the member is a candidate.
     pub fn snap(&self, x: &mut [f64]) -> Option<usize> {
         match self {
             Domain::Candidates(points) => {
@@ -146,7 +145,7 @@ pub(super) fn checked(points: Array2<f64>) -> Result<Array2<f64>> {
             "candidate {row} has the entry {value} in column {column}; all entries must be finite numbers"
         )));
     }
-    // The order is row-major, because blocks of rows are read as slices.
+    // Blocks of rows are read as slices.
     Ok(points.as_standard_layout().into_owned())
 }
 
@@ -170,7 +169,7 @@ pub trait Objective {
     /// Returns a(x) and writes da/dx to `gradient` (width,).
     fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64;
 
-    /// The distances over which a(x) changes in each column (width,), if such distances are known.
+    /// The lengthscale of a(x) in each column (width,), if known.
     fn lengthscales(&self) -> Option<&[f64]> {
         None
     }

@@ -1,5 +1,4 @@
-//! The fidelity of a trial is the share of a full evaluation that the trial runs. A fidelity has a cost and a bound on
-//! its bias.
+//! Fidelity, the share of a full evaluation that a trial runs, with its cost and a bound on its bias.
 //!
 //! Notation: z ∈ [0, 1] is the fidelity, which is 1 for a full evaluation; a *value* is a fidelity in the user's units,
 //! such as a number of epochs; λ(z) is the cost; ζ(z) is a bound on |f_z(x) − f(x)| at every x.
@@ -9,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Parameter, Real};
 use crate::error::{Error, Result};
 
-/// Fidelities that differ by at most this tolerance count as equal. The code of Wang et al. (2022) reuses values in the
-/// same way.
+/// Fidelities that differ by at most this tolerance count as equal, as in the code of Wang et al. (2022).
 pub const TOLERANCE: f64 = 1e-3;
 
 /// The range of fidelities, and the declared properties of evaluations below full fidelity. An undeclared property is
@@ -97,8 +95,8 @@ impl Fidelity {
         z[0]
     }
 
-    /// The value nearest to a fidelity z. On a continuous range, this is the value with the fewest decimal digits among
-    /// the values with this z, up to rounding.
+    /// The value nearest to a fidelity z. On a continuous range, the value with the fewest decimal digits that encodes
+    /// to z up to rounding.
     pub(crate) fn decode(&self, z: f64) -> f64 {
         let value = self.axis.kind().decode(&[z]);
         if self.axis.n_levels().is_some() {

@@ -1,5 +1,4 @@
-//! The problem in the user's units. The problem defines the points, contexts and fidelities, and whether larger or
-//! smaller values are better.
+//! The problem in the user's units: its points, contexts, fidelities and direction.
 //!
 //! * [`parameter`]: the kinds of parameters; [`space`]: named parameters; [`declarations`] and their checks; [`point`]:
 //!   one point; [`fidelity`]: the share of a full evaluation
@@ -62,7 +61,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Converts a value of f to a value that is maximised, or a value that is maximised to a value of f.
+    /// Converts a value of f to a value to maximise, or back.
     pub(crate) fn oriented(self, value: f64) -> f64 {
         match self {
             Direction::Maximize => value,
@@ -90,7 +89,7 @@ pub enum CurveValue {
     Best,
 }
 
-/// The learning curve of each trial, which has a value at each of the steps 1, 2, …, `steps`.
+/// The learning curve of each trial, with a value at each of the steps 1, 2, …, `steps`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Curve {
     /// The last step.
@@ -99,7 +98,7 @@ pub struct Curve {
     pub value: CurveValue,
 }
 
-/// The optimisation problem. The problem does not depend on the strategy.
+/// The optimisation problem, which does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
     /// The points that may be suggested.
@@ -130,8 +129,8 @@ impl Problem {
         }
     }
 
-    /// Creates a maximisation problem over a unit cube, with contexts in a second unit cube. Points are equal to their
-    /// encoded columns.
+    /// Creates a maximisation problem over a unit cube, with contexts in a second unit cube. Points equal their encoded
+    /// columns.
     pub fn unit_cube(width: usize, context_width: usize, clock: Clock) -> Result<Self> {
         let cube = |role, name: &str, n: usize| {
             let unit = || Parameter::Real(Real::UNIT);
@@ -157,21 +156,21 @@ impl Problem {
         }
     }
 
-    /// The encoded coordinates of a context. The list is empty if a context is not declared.
+    /// The encoded coordinates of a context, or an empty list if a context is not declared.
     pub(crate) fn context_coordinates(&self) -> &[Coordinate] {
         let context = self.context.as_ref();
         let product = context.and_then(|space| space.domain().product());
         product.map_or(&[], |product| product)
     }
 
-    /// The number of columns in an encoded point, and the number of columns in an encoded context.
+    /// The numbers of columns of an encoded point and of an encoded context.
     pub(crate) fn widths(&self) -> (usize, usize) {
         let context = self.context.as_ref();
         let context_width = context.map_or(0, |space| space.domain().width());
         (self.domain().width(), context_width)
     }
 
-    /// The number of searched parameters in a point (0 for candidates), and the number of parameters in a context.
+    /// The numbers of searched parameters of a point (0 for candidates) and of a context.
     pub fn n_numbers(&self) -> (usize, usize) {
         let n = |space: &Space| space.searched().len();
         let n_searched = match &self.members {
@@ -257,9 +256,8 @@ impl Problem {
         }
     }
 
-    /// Converts a predicate to a constraint for [`crate::maximize::feasible::Feasible::by`]. The predicate takes the
-    /// numbers of the searched parameters, where None stands for an inactive parameter. Candidates always satisfy the
-    /// constraint.
+    /// Converts a predicate on the numbers of the searched parameters (None if inactive) to a constraint for
+    /// [`crate::maximize::feasible::Feasible::by`]. Candidates always satisfy the constraint.
     pub fn constraint(
         &self,
         holds: impl Fn(&[Option<f64>]) -> bool,

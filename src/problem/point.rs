@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "python", derive(pyo3::FromPyObject, pyo3::IntoPyObject))]
 #[serde(rename_all = "snake_case")]
 pub enum Point {
-    /// One number for each searched parameter, or None if the parameter is inactive. The number is the value, or the
-    /// position of a choice in its list.
+    /// One number for each searched parameter: the value, the position of a choice in its list, or None if inactive.
     Numbers(Vec<Option<f64>>),
     /// The row number of a candidate.
     Candidate(usize),

@@ -1,5 +1,4 @@
-//! Boxes, which are products of coordinates. A row contains the columns of all coordinates, in the order of the
-//! coordinates.
+//! Boxes, which are products of coordinates. A row contains the columns of all coordinates in order.
 //!
 //! Coordinates may have conditions. If the conditions of a coordinate do not hold, the coordinate is *inactive*, and
 //! its columns have fixed values (½ in a single column, zeros in a one-hot group). So points that differ only in
@@ -85,7 +84,7 @@ impl Product {
         self.conditions.hold_throughout(i, cells)
     }
 
-    /// The coordinates that are active at `x`. Each item has the number, the coordinate and its columns.
+    /// The coordinates that are active at `x`, each with its number and its columns.
     pub fn active_columns(
         &self,
         x: &[f64],
@@ -126,8 +125,8 @@ impl Product {
     /// combination follows.
     pub fn next_combination(&self, x: &mut [f64]) {
         if !self.is_conditional {
-            // The indices are the digits of a mixed-radix number, and the numbers of levels are the bases. Add one to
-            // this number.
+            // Add one to the mixed-radix number whose digits are the indices, and whose bases are the numbers of
+            // levels.
             for (coordinate, at) in columns(self) {
                 let Some(levels) = coordinate.levels() else {
                     continue;
@@ -172,8 +171,8 @@ pub fn columns(coordinates: &[Coordinate]) -> impl Iterator<Item = (&Coordinate,
     })
 }
 
-/// The index of every coordinate at `x`. The index of a continuous or inactive coordinate is 0. The indices identify
-/// the combination of the discrete coordinates.
+/// The index of every coordinate at `x`, which is 0 if continuous or inactive. The indices identify the combination of
+/// the discrete coordinates.
 pub(crate) fn indices(product: &Product, x: &[f64]) -> Vec<u64> {
     let mut indices: Vec<u64> = columns(product)
         .map(|(coordinate, at)| coordinate.index(&x[at]))

@@ -9,9 +9,9 @@ use rand::seq::SliceRandom;
 use super::{Coordinate, Domain, Product, columns};
 use crate::random::Rng;
 
-/// The largest d for which R_d is used. For larger d, Latin squares are used. For large d, the steps of R_d are close
-/// to simple fractions. As a consequence, whole slices of a coordinate stay empty for hundreds of points. The smallest
-/// d with such empty slices is 9. At d = 20, half of all slices stay empty.
+/// The largest d for which R_d is used; for larger d, Latin squares are used. At larger d, some steps of R_d are close
+/// to simple fractions, so that whole slices of a coordinate stay empty for hundreds of points: first at d = 9, and
+/// half of all slices at d = 20.
 const MAX_GOLDEN: usize = 8;
 
 impl Domain {
@@ -34,8 +34,8 @@ impl Domain {
     }
 
     /// Returns `n` evenly spread members, shape (n, width). In a box, the members are a randomly shifted R_d sequence,
-    /// or a Latin square if d > 8. In a list of candidates, the members are a random permutation of the rows. The
-    /// permutation is repeated if n exceeds the number of rows.
+    /// or a Latin square if d > 8. In a list of candidates, the members are a random permutation of the rows, which is
+    /// repeated if n exceeds their number.
     pub fn quasi_random(&self, n: usize, rng: &mut Rng) -> Array2<f64> {
         let mut points = Array2::zeros((n, self.width()));
         match self {
@@ -69,8 +69,8 @@ impl Domain {
     }
 }
 
-/// Maps rows of the unit cube (one column per *coordinate*) to rows of the box. The fixed values of inactive columns
-/// are not written.
+/// Maps rows of the unit cube (one column per *coordinate*) to rows of the box. Inactive columns are not set to their
+/// fixed values.
 pub(crate) fn write_quantiles(
     coordinates: &[Coordinate],
     unit: ArrayView2<f64>,
@@ -98,8 +98,7 @@ pub(crate) fn hold_inactive(product: &Product, points: &mut Array2<f64>) {
     }
 }
 
-/// Returns `n` evenly spread rows of [0, 1)^d. The rows are a Latin square if d is large, and otherwise an R_d
-/// sequence.
+/// Returns `n` evenly spread rows of [0, 1)^d: an R_d sequence, or a Latin square if d is large.
 pub(crate) fn unit_sequence(n: usize, d: usize, rng: &mut Rng) -> Array2<f64> {
     if d > MAX_GOLDEN {
         latin_square(n, d, rng)

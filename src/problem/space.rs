@@ -1,4 +1,4 @@
-//! Named parameters with conditions. This module determines which parameters are active, and encodes points.
+//! Named parameters with conditions: which parameters are active, and how points are encoded.
 //!
 //! Notation: a point in the user's units is a list of numbers, one per parameter. None stands for a parameter that is
 //! missing or inactive.
@@ -21,7 +21,7 @@ pub struct Space {
     declared: Vec<Declaration>,
     /// The conditions among all parameters, including constants.
     conditions: Conditions,
-    /// The numbers of the parameters that are not constants.
+    /// The positions of the searched parameters (all but constants) among all parameters.
     searched: Vec<usize>,
     /// The columns of the searched parameters.
     at: Vec<std::ops::Range<usize>>,
@@ -29,8 +29,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, and
-    /// conditions that form a circle. Refuses a space without searched parameters, and a space with too many columns.
+    /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, circles
+    /// of conditions, and spaces without searched parameters or with too many columns.
     pub fn new(role: Role, declared: Vec<Declaration>) -> Result<Self> {
         let conditions = conditions(role, &declared)?;
         check_width(role, &declared)?;
@@ -66,8 +66,7 @@ impl Space {
         &self.domain
     }
 
-    /// The positions of the searched parameters in the list of all parameters. All parameters except constants are
-    /// searched.
+    /// The positions of the searched parameters among all parameters.
     pub(crate) fn searched(&self) -> &[usize] {
         &self.searched
     }
@@ -84,9 +83,8 @@ impl Space {
 
     /// Returns the numbers of a point, and fills in the constants.
     ///
-    /// Refuses a point in which an active parameter is missing, or an inactive parameter is given. `unknown` contains
-    /// given names that are not in the space, in the form that the message shows. NaN stands for a value that the
-    /// caller refuses.
+    /// Refuses a point in which an active parameter is missing, or an inactive parameter is given. `unknown`:
+    /// undeclared names, formatted for the message. NaN stands for a value that the caller refuses.
     pub(crate) fn complete(
         &self,
         numbers: &[Option<f64>],
@@ -95,7 +93,7 @@ impl Space {
         let n = self.declared.len();
         let levels = self.levels(numbers);
         let mut active = vec![true; n];
-        // Whether a parameter is active and missing, or depends on a parameter that is active and missing.
+        // Whether a parameter is active and missing, or would be active at some values of missing parameters.
         let mut unsettled = vec![false; n];
         for &i in &self.conditions.order {
             let met = |Condition(parent, allowed): &Condition| {
@@ -130,8 +128,7 @@ impl Space {
         self.encode_searched(|k| searched[k])
     }
 
-    /// Returns the columns of a point, given the number of each searched parameter. The number is None if the parameter
-    /// is inactive.
+    /// Returns the columns of a point, given the number of each searched parameter (None if inactive).
     pub(crate) fn encode_searched(&self, number: impl Fn(usize) -> Option<f64>) -> Vec<f64> {
         let mut x = vec![0.0; self.domain.width()];
         for (k, (&i, at)) in self.searched.iter().zip(&self.at).enumerate() {
@@ -144,8 +141,7 @@ impl Space {
         x
     }
 
-    /// The numbers of the searched parameters at the point nearest to these columns. None stands for an inactive
-    /// parameter.
+    /// The numbers of the searched parameters (None if inactive) at the point nearest to these columns.
     pub(crate) fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
         let active = self.domain.product().and_then(|product| product.active(x));
         let is_active = |k: usize| active.as_ref().is_none_or(|active| active[k]);
@@ -156,7 +152,7 @@ impl Space {
         all.map(number).collect()
     }
 
-    /// The numbers of the point nearest to these columns. None stands for an inactive parameter.
+    /// The numbers of all parameters (None if inactive) at the point nearest to these columns.
     pub(crate) fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
         self.spread(&self.decode_searched(x))
     }
@@ -166,8 +162,7 @@ impl Space {
         self.searched.iter().map(|&i| numbers[i]).collect()
     }
 
-    /// Returns the numbers of all parameters, given the numbers of the searched parameters. None stands for an inactive
-    /// parameter.
+    /// Returns the numbers of all parameters, given the numbers of the searched parameters (None if inactive).
     pub(crate) fn spread(&self, searched: &[Option<f64>]) -> Vec<Option<f64>> {
         let constants = (0..self.declared.len()).map(|i| self.constant(i));
         let mut numbers: Vec<Option<f64>> = constants.collect();
@@ -183,8 +178,8 @@ impl Space {
         numbers
     }
 
-    /// Refuses numbers that are not a point of this space. There are n numbers, one for each searched parameter. The
-    /// number of an inactive parameter is None.
+    /// Refuses n numbers that are not a point of this space. A point has one number per searched parameter (None if
+    /// inactive).
     pub(crate) fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
         if n != self.searched.len() {
             let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
@@ -200,8 +195,7 @@ impl Space {
                 return Err(self.role.error(&message));
             }
         }
-        // A parent is active if and only if the parent has a number, because the number of the parent is checked in the
-        // same way.
+        // A parent has a number if and only if it is active, because parents are checked by the same rule.
         let meets = |Condition(parent, levels): &Condition| {
             let kind = self.kind(self.searched[*parent]);
             number(*parent).is_some_and(|number| levels.binary_search(&kind.level(number)).is_ok())
@@ -216,7 +210,7 @@ impl Space {
         }
     }
 
-    /// The level of each parameter that is given. The level of a constant is 0.
+    /// The level of each parameter: 0 for a constant, `NO_LEVEL` for a missing parameter.
     fn levels(&self, numbers: &[Option<f64>]) -> Vec<u64> {
         let level = |(i, number): (usize, &Option<f64>)| match number {
             _ if self.constant(i).is_some() => 0,
@@ -237,7 +231,7 @@ impl Space {
         ))
     }
 
-    /// The conditions of a parameter as part of a sentence, such as: kernel='poly' and n in [1, 2].
+    /// The conditions of a parameter in words, such as: kernel='poly' and n in [1, 2].
     fn in_words(&self, i: usize) -> String {
         let words = self.conditions.when[i]
             .iter()
@@ -280,7 +274,7 @@ impl Space {
     }
 }
 
-/// The saved form of a space. Reading a saved space calls the constructor, which checks the declarations.
+/// The saved form of a space, which is read through the constructor and its checks.
 type Saved = (Role, Vec<Declaration>);
 
 impl TryFrom<Saved> for Space {
@@ -297,5 +291,5 @@ impl From<Space> for Saved {
     }
 }
 
-/// The level of a parameter that is not given. The level of a missing parameter does not satisfy any condition.
+/// The level of a missing parameter, which does not satisfy any condition.
 const NO_LEVEL: u64 = u64::MAX;

@@ -77,12 +77,12 @@ fn a_point_is_completed_encoded_and_decoded() {
         [Some(0.3), Some(1.0), Some(2.0), Some(0.0), Some(0.5)]
     );
     let x = space.encode(&whole);
-    // The point has three parameters with one column each, and one parameter with a one-hot group.
+    // Three parameters have one column each, and one parameter has a one-hot group.
     assert_eq!((x.len(), space.domain().width()), (6, 6));
     let back = space.decode(&x);
     assert_eq!(back[..4], whole[..4]);
     assert!((back[4].unwrap() / 0.5 - 1.0).abs() < 1e-14);
-    // Inactive parameters are at the middle of their range, even if their parent is inactive.
+    // Inactive parameters have fixed columns, even if their parent is inactive.
     let whole = space
         .complete(&[None, Some(2.0), None, None, Some(1e-4)], &[])
         .unwrap();
@@ -291,7 +291,7 @@ proptest! {
         let width = space.domain().width();
         let mut x: Vec<f64> = (0..width).map(|j| shares[j % shares.len()]).collect();
         let drawn = space.decode(&x);
-        // A decoded point is complete. The discrete numbers of the point are encoded and decoded exactly.
+        // A decoded point is complete, and its discrete numbers are encoded and decoded exactly.
         prop_assert_eq!(space.complete(&drawn, &[]).unwrap(), drawn.clone());
         let encoded = space.encode(&drawn);
         prop_assert!(space.domain().contains(&encoded));

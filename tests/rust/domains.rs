@@ -42,7 +42,7 @@ fn parameter() -> impl Strategy<Value = Parameter> {
     ]
 }
 
-/// Returns a space of these parameters. The names of the parameters are x0, x1, ….
+/// Returns a space of these parameters, named x0, x1, ….
 pub fn space(parameters: Vec<Parameter>) -> Result<Space, Error> {
     let named = parameters.into_iter().enumerate();
     let declared = named.map(|(i, parameter)| Declaration {
@@ -59,8 +59,8 @@ pub fn cube(width: usize) -> Members {
     problem.members
 }
 
-/// Generates lists of candidates. The candidates may be spread out, repeated, almost equal, on a line or all at the
-/// same point. The coordinates may be very small or very large.
+/// Generates lists of candidates, which may be spread out, repeated, almost equal, on a line or all at the same point,
+/// with coordinates that may be very small or very large.
 fn candidates() -> impl Strategy<Value = Members> {
     let count = prop_oneof![8 => 1..30usize, 1 => Just(300)];
     (count, 1..4usize, 0..7, any::<u64>()).prop_map(|(n, d, kind, seed)| {
@@ -83,7 +83,7 @@ fn candidates() -> impl Strategy<Value = Members> {
 }
 
 pub fn members() -> impl Strategy<Value = Members> {
-    // A space is refused if all its parameters are constants, so such a space is not generated.
+    // Spaces of constants only are refused, and not generated.
     let space = |parameters| space(parameters).ok().map(Members::Space);
     prop_oneof![
         1 => candidates(),

@@ -30,7 +30,7 @@ pub struct Case {
     pub steps: Vec<Step>,
 }
 
-/// A step of a history. If a step reports on a trial, the number of the trial is taken modulo the number of trials.
+/// A step of a history. The number of a trial is taken modulo the number of trials.
 #[derive(Debug, Clone)]
 pub enum Step {
     Suggest {
@@ -64,7 +64,7 @@ pub enum Step {
     Restore,
 }
 
-/// How to generate a point or a context: the kind, and the seed of the coordinates.
+/// A recipe for a point or a context: its kind, and the seed of the coordinates.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     kind: PlaceKind,
@@ -77,7 +77,7 @@ enum PlaceKind {
     Inside,
     /// The point of an earlier trial.
     Repeated,
-    /// The point of an earlier trial, after changing every real number by one unit in the last place.
+    /// The point of an earlier trial, with every real number changed by one unit in the last place.
     Adjacent,
 }
 
@@ -93,7 +93,7 @@ pub fn is_numerical(error: &Error) -> bool {
     )
 }
 
-/// Generates the values of one history. The values are all equal, almost equal, all of one extreme size, or arbitrary.
+/// Generates the values of one history: all equal, almost equal, all of one extreme size, or arbitrary.
 fn values() -> impl Strategy<Value = Union<proptest::strategy::BoxedStrategy<f64>>> {
     let size = select(vec![1.0, -7.5, 1e300, 1e-300, 5e-324]);
     let near = size.clone().prop_map(|v: f64| {
@@ -146,8 +146,8 @@ fn step(value: impl Strategy<Value = f64> + Clone + 'static) -> impl Strategy<Va
     ]
 }
 
-/// Returns the definition of an optimizer. If `settings` is None, the optimizer is random search. Contexts are points
-/// in a unit cube.
+/// Returns the definition of an optimizer with these settings; None is random search. Contexts are points in a unit
+/// cube.
 pub fn definition(
     members: Members,
     context_width: usize,
@@ -186,7 +186,7 @@ pub fn definition(
     })
 }
 
-/// Generates an optimizer on a small domain, and a history of at most `most` steps. The last step is a suggestion.
+/// Generates an optimizer on a small domain, and a history of at most `most` steps that ends with a suggestion.
 pub fn case(most: usize) -> impl Strategy<Value = Case> {
     (
         members(),
@@ -267,7 +267,7 @@ impl Place {
         }
     }
 
-    /// Returns None, a low fidelity or the full fidelity. If no fidelity is declared, returns None.
+    /// If fidelities are declared, returns None, a low fidelity or the full fidelity, and otherwise None.
     fn fidelity(self, optimizer: &Optimizer) -> Option<f64> {
         let declared = optimizer.definition().problem.fidelity.is_some();
         [None, Some(0.25), Some(1.0)][self.seed as usize % 3].filter(|_| declared)
@@ -302,7 +302,7 @@ impl Place {
     }
 }
 
-/// Chooses the trial on which a step reports. Usually, the chosen trial is pending.
+/// Chooses the trial of a step, which is usually pending.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
     let pending: Vec<usize> = ledger.pending().iter().copied().collect();

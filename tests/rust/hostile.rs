@@ -13,8 +13,7 @@ use crate::domains::{cube, uniform_point};
 use crate::histories::{Step, case, definition, go_on, is_consistent, is_numerical};
 use crate::settings::fitted;
 
-/// Checks that every suggested point is in the domain. Also checks that a new optimizer that reads the log accepts
-/// every note.
+/// Checks that every suggested point is in the domain, and that a new optimizer accepts every note of the log.
 fn check_log(optimizer: &Optimizer) -> Result<(), TestCaseError> {
     let problem = &optimizer.definition().problem;
     let ledger = optimizer.ledger();
@@ -36,7 +35,7 @@ proptest! {
         for step in &case.steps {
             match (step, step.take(&mut optimizer, &mut go_on())) {
                 (_, Ok(_)) => {}
-                // A recommendation or a surrogate may fail with a numerical error. A suggestion must not.
+                // Recommendations and surrogates may fail with a numerical error, but suggestions must not.
                 (Step::Recommend(_) | Step::Surrogate { .. }, Err(error)) if is_numerical(&error) => {}
                 (_, Err(error)) => return Err(TestCaseError::fail(format!("{step:?}: {error}"))),
             }
@@ -84,8 +83,8 @@ proptest! {
             let warnings = step.take(&mut optimizer, &mut go_on()).map_err(|error| {
                 TestCaseError::fail(format!("{step:?}: {error}"))
             })?;
-            // Only the warning about a random point is forbidden. There is a different warning if all points of the
-            // domain were observed.
+            // A random point must not be suggested. Other warnings, such as about a domain whose points are all
+            // observed, are allowed.
             let random = warnings.iter().any(|warning| warning.contains("random point"));
             prop_assert!(!random, "{warnings:?}");
         }
@@ -119,7 +118,7 @@ fn huge_sizes_are_refused_before_memory_is_allocated() {
             "{refused}"
         );
     }
-    // A huge batch is requested and stopped at once. The call must not reserve memory for trials that do not exist yet.
+    // A huge batch that is stopped at once must not reserve memory for trials that do not exist yet.
     let mut optimizer = made(0, plain).unwrap();
     let stopped = optimizer.suggest(usize::MAX, Request::default(), &mut || {
         ControlFlow::Break(())

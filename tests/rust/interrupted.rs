@@ -1,4 +1,4 @@
-//! Tests of interruptions. An interruption at any moment changes neither the log nor later suggestions.
+//! Tests that an interruption at any moment changes neither the log nor later suggestions.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +12,7 @@ use crate::cases;
 use crate::domains::cube;
 use crate::histories::{Step, case, definition, go_on};
 
-/// Returns a callback for a call that can be stopped. The callback answers "continue" `n` times, and "stop" from then
-/// on.
+/// Returns a stop callback that answers "continue" `n` times, and then "stop".
 fn after(n: usize) -> impl FnMut() -> ControlFlow<()> {
     let mut left = n;
     move || match left {

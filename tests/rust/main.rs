@@ -1,4 +1,4 @@
-//! Property tests of the core. The tests use the public interface and arbitrary input.
+//! Property tests of the core through its public interface, with arbitrary input.
 //!
 //! * [`domains`]: generates random spaces and lists of candidates
 //! * [`histories`]: generates random optimizers of every kind, and random histories
@@ -18,14 +18,13 @@ use proptest::prelude::{Strategy, prop_oneof};
 use proptest::sample::select;
 use proptest::test_runner::Config;
 
-/// Returns the configuration of a property test. The test runs `cases` cases, unless the environment variable
-/// PROPTEST_CASES is set.
+/// Returns the configuration of a property test with `cases` cases, unless PROPTEST_CASES is set.
 fn cases(cases: u32) -> Config {
     let asked = std::env::var_os("PROPTEST_CASES").is_some();
     let config = Config {
         // Shrinking is limited, because one case may take long.
         max_shrink_iters: 500,
-        // Failing cases are not stored in a file; for each failing case, a named test is written instead.
+        // Failing cases are written as named tests instead of files.
         failure_persistence: None,
         ..Config::default()
     };

@@ -1,4 +1,4 @@
-//! Tests of saved optimizers. Saved optimizers are restored bit for bit, and damaged bytes are refused.
+//! Tests that saved optimizers are restored bit for bit, and that damaged bytes are refused.
 
 use std::sync::OnceLock;
 
@@ -13,7 +13,7 @@ use crate::histories::{Step, case, definition, go_on, is_consistent};
 /// The size of the header in bytes: 8 for the name and the version, and 8 for the checksum.
 const HEAD: usize = 8 + 8;
 
-/// A way to damage saved bytes. The position of the damage is taken modulo the number of bytes.
+/// A way to damage saved bytes. Positions are taken modulo the number of bytes.
 #[derive(Debug, Clone)]
 enum Damage {
     Changed(usize, u8),
@@ -54,8 +54,7 @@ fn apply(damage: &Damage, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Computes the checksum independently of the core. The checksum is FNV-1a over all words of 8 bytes, the remaining
-/// bytes and the length.
+/// The checksum, independently of the core: FNV-1a over all words of 8 bytes, the remaining bytes and the length.
 fn checksum(bytes: &[u8]) -> u64 {
     let mut hash: u64 = 14_695_981_039_346_656_037;
     let mut mix = |word: u64| {
@@ -125,8 +124,7 @@ proptest! {
         }
     }
 
-    /// If bytes are damaged and the checksum is then corrected, either the bytes are refused or the restored optimizer
-    /// is consistent.
+    /// If damaged bytes with a right checksum are accepted, the restored optimizer is consistent.
     #[test]
     fn a_restored_optimizer_is_consistent(case in case(8), damages in vec(damage(), 1..4)) {
         let bytes = bytes_after(&case);
@@ -140,7 +138,7 @@ proptest! {
         }
     }
 
-    /// Random bytes are refused, even if a header with the right checksum precedes them.
+    /// Random bytes are refused, even after a header with the right checksum.
     #[test]
     fn random_bytes_are_refused(noise in vec(any::<u8>(), 0..300), forged: bool) {
         let bytes = if forged { with_header(&noise) } else { noise };

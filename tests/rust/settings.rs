@@ -1,4 +1,4 @@
-//! Generates the settings of optimizers for random histories. The settings are in JSON, as in a definition.
+//! Generates the settings of optimizers for random histories, as JSON.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ const KERNELS: [&str; 5] = [
     "linear",
 ];
 
-/// Generates settings of Bayesian optimisation. If the domain does not allow a setting, the setting is replaced.
+/// Generates settings of Bayesian optimisation, in combinations that are allowed.
 pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
     let lengths = [1e-300, 1.0, 3.5, 20.0, f64::MAX].map(Value::from);
     let windows = [&lengths[..], &[json!("auto")]].concat();
@@ -61,7 +61,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
         )
 }
 
-/// Generates settings of tree search. The settings include every kind of bound, and up to three instances.
+/// Generates settings of tree search with every kind of bound and up to three instances.
 pub fn tree_search() -> impl Strategy<Value = Value> {
     let constant = || option::weighted(0.5, positive(0.3));
     let bound = (
@@ -93,8 +93,7 @@ pub fn tree_search() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Generates settings of BPE-Delay, with short and long horizons. If the delays are too long for the horizon, the
-/// delays are replaced.
+/// Generates settings of BPE-Delay with short and long horizons. Delays that are too long for the horizon are replaced.
 pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     let known = (0.0..20.0, 0.0..5.0, 0.0..2.0).prop_map(
         |(mean, xi, b)| json!({"kind": "SubExponential", "mean": mean, "xi": xi, "b": b}),
@@ -125,8 +124,8 @@ pub fn bpe_delay(candidates: bool) -> impl Strategy<Value = Value> {
     (model, rounds, delay, beta).prop_map(move |(model, rounds, delay, beta)| {
         let (lengthscale, signal, noise, mean, kernel) = model;
         let (horizon, keep_rounds, tail, lengths) = rounds;
-        // On a box, the strategy refuses `beta="theory"` for the kernel `matern12`, because functions in the space of
-        // this kernel are not Lipschitz continuous. For `matern12`, `beta` is therefore a number.
+        // On a box, `beta="theory"` is refused for the kernel `matern12`, because functions in its RKHS are not
+        // Lipschitz continuous.
         let beta = match kernel {
             "matern12" if !candidates => json!(2.0),
             _ => beta,
@@ -167,7 +166,7 @@ fn is_valid(settings: &Value) -> bool {
 }
 
 /// Changes the settings so that all hyperparameters are fitted, targets are standardized and covariances are bounded.
-/// The linear kernel is replaced, because the covariances of this kernel overflow for very large points.
+/// The linear kernel is replaced, because its covariances overflow for very large points.
 pub fn fitted(mut settings: Value) -> Value {
     let gp = &mut settings["surrogate"];
     if gp["kernel"] == "linear" {
@@ -181,7 +180,7 @@ pub fn fitted(mut settings: Value) -> Value {
     settings
 }
 
-/// Generates positive numbers. Most of the numbers have the usual size, and some numbers are extreme.
+/// Generates positive numbers, most of the usual size and some extreme.
 fn positive(usual: f64) -> impl Strategy<Value = f64> {
     prop_oneof![
         6 => (0.1..10.0f64).prop_map(move |factor| usual * factor),
@@ -227,8 +226,7 @@ fn gp() -> impl Strategy<Value = Value> {
     (model, refits).prop_map(|(model, refits)| {
         let (kernel, ard, (lengthscale, signal, noise), priors, mean, (targets, inputs)) = model;
         let (n_restarts, refit_every, refit_clock, fit_rows, initial_theta) = refits;
-        // The generator draws variances, so that variances reach the limits of a double. The settings are standard
-        // deviations.
+        // The variances are drawn, so that they reach the limits of a double. The settings are standard deviations.
         let std = |variance: f64| variance.sqrt();
         json!({
             "kind": "GP",

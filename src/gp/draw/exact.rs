@@ -1,5 +1,4 @@
-//! Exact joint draws at finitely many points, from the posterior or from the prior. Draws from the prior use a stored
-//! factor.
+//! Exact joint draws at finitely many points, from the posterior or, with a stored factor, from the prior.
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 use rand_distr::{Distribution, StandardNormal};
@@ -17,8 +16,7 @@ pub(crate) fn standard_normal(n: usize, rng: &mut Rng) -> Vec<f64> {
 }
 
 impl GaussianProcess {
-    /// Draws n exact joint samples of f at the rows of `points` (N, d). Returns an (n, N) array with one sample per
-    /// row. The cost is O(N³).
+    /// Returns n exact joint samples (n, N) of f at the rows of `points` (N, d). The cost is O(N³).
     pub(crate) fn sample(
         &self,
         points: ArrayView2<f64>,
@@ -61,8 +59,8 @@ impl GaussianProcess {
     }
 }
 
-/// Exact joint draws from the prior at a growing set of points. The factor of the covariance matrix is stored, so each
-/// draw costs one product of a matrix and a vector.
+/// Exact joint draws from the prior at a growing set of points. With the stored factor of the covariance matrix, a draw
+/// costs one product of a matrix and a vector.
 #[derive(Debug, Clone)]
 pub struct PriorFactor {
     kernel: Kernel,
@@ -86,8 +84,8 @@ impl PriorFactor {
     }
 
     /// Returns `previous` if its factor is valid for these points, and otherwise a new factor. The factor is valid if
-    /// the kernel is stationary and unchanged, and the points differ only in constant columns, such as the columns of a
-    /// context. A reused factor equals a new factor bit for bit.
+    /// the kernel is stationary and unchanged, and only columns that are constant over the points have changed, such as
+    /// a context. A reused factor equals a new factor bit for bit.
     pub fn reuse(previous: Option<Self>, kernel: &Kernel, points: Array2<f64>) -> Result<Self> {
         match previous {
             Some(mut previous)
@@ -134,8 +132,7 @@ impl PriorFactor {
     }
 }
 
-/// Whether the two arrays have the same differences between rows. The differences are equal if each column is the same
-/// in both arrays or constant in both arrays.
+/// Whether differences between rows are the same in both arrays: each column is equal or constant in both.
 fn same_differences(a: ArrayView2<f64>, b: ArrayView2<f64>) -> bool {
     let constant = |column: ArrayView1<f64>| column.iter().all(|x| *x == column[0]);
     a.dim() == b.dim()
@@ -214,7 +211,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_reused_factor_for_another_context_has_the_bits_of_a_new_one() {
+    fn a_reused_factor_for_another_context_equals_a_new_factor() {
         for family in KernelFamily::ALL {
             let kernel = model(family, 1).kernel().clone();
             let elsewhere = wave(3, 2, 7.1);

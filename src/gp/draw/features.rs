@@ -1,7 +1,7 @@
-//! Random features of a kernel. Weighted sums of the features are approximate draws from the prior.
+//! Random features of a kernel, whose weighted sums are approximate draws from the prior.
 //!
-//! Notation: the M features φ_i(x) = a·c_i have amplitude a. The phases are ω_iᵀw(x) + b_i. The cosine of phase i is
-//! c_i, and the sine of phase i is s_i.
+//! Notation: the M features are φ_i(x) = a·c_i with amplitude a; c_i and s_i are the cosine and the sine of the phase
+//! ω_iᵀw(x) + b_i, where w is the input warp.
 
 use ndarray::{Array2, ArrayView1};
 use rand::RngExt;
@@ -13,7 +13,7 @@ use crate::random::Rng;
 
 /// Features with E φ(x)ᵀφ(x') = κ. For stationary kernels, the features are sqrt(2/M)·cos(ω_iᵀw(x) + b_i) with random
 /// ω_i and b_i (Rahimi & Recht 2007). For the linear kernel, the features are the coordinates of x̃ and the constant 1,
-/// without an approximation.
+/// and the equation is exact.
 #[derive(Debug, Clone)]
 pub(super) struct Features {
     /// The frequencies ω (d, M), with one column per feature.
@@ -21,12 +21,12 @@ pub(super) struct Features {
     b: Vec<f64>,
     /// The input warp w of the kernel.
     input_warp: InputWarp,
-    /// Whether the kernel is linear. For the linear kernel, the features are the phases instead of their cosines.
+    /// Whether the kernel is linear, and the features are therefore the phases instead of their cosines.
     linear: bool,
 }
 
 impl Features {
-    /// Draws n random features. For the linear kernel, creates d + 1 features.
+    /// Draws n random features, or creates the d + 1 features of the linear kernel.
     pub(super) fn draw(kernel: &Kernel, n: usize, rng: &mut Rng) -> Self {
         let mut omega = Array2::zeros((kernel.width(), n));
         for mut column in omega.columns_mut() {
@@ -87,8 +87,8 @@ impl Features {
             .map_or(&[], |all| &all[d * n..(d + 1) * n])
     }
 
-    /// Writes the sines s and the cosines c of the phases at x. For linear features, c contains the phases, and s
-    /// contains −1, which is minus the derivative of c with respect to the phase.
+    /// Writes the sines s and the cosines c of the phases at x. For linear features, c are the phases and s is −1,
+    /// minus the derivative of c with respect to the phase.
     pub(super) fn evaluate(&self, x: &[f64], sines: &mut [f64], cosines: &mut [f64]) {
         cosines.copy_from_slice(&self.b);
         // Skip zeros, because most columns of categories are 0.
@@ -103,7 +103,7 @@ impl Features {
     }
 }
 
-/// Replaces phases by their cosines, and writes their sines to `sines`.
+/// Replaces phases by their cosines, and writes the sines of the phases to `sines`.
 #[multiversion(targets = "simd")]
 fn sines_and_cosines(sines: &mut [f64], cosines: &mut [f64]) {
     for (s, c) in sines.iter_mut().zip(cosines) {

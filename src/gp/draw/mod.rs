@@ -1,8 +1,8 @@
-//! Draws from a posterior. Draws at points are exact, and draws as functions on a box are approximate.
+//! Draws from a posterior: exact at finitely many points, and approximate as functions on a box.
 //!
 //! * [`exact`]: joint draws at finitely many points
-//! * [`path`]: a draw as a function. The function is built from [`features`] of the kernel, either by [`pathwise`]
-//!   conditioning or by a regression in [`weight_space`]
+//! * [`path`]: a draw as a function, built from [`features`] of the kernel by [`pathwise`] conditioning or by a
+//!   regression in [`weight_space`]
 
 pub mod exact;
 mod features;

@@ -1,7 +1,7 @@
 //! A draw from a posterior as a function of x, for Thompson sampling on a box.
 //!
-//! Notation: w are the weights of the features, c and s are the cosines and sines of the phases of the features, and
-//! ω_i are the frequencies of the features.
+//! Notation: w are the weights of the features; c and s are the cosines and sines of their phases; ω_i are their
+//! frequencies.
 
 use super::features::Features;
 use super::pathwise::Pathwise;
@@ -17,12 +17,12 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// The weights w, multiplied by the amplitude of the features unless the features are normalised.
+    /// The weights w, times the amplitude of the features unless these are normalised.
     weights: Vec<f64>,
     form: Form,
 }
 
-/// The form of the draw: how the value of the draw is computed from wᵀc.
+/// How the value of the draw is computed from wᵀc.
 #[derive(Debug, Clone)]
 enum Form {
     Pathwise(Pathwise),

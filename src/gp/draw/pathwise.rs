@@ -1,8 +1,8 @@
 //! Draws by Matheron's rule: a draw from the prior plus a correction at the rows.
 //!
-//! Notation: g(x) = wᵀc(x) is a draw from the prior, represented by spectral features. The noise at the rows X is ε ~
-//! N(0, λ). The multiplier of standard deviations is ν. Then mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from
-//! GP(mu, ν²·Σ) (Wilson et al. 2020). The only approximation is g.
+//! Notation: g(x) = wᵀc(x) is a draw from the prior by spectral features, ε ~ N(0, λ) is noise at the rows X, and ν
+//! multiplies standard deviations. Then mu(x) + ν·(g(x) − k(x, X) A⁻¹ (g(X) + ε)) is a draw from GP(mu, ν²·Σ) (Wilson
+//! et al. 2020), in which only g is approximate.
 
 use super::exact::standard_normal;
 use super::features::Features;
@@ -17,13 +17,12 @@ use crate::random::Call;
 pub(super) struct Pathwise {
     /// The coefficients q (n,).
     coefficients: Vec<f64>,
-    /// The multiplier ν.
+    /// ν, which multiplies standard deviations.
     multiplier: f64,
 }
 
 impl Pathwise {
-    /// Draws a function with n spectral features. Returns the features, their weights, and the coefficients of the
-    /// correction.
+    /// Draws a function: n spectral features, their weights, and the coefficients of the correction.
     pub fn draw(
         gp: &GaussianProcess,
         multiplier: f64,
@@ -57,14 +56,13 @@ impl Pathwise {
         Ok((features, weights, form))
     }
 
-    /// The draw at x. `prior` is g(x).
+    /// The draw at x, given `prior` = g(x).
     pub fn value(&self, gp: &GaussianProcess, x: &[f64], prior: f64, k: &mut [f64]) -> f64 {
         gp.kernel().row(x, gp.scaled_rows(), k);
         self.multiplier * prior + dot(k, &self.coefficients)
     }
 
-    /// Returns the draw at x as `value` does, and computes its gradient. With by_prior = −w s, ∇g = Σ_i by_prior_i
-    /// ∇(ω_iᵀw(x)).
+    /// Returns the draw at x, and computes its gradient. With by_prior = −w s, ∇g = Σ_i by_prior_i ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
         gp: &GaussianProcess,

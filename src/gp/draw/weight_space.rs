@@ -23,8 +23,8 @@ pub(super) struct WeightSpace {
 }
 
 impl WeightSpace {
-    /// Draws the weights of n normalised features. Returns the features, their weights, and the scale of the draw. A
-    /// row of H with noise variance λ_i is multiplied by sqrt(λ/λ_i).
+    /// Returns n normalised features, a draw of their weights, and the scale of the draw. Row i of H, whose noise has
+    /// variance λ_i, is multiplied by sqrt(λ/λ_i).
     pub fn draw(
         gp: &GaussianProcess,
         n: usize,
@@ -67,14 +67,13 @@ impl WeightSpace {
         Ok((features, weights, Self { signal_std }))
     }
 
-    /// The draw at a point. `product` is wᵀc at this point.
+    /// The draw at a point, given `product` = wᵀc.
     pub fn value(&self, product: f64, cosines: &[f64]) -> f64 {
         self.signal_std * product / dot(cosines, cosines).sqrt()
     }
 
-    /// Returns the draw at a point as `value` does, and computes its gradient. With t = wᵀc and q = |c|, f = σ_f·t/q
-    /// and ∇f = σ_f·(∇t/q − t·∇q²/(2q³)). Here ∇t = Σ_i by_prior_i p_i and ∇q² = −2 Σ_i c_i s_i p_i with
-    /// p_i = ∇(ω_iᵀw(x)).
+    /// Returns the draw at a point, and computes its gradient. With t = wᵀc and q = |c|, f = σ_f·t/q and ∇f = σ_f·(∇t/q
+    /// − t·∇q²/(2q³)). Here ∇t = Σ_i by_prior_i p_i and ∇q² = −2 Σ_i c_i s_i p_i with p_i = ∇(ω_iᵀw(x)).
     pub fn value_and_gradient(
         &self,
         x: &[f64],

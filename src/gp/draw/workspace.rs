@@ -1,6 +1,5 @@
 //! Reusable buffers for evaluations of a path.
 
-/// Buffers for evaluations of a path.
 #[derive(Debug, Default)]
 pub struct Workspace {
     pub(super) k: Vec<f64>,

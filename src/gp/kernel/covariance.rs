@@ -18,21 +18,20 @@ use crate::random::Rng;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     pub family: KernelFamily,
-    /// ℓ, with one lengthscale per column.
+    /// The lengthscale ℓ of each column.
     pub lengthscale: Vec<f64>,
     /// The signal variance σ_f².
     pub signal_variance: f64,
-    /// The input warp w. For the linear family, the input warp is the identity.
+    /// The input warp w, which is the identity for the linear family.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of each category. A category is a one-hot group of columns that share a lengthscale. The list is
-    /// empty for the linear family. The contributions of categories to r² are stored with the points, so that a
-    /// category is as cheap as one column.
+    /// The columns of each category, a one-hot group that shares a lengthscale. Empty for the linear family. The points
+    /// store the contribution of a category to r², so that a category is as cheap as one column.
     pub categories: Vec<Range<usize>>,
 }
 
 impl Kernel {
-    /// Returns the kernel with the given categories. Each category is a list of columns.
+    /// Returns the kernel with categories of these columns.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         if self.family.is_stationary() {
             self.categories = categories.to_vec();
@@ -90,8 +89,7 @@ impl Kernel {
         }
     }
 
-    /// The prior variance k(z, z). The prior variance is σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the
-    /// linear kernel.
+    /// The prior variance k(z, z): σ_f² for stationary kernels, and σ_f² (1 + |z̃|²) for the linear kernel.
     pub fn prior_variance(&self, z: ArrayView1<f64>) -> f64 {
         if self.family.is_stationary() {
             return self.signal_variance;
@@ -103,7 +101,8 @@ impl Kernel {
         self.signal_variance * (1.0 + squares.sum::<f64>())
     }
 
-    /// Adds `weight`·dk(z, z)/dz. The derivative is 0 for stationary kernels, and 2 σ_f² z̃/ℓ for the linear kernel.
+    /// Adds `weight`·dk(z, z)/dz, where the derivative is 0 for stationary kernels, and 2 σ_f² z̃/ℓ for the linear
+    /// kernel.
     pub fn add_prior_gradient(&self, z: &[f64], weight: f64, gradient: &mut [f64]) {
         if self.family.is_stationary() {
             return;
@@ -125,7 +124,7 @@ impl Kernel {
         }
     }
 
-    /// The covariance matrix (n, n) of the points. The matrix is exactly symmetric.
+    /// The exactly symmetric covariance matrix (n, n) of the points.
     pub fn gram(&self, x: ArrayView2<f64>) -> Array2<f64> {
         let mut out = Array2::zeros((x.nrows(), x.nrows()));
         self.cross(x, &self.scale(x), out.view_mut());
@@ -156,10 +155,9 @@ impl Kernel {
         }
     }
 
-    /// For every column d, adds −Σ_j w_j·dk(x_i, x_j)/(g d log ℓ_d) to entry d. The sum runs over the points j ≥ i. For
-    /// stationary kernels, dk/d log ℓ_d = −2 g (x̃_id − x̃_jd)². For the linear kernel, dk/d log ℓ_d = −2 g x̃_id
-    /// x̃_jd. The sum of a category is added to the first column of the category. `x_i` contains the columns of point
-    /// i.
+    /// Adds Σ_{j ≥ i} w_j·D_jd to entry d, where dk(x_i, x_j)/d log ℓ_d = −g·D_jd. D_jd is 2 (x̃_id − x̃_jd)² for
+    /// stationary kernels, and 2 x̃_id x̃_jd for the linear kernel. The sum of a category is added to its first column.
+    /// `x_i` contains the columns of point i.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],
@@ -194,21 +192,21 @@ impl Kernel {
             .flat_map(|(from, to)| from..to)
     }
 
-    /// The column of `ScaledPoints` with the contribution of category c to r² at point z. If z has a choice, the result
-    /// is the column of this choice. Otherwise, the result is `width + c`.
+    /// The column of `ScaledPoints` with the contribution of category c to r² at point z: the column of the choice of
+    /// z, or `width + c` if z does not have a choice.
     fn category_column(&self, z: &[f64], c: usize) -> usize {
         self.choice(ArrayView1::from(z), c)
             .unwrap_or(self.width() + c)
     }
 
-    /// The column of the choice that a point has in category c, or `None` if the point does not have a choice. If
-    /// entries are not one-hot, the first entry of at least ½ counts as the choice.
+    /// The column of the choice of a point in category c, or `None` if the point does not have a choice. If entries are
+    /// not one-hot, the first entry of at least ½ is the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
         self.categories[c].clone().find(|&d| z[d] >= 0.5)
     }
 
-    /// A random frequency ω from the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ. The result is `None` for
-    /// the linear kernel.
+    /// A random frequency ω from the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ, or `None` for the linear
+    /// kernel.
     pub fn spectral_draw(&self, rng: &mut Rng) -> Option<Vec<f64>> {
         let factor = (self.family.stationary()?.spectral_factor)(rng);
         let normal = |rng: &mut Rng| -> f64 { StandardNormal.sample(rng) };
@@ -216,8 +214,8 @@ impl Kernel {
         Some(omega.collect())
     }
 
-    /// w_d(x)/ℓ_d, limited to finite values. The limit ensures that the distance between a point and itself is 0, and
-    /// that products of the linear kernel are finite.
+    /// w_d(x)/ℓ_d, limited to finite values, so that the distance between a point and itself is 0, and products of the
+    /// linear kernel are finite.
     pub(super) fn scaled(&self, x: f64, d: usize) -> f64 {
         let limit = if self.family.is_stationary() {
             f64::MAX

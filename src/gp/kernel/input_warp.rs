@@ -1,15 +1,15 @@
-//! Input warping. A Kumaraswamy distribution function maps each column before distances are computed (Snoek et al.
+//! Input warping: a Kumaraswamy distribution function maps each column before distances are computed (Snoek et al.
 //! 2014).
 //!
 //! Notation: w(u) = 1 − (1 − u^a)^b, a monotone map of [0, 1] onto itself.
 
 use serde::{Deserialize, Serialize};
 
-/// The smallest distance from the ends of [0, 1] at which slopes are computed. The slopes at the ends may be 0 or
-/// infinite.
+/// The smallest distance from the ends of [0, 1] at which slopes are computed, because they may be 0 or infinite at the
+/// ends.
 const MIN_FROM_END: f64 = 1e-6;
 
-/// The exponents a and b of w. Both exponents are 1 for the identity.
+/// The exponents a and b of w, both 1 for the identity.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Kumaraswamy(pub f64, pub f64);
 
@@ -35,7 +35,7 @@ impl Kumaraswamy {
     }
 }
 
-/// The map of each column. The list is empty if all maps are the identity.
+/// The map of each column, or an empty list if all maps are the identity.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct InputWarp(Vec<Kumaraswamy>);

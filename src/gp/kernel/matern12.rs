@@ -23,8 +23,7 @@ fn values_and_slopes(signal_variance: f64, r2: &mut [f64], slopes: &mut [f64]) {
     for (k, g) in r2.iter_mut().zip(slopes) {
         let r = capped(k.sqrt());
         *k = signal_variance * exp_nonpositive(-r);
-        // dk/d(r²) = −k/(2r). The kernel is not differentiable at r = 0. At r = 0, g is multiplied by a factor that is
-        // 0, so g must be finite.
+        // dk/d(r²) = −k/(2r). At r = 0, k is not differentiable and g is multiplied by 0, so g must be finite.
         *g = -0.5 * *k / if r > 1e-30 { r } else { 1e-30 };
     }
 }

@@ -25,8 +25,7 @@ fn values_and_slopes(signal_variance: f64, r2: &mut [f64], slopes: &mut [f64]) {
         let a = capped((5.0 * *k).sqrt());
         let e = signal_variance * exp_nonpositive(-a);
         *k = (1.0 + a + a * a / 3.0) * e;
-        // dk/d(r²) = −(5/6) σ_f² (1 + √5 r) exp(−√5 r). This formula is finite at r = 0, whereas (dk/dr)/(2r) divides
-        // by 0.
+        // dk/d(r²) = −(5/6) σ_f² (1 + √5 r) exp(−√5 r). Unlike (dk/dr)/(2r), this formula is finite at r = 0.
         *g = -5.0 / 6.0 * (1.0 + a) * e;
     }
 }

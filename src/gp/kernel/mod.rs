@@ -67,9 +67,8 @@ impl KernelFamily {
         self.stationary().is_some()
     }
 
-    /// The square of the Lipschitz constant of functions whose RKHS norm is 1. Distances are in units of the
-    /// lengthscales. For a stationary family, this square is −2 dκ/dq at q = 0. The result is `None` if functions in
-    /// the RKHS are not Lipschitz continuous.
+    /// The squared Lipschitz constant of functions with RKHS norm 1, for distances in lengthscales: −2 dκ/dq at q = 0
+    /// for a stationary family. `None` if functions in the RKHS are not Lipschitz continuous.
     pub fn squared_lipschitz(self) -> Option<f64> {
         self.stationary()
             .map_or(Some(1.0), |family| family.squared_lipschitz)
@@ -107,8 +106,8 @@ fn student_factor(degrees: f64, rng: &mut Rng) -> f64 {
     (degrees / chi_squared).sqrt()
 }
 
-/// Limits a multiple of r. At the limit, exp(−a) is 0. Without the limit, the product of an infinite a and exp(−a) = 0
-/// would be NaN.
+/// Limits a multiple of r to a value at which exp(−a) is 0, because the product of an infinite a and exp(−a) = 0 would
+/// be NaN.
 #[inline(always)]
 fn capped(a: f64) -> f64 {
     if a > 1e3 { 1e3 } else { a }

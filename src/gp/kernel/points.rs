@@ -1,5 +1,4 @@
-//! Points scaled by 1/ℓ and transposed. The inner loops run over contiguous memory, so the compiler can vectorise the
-//! loops.
+//! Points scaled by 1/ℓ and transposed, so that the inner loops run over contiguous memory and are vectorised.
 //!
 //! Notation: s_k = 1/ℓ_k, e_k is the unit vector of column k, and |·|_C is the norm over the columns of a category C.
 
@@ -7,11 +6,10 @@ use ndarray::ArrayView2;
 
 use super::Kernel;
 
-/// Scaled points, stored column by column. `values[d * capacity + j]` is entry d of point j. If column d does not
-/// belong to a category, the entry is x̃_jd. If column d belongs to a category C, the entry is |s_d e_d − x̃_j|²_C, the
-/// contribution of choice d to r². Each category also has one extra column after the columns of the points. The entry
-/// of the extra column is |x̃_j|²_C, the contribution of a point without a choice to r². In both formulas, the entries
-/// of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer.
+/// Scaled points: `values[d * capacity + j]` is entry d of point j. Outside categories, the entry is x̃_jd. In a
+/// category C, the entry is |s_d e_d − x̃_j|²_C, the contribution to r² if the other point has choice d. One further
+/// column per category contains |x̃_j|²_C, the contribution if the other point does not have a choice. In both
+/// formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,

@@ -99,7 +99,7 @@ proptest! {
             let kernel = kernel(family);
             let x = arr2(&[[0.1, -0.4], [0.5, 0.9], [a, b]]);
             let points = kernel.scale(x.view());
-            // The last row equals z. Matérn 1/2 is not differentiable at z = x. The other kernels are differentiable.
+            // The last row equals z, where only Matérn 1/2 is not differentiable.
             let w = [0.7, -1.1, if family == KernelFamily::Matern12 { 0.0 } else { 0.4 }];
             let z = [a, b];
             let (mut k, mut g, mut gradient) = ([0.0; 3], [0.0; 3], [0.0; 2]);

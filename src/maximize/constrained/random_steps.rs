@@ -12,14 +12,13 @@ use crate::random::Rng;
 
 /// The number of rounds of random steps.
 const ROUNDS: usize = 16;
-/// The total number of random steps per round at an effort of 1, summed over all end points.
+/// The number of random steps per round from all end points together, at an effort of 1.
 const N_STEPS: f64 = 72.0;
-/// The smallest and the largest number of random steps per round from one end point.
+/// The smallest and the largest number of random steps per round from each end point.
 const STEPS_OF_ONE: (f64, f64) = (12.0, 18.0);
 /// One of every `FREE_STEP_EVERY` random steps goes in any direction. The other steps are orthogonal to the gradient.
 const FREE_STEP_EVERY: usize = 3;
-/// The largest number of steps per end point and round at which the constraints are checked. The best steps are
-/// checked.
+/// The number of best steps per end point and round at which the constraints are checked.
 const MAX_CHECKED_STEPS: usize = 12;
 /// Changes of single discrete coordinates are tried once in `SWEEP_EVERY` rounds.
 const SWEEP_EVERY: usize = 4;
@@ -30,8 +29,8 @@ const LONGER: f64 = 1.5;
 const SHORTER: f64 = 0.35;
 
 impl Constrained<'_, '_> {
-    /// Improves the end points of local searches. Random steps lead from an end point to better allowed members. If all
-    /// coordinates are continuous, only end points that the constraints have cut are improved.
+    /// Moves the end points of local searches to better allowed members by random steps. If all coordinates are
+    /// continuous, only end points that the constraints have cut are moved.
     pub(super) fn random_steps(
         &mut self,
         ends: &mut [End],
@@ -98,8 +97,8 @@ impl Constrained<'_, '_> {
         Ok(())
     }
 
-    /// Returns the direction of the projected gradient over the continuous coordinates. The direction is zero if the
-    /// projected gradient is zero.
+    /// Returns the direction of the projected gradient over the continuous coordinates, or zero if the gradient is
+    /// zero.
     fn uphill(&mut self, x: &[f64]) -> Vec<f64> {
         let mut gradient = vec![0.0; x.len()];
         self.search.objective.value_and_gradient(x, &mut gradient);
@@ -115,7 +114,7 @@ impl Constrained<'_, '_> {
         direction
     }
 
-    /// Appends a random step from x. In each numerical coordinate, the standard deviation of the step is `length`.
+    /// Appends a random step from x with standard deviation `length` in each numerical coordinate.
     fn push_free_step(&self, x: &[f64], length: f64, rng: &mut Rng, rows: &mut Vec<f64>) {
         let mut y = x.to_vec();
         for (coordinate, at) in columns(self.search.product) {
@@ -131,8 +130,8 @@ impl Constrained<'_, '_> {
         rows.extend(y);
     }
 
-    /// Appends a step of this length orthogonal to the uphill direction, plus a small step uphill. The better feasible
-    /// points near a boundary are in a narrow wedge.
+    /// Appends a step of this length orthogonal to the uphill direction, plus a small step uphill. Near a boundary,
+    /// better feasible points lie in a narrow wedge.
     fn push_step_across(
         &self,
         x: &[f64],
@@ -152,7 +151,7 @@ impl Constrained<'_, '_> {
             *a -= along * u;
         }
         normalise(&mut across);
-        // The lengths of the uphill steps cover three orders of magnitude, so that some steps end in a narrow wedge.
+        // The uphill steps cover three orders of magnitude, so that some steps end in the wedge.
         let share = libm::pow(10.0, -3.0 * rng.random::<f64>());
         let step = across
             .iter()

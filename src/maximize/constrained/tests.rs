@@ -1,4 +1,4 @@
-//! Tests of the search under constraints. The objectives are bowls with known constrained maxima.
+//! Tests of the search under constraints, on bowls with known constrained maxima.
 
 use std::ops::ControlFlow;
 
@@ -74,8 +74,8 @@ fn constrained_maxima_of_a_bowl_are_projections_of_its_centre() {
             assert!(found.value > exact - 5e-3, "{d} {seed} {found:?} {exact}");
         }
     }
-    // The feasible ring has 5 % of the area of the square. The first bowl has its maximum inside the hole of the ring,
-    // and the second bowl has its maximum outside the ring.
+    // The feasible ring has 5 % of the area of the square. The first bowl has its maximum in the hole of the ring, and
+    // the second bowl outside the ring.
     let square = Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap();
     let radius = |x: &[f64]| ((x[0] - 0.5).powi(2) + (x[1] - 0.5).powi(2)).sqrt();
     let ring = |x: &[f64]| (0.432..=0.45).contains(&radius(x));

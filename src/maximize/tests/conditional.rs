@@ -78,8 +78,8 @@ fn search(f: impl Fn(&[f64]) -> f64, excluded: &Excluded, how: &Maximizer, seed:
     .unwrap()
 }
 
-/// A function with its maximum in the first branch at n = 0.3 and v = 0.8. In the second branch, the function is almost
-/// as large at u = 0.1.
+/// A function with its maximum in the first branch at n = 0.3 and v = 0.8, and an almost equal value in the second
+/// branch at u = 0.1.
 fn two_hills(x: &[f64]) -> f64 {
     x[0] * (1.0 - (x[4] - 0.3).powi(2) - (x[5] - 0.8).powi(2))
         + x[1] * (0.9 - (x[3] - 0.1).powi(2))
@@ -122,7 +122,7 @@ fn excluded_branches_without_continuous_coordinates_are_left_out() {
     assert!(excluded.contains(&domain, &third) && excluded.contains(&domain, &least));
     assert!(!excluded.contains(&domain, &second) && !excluded.is_all_of(&domain));
     for seed in 0..5 {
-        // The maximum is in the third branch, and the search finds the maximum to full precision.
+        // The maximum is in the third branch, and is found to full precision.
         let f = |x: &[f64]| two_hills(x) + 9.0 * x[2];
         let found = search(f, &excluded, &Maximizer::default(), seed);
         assert!(found.value > 1.0 - 1e-5 && found.value < 2.0, "{found:?}");

@@ -7,7 +7,7 @@ use crate::maximize::Maximizer;
 use crate::maximize::excluded::Excluded;
 use crate::problem::{Coordinate, Domain};
 
-/// Repeats the search n times. Each search excludes the results of the earlier searches. Returns the values in order.
+/// Repeats the search n times, excluding the results of earlier searches, and returns the values in order.
 fn taken_in_turn(f: &dyn Fn(&[f64]) -> f64, domain: &Domain, n: usize) -> Vec<f64> {
     let mut taken: Vec<(Vec<f64>, Option<usize>)> = Vec::new();
     let mut values = Vec::new();
@@ -54,7 +54,7 @@ fn excluded_members_of_finite_domains_are_not_returned_while_others_are_left() {
 
 #[test]
 fn excluded_members_of_large_discrete_boxes_are_not_returned_while_others_are_left() {
-    // The domain has 1,200 members, too many to enumerate. Repeated searches find all of these members.
+    // The domain has 1,200 members, too many to enumerate, and repeated searches find them all.
     let domain = Domain::new_box(vec![
         integer(0, 39, false),
         integer(0, 9, false),

@@ -1,4 +1,4 @@
-//! Cells. A cell is a part of one coordinate that can be halved and sampled.
+//! Cells: parts of one coordinate that can be halved and sampled.
 
 use super::Coordinate;
 use super::coordinate::clip;
@@ -95,9 +95,8 @@ impl Coordinate {
     }
 }
 
-/// On a logarithmic axis that starts at `low`, returns the logarithms of two numbers: the lower end of member `first`
-/// and the upper end of member `last`. Integer i has the interval [i − ½, i + ½], so the first and the last integer
-/// have full intervals.
+/// Returns the logarithms of the lower end of member `first` and of the upper end of member `last`, on a logarithmic
+/// axis that starts at `low`. Every integer i, the first and the last included, has the interval [i − ½, i + ½].
 fn log_ends(low: i64, first: u64, last: u64) -> (f64, f64) {
     let level = |index: u64| low.wrapping_add_unsigned(index) as f64;
     (libm::log(level(first) - 0.5), libm::log(level(last) + 0.5))

@@ -7,7 +7,7 @@ use super::{Coordinate, Kind};
 /// The largest number of values that a message shows.
 const MAX_SHOWN: usize = 6;
 
-/// A list of values. Only the labels of the values are stored. Messages contain the labels.
+/// A list of values. Only their labels are stored, for messages.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Choices<const ORDERED: bool> {
@@ -15,7 +15,7 @@ pub struct Choices<const ORDERED: bool> {
 }
 
 impl Choices<true> {
-    /// Creates a list of ordered values. The distance between neighbours is always the same.
+    /// Creates a list of ordered values at equal distances.
     pub fn ordered(labels: Vec<String>) -> Self {
         Self { labels }
     }

@@ -3,8 +3,7 @@
 //! Notation: the members of a discrete coordinate are numbered 0, 1, …, levels − 1; the number is the *index*
 //! (i − low for the integer i). u is an entry of a continuous or integer column.
 
-/// One coordinate of a box. In every coordinate that a kind of parameter creates, different members are encoded as
-/// different columns.
+/// One coordinate of a box. Every kind of parameter ensures that different members are encoded as different columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Coordinate {
     Continuous,
@@ -21,7 +20,7 @@ pub enum Coordinate {
 }
 
 impl Coordinate {
-    /// The coordinate of n members in order.
+    /// The coordinate of n ordered members.
     pub(super) fn numbered(n: u64) -> Self {
         Coordinate::Integer {
             low: 0,
@@ -30,7 +29,7 @@ impl Coordinate {
         }
     }
 
-    /// The coordinate of the members k·step for n values of k from `first` on, on a logarithmic axis.
+    /// The logarithmic coordinate of the n members k·step with k = first, first + 1, ….
     pub(super) fn multiples(first: i64, n: u64) -> Self {
         Coordinate::Integer {
             low: first,
@@ -77,7 +76,7 @@ impl Coordinate {
         }
     }
 
-    /// The first integer of a logarithmic axis, and the logarithms of its ends. None if the axis is not logarithmic.
+    /// The first integer of a logarithmic axis and the logarithms of the two ends, or None if the axis is linear.
     fn log_axis(&self) -> Option<(i64, f64, f64)> {
         let Coordinate::Integer { low, high, log } = *self else {
             return None;
@@ -98,7 +97,7 @@ impl Coordinate {
         }
     }
 
-    /// The index of the member nearest to these columns. In a one-hot group, this is the first of the largest entries.
+    /// The index of the member nearest to these columns. In a one-hot group, the first of the largest entries.
     pub fn index(&self, columns: &[f64]) -> u64 {
         let last = match self {
             Coordinate::Continuous => return 0,

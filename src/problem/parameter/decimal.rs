@@ -1,8 +1,7 @@
 //! Evenly spaced numbers low, low + step, low + 2 step, …. Each number is the float nearest to the exact decimal sum. A
 //! bound or step of 0.1 means exactly 1/10.
 
-/// The number of exact digits of a sum. Nonzero digits beyond the exact digits are replaced by a single unit in the
-/// last of `STICKY` additional decimal places.
+/// Sums have this number of exact digits, and then `STICKY` digits that only show whether a nonzero digit follows.
 const DIGITS: i32 = 32;
 const STICKY: i32 = 3;
 
@@ -101,8 +100,8 @@ impl Decimal {
         }
     }
 
-    /// Returns the number in units of 10^unit. A remainder below 10^(unit + `STICKY`) counts as one unit, so that sums
-    /// are rounded correctly.
+    /// Returns the number in units of 10^unit. Digits below 10^(unit + `STICKY`) count as one unit, which suffices to
+    /// round sums correctly.
     fn units(&self, unit: i32) -> i128 {
         let shift = self.exponent - unit;
         if self.mantissa == 0 {

@@ -7,8 +7,7 @@ use super::range::{self, ONE_VALUE, Range, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
-/// The largest absolute value of a bound. Up to this value, different integers of a linear or logarithmic range are
-/// encoded as different floating-point values.
+/// Bounds beyond this absolute value are refused, because different integers could be encoded as the same float.
 const LARGEST: f64 = (1u64 << 40) as f64;
 
 /// An integer parameter in {low, low + step, …, high}.
@@ -22,9 +21,9 @@ pub struct Integer {
 }
 
 impl Integer {
-    /// Creates an integer parameter. Refuses bounds that are in the wrong order or beyond ±2^40, and a logarithmic axis
-    /// below 1. Refuses a step that is not a positive integer or leaves only one value. On a logarithmic axis, `low`
-    /// must be a multiple of the step.
+    /// Creates an integer parameter. Refuses bounds that are in the wrong order or beyond ±2^40, a logarithmic axis
+    /// below 1, and a step that is not a positive integer or leaves only one value. On a logarithmic axis, `low` must
+    /// be a multiple of the step.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Integer({low}, {high})"),

@@ -1,9 +1,9 @@
 //! Parameters, the named quantities in the user's units. Each kind has a file.
 //!
 //! A *number* is a value of a parameter in the form that the log stores. For a choice, the number is the position in
-//! the list of choices, from 0. For any other kind of value, the number is the value itself. The values of a discrete
-//! parameter are numbered from 0, and this number is the *level* of the value. A parameter with one value is a
-//! *constant* and does not have columns.
+//! the list of choices, from 0. For any other kind of value, the number is the value itself. The *level* of a value is
+//! its position among the values of a discrete parameter, from 0. A parameter with one value is a *constant* and does
+//! not have columns.
 //!
 //! To add a kind in Rust, implement [`Kind`] in a new file, add a variant to [`Parameter`], export it in
 //! `src/problem/mod.rs`, and add a constructor to `src/python/problem.rs` and `_core.pyi`. In Python, write its class in
@@ -47,14 +47,14 @@ pub trait Kind {
     /// The values that the parameter may have, for messages.
     fn expected(&self) -> String;
 
-    /// Returns the value that equals this number up to rounding, or None if the number is not a value of the parameter.
-    /// For −0.0, returns 0.0.
+    /// Returns the value that equals this number up to rounding (0.0 for −0.0), or None if the number is not a value of
+    /// the parameter.
     fn checked(&self, number: f64) -> Option<f64>;
 
-    /// The level of a value. The level is 0 for a continuous parameter.
+    /// The level of a value, or 0 if the parameter is continuous.
     fn level(&self, number: f64) -> u64;
 
-    /// The value at this level. The result is unspecified for a continuous parameter.
+    /// The value at this level, unspecified if the parameter is continuous.
     fn member(&self, level: u64) -> f64;
 
     /// A value, for messages.
@@ -87,7 +87,7 @@ impl Parameter {
         self.kind().coordinate().levels()
     }
 
-    /// Whether the parameter has a single value. A parameter with a single value is not searched.
+    /// Whether the parameter has a single value, and is therefore not searched.
     pub(crate) fn is_constant(&self) -> bool {
         self.n_levels() == Some(1)
     }

@@ -2,16 +2,15 @@
 
 use crate::error::{Error, Result};
 
-/// The arguments `(low, high, log, step)` of the constructors of `Real` and `Integer`. `step` is None if the range does
-/// not have steps.
+/// The arguments `(low, high, log, step)` of the constructors of `Real` and `Integer`.
 pub type Range = (f64, f64, bool, Option<f64>);
 
 /// The error message if the step is so large that the range has one value.
 pub(super) const ONE_VALUE: &str =
     "has one value: make step at most high - low, or write a constant as its value";
 
-/// Refuses bounds in the wrong order, a logarithmic scale from 0 or below, a step that is not positive, and a
-/// logarithmic scale if `low` is not a multiple of the step. `call` is the declaration as text.
+/// Refuses bounds in the wrong order, a logarithmic scale whose `low` is not positive or not a multiple of the step,
+/// and a step that is not positive. `call` is the declaration as text.
 pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     if low > high {
         return refuse(
@@ -34,8 +33,8 @@ pub(super) fn check((low, high, log, step): Range, call: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns low / step, if this is an integer from 1 to 2^30, up to rounding. The members of a range with steps on a
-/// logarithmic axis are k·step, so the logarithms of the members and of the integers k have the same differences.
+/// Returns low / step, if this is an integer from 1 to 2^30, up to rounding. On a logarithmic axis, the members k·step
+/// have the same distances as the integers k.
 pub(super) fn first_multiple(low: f64, step: f64) -> Option<i64> {
     let first = (low / step).round();
     let is_multiple = (low / step - first).abs() <= 1e-6;

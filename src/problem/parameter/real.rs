@@ -9,8 +9,7 @@ use super::range::{self, ONE_VALUE, Range, first_multiple, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
-/// The largest number of steps. Up to this number of steps, different members are encoded as different floating-point
-/// values.
+/// More steps are refused, because different members could be encoded as the same float.
 const MAX_STEPS: u64 = 1 << 40;
 
 /// A real parameter in [low, high].
@@ -32,9 +31,9 @@ impl Real {
         steps: None,
     };
 
-    /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, and a logarithmic axis
-    /// that starts at 0 or below. Refuses a step that is not positive, or leaves one value or too many values. On a
-    /// logarithmic axis, `low` must be a multiple of the step.
+    /// Creates a real parameter. Refuses bounds that are not finite or are in the wrong order, a logarithmic axis that
+    /// starts at 0 or below, and a step that is not positive or leaves one value or too many values. On a logarithmic
+    /// axis, `low` must be a multiple of the step.
     pub fn new(low: f64, high: f64, log: bool, step: Option<f64>) -> Result<Self> {
         let call = match step {
             None => format!("Real({low:?}, {high:?})"),
@@ -169,7 +168,7 @@ impl Kind for Real {
         let span = high - low;
         let value = if self.log {
             let span = log_ratio(high, low);
-            // Start from the nearer end, because the rounding error grows with the distance from the starting end.
+            // Start from the nearer end, because the rounding error grows with the distance.
             match u < 0.5 {
                 true => times_exp(low, u * span),
                 false => times_exp(high, (u - 1.0) * span),
@@ -190,7 +189,7 @@ fn ulp(x: f64) -> f64 {
     x.next_up() - x
 }
 
-/// Returns ln(a / b) for a ≥ b > 0. The result is accurate if the quotient is close to 1 or overflows.
+/// Returns ln(a / b) for a ≥ b > 0. The result is accurate even if the quotient is close to 1 or overflows.
 fn log_ratio(a: f64, b: f64) -> f64 {
     if a <= 2.0 * b {
         return libm::log1p((a - b) / b);
@@ -233,8 +232,7 @@ mod tests {
         #[test]
         fn a_column_is_decoded_and_encoded_to_itself((low, high) in bounds(), u in 0.0..=1.0f64, log: bool) {
             let (low, high) = if log { (low.abs().min(high.abs()), low.abs().max(high.abs())) } else { (low, high) };
-            // If a range is narrow relative to its magnitude, the range contains fewer floats than the interval [0, 1]
-            // of the column.
+            // A range that is narrow relative to its magnitude contains fewer floats than the interval [0, 1].
             let is_wide = if log { high >= 3.0 * low } else { high - low >= low.abs().max(high.abs()) / 2.0 };
             prop_assume!(low < high && is_wide);
             let real = Real::new(low, high, log, None).unwrap();

@@ -1,9 +1,9 @@
-//! The bias constant C of low fidelities. C bounds the bias: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated
-//! from two trials at the same point.
+//! The bias constant C of low fidelities: |f_z − f| ≤ ζ(z) = C·(1 − z). C is declared, or estimated from two trials at
+//! the same point.
 //!
-//! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. Two
-//! values in the same cell may differ by at most C times the difference of their fidelities, plus the bound on the
-//! variation of f in the cell. If two values differ by more than this limit, C is multiplied by 1.4.
+//! As in the code of Wang et al. 2022, the initial estimate is C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the box. C
+//! is multiplied by 1.4 if two values in the same cell differ by more than C times the difference of their fidelities
+//! plus the bound on the variation of f in the cell.
 
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Fidelity;
@@ -16,7 +16,7 @@ const GROWTH: f64 = 1.4;
 /// The bias constant C, which is absent, declared or estimated.
 #[derive(Debug, Clone)]
 pub enum Bias {
-    /// Every trial is a full evaluation, so there is no bias.
+    /// Every trial is a full evaluation, without bias.
     None,
     Declared(f64),
     Estimated(Estimate),
@@ -25,7 +25,7 @@ pub enum Bias {
 /// The estimate of C from two trials.
 #[derive(Debug, Clone)]
 pub struct Estimate {
-    /// The fidelities of the two trials from which C is estimated. `probes` contains the numbers of these trials.
+    /// The fidelities of the two trials from which C is estimated, whose numbers are `probes`.
     fidelities: [f64; 2],
     probes: Vec<TrialNumber>,
     constant: Option<f64>,
@@ -75,9 +75,8 @@ impl Bias {
         }
     }
 
-    /// Updates C with the value of a trial. `others` contains the other trials in the same cell that have values. f
-    /// varies by at most `width` over the cell. `measured` returns the value of a trial, if any, and the fidelity of
-    /// the trial.
+    /// Updates C with the value of a trial. `others`: the other trials with values in the same cell. `width`: the bound
+    /// on the variation of f in the cell. `measured` returns the value (if any) and the fidelity of a trial.
     pub fn update(
         &mut self,
         number: TrialNumber,

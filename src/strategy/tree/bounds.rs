@@ -4,13 +4,12 @@
 use crate::strategy::tree::moments::Moments;
 use crate::strategy::tree::settings::Bound;
 
-/// Quantities that all bounds of an instance use. The quantities are not updated after every trial.
+/// Quantities that all bounds of an instance use, and that are not updated after every trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Frozen {
     /// log t, or log t⁺, where t⁺ is the next power of two.
     pub log_t: f64,
-    /// The best value minus the median of all values. Constants that are not given in units of f are multiples of this
-    /// scale.
+    /// The best value minus the median of all values, the unit of constants that are not given in units of f.
     pub scale: f64,
 }
 
@@ -53,8 +52,8 @@ impl Bound {
     }
 }
 
-/// p⁺, an upper confidence bound on the rate of success. p⁺ is the upper limit of Wilson's score interval (1927), for
-/// two standard deviations.
+/// p⁺, an upper confidence bound on the rate of success: the upper limit of Wilson's score interval (1927) for two
+/// standard deviations.
 pub fn success_bound(n_values: u32, n_failed: u32) -> f64 {
     if n_failed == 0 {
         return 1.0;
@@ -74,8 +73,7 @@ pub fn next_power(t: u64) -> u64 {
     t.max(1).next_power_of_two()
 }
 
-/// The best of these values minus the median of these values. The result is `None` if this difference is 0 or not
-/// finite.
+/// The best of these values minus their median, or `None` if the difference is 0 or not finite.
 pub fn scale_of(values: &mut [f64]) -> Option<f64> {
     let n = values.len();
     let best = values.iter().copied().reduce(f64::max)?;

@@ -1,5 +1,5 @@
-//! The partition and the instances, computed from the log. Changes made by suggestions that are later dropped from the
-//! log can be undone.
+//! The partition and the instances, computed from the log. Changes by suggestions that are dropped from the log can be
+//! undone.
 //!
 //! The state depends only on the changes in the log and their order, so replaying a log gives the same tree. The
 //! moments of a cell are merged from the moments of its halves. Therefore the moments do not depend on the order in
@@ -32,10 +32,10 @@ enum State {
     Observed(f64),
 }
 
-/// A change made by a suggestion. Changes are recorded, so that they can be undone.
+/// A change made by a suggestion, recorded so that it can be undone.
 #[derive(Debug, Clone, PartialEq)]
 enum Change {
-    /// A trial was started in cell `node`. Before this trial, the highest fidelity of a trial in the cell was `z`.
+    /// A trial was started in cell `node`, where the highest fidelity of earlier trials was `z`.
     Started {
         node: u32,
         z: f32,
@@ -45,7 +45,7 @@ enum Change {
         n_turns: u64,
     },
     Created,
-    /// The depth of the front increased. `depth` is the depth before the change.
+    /// The depth of the front increased from `depth`.
     FrontDeepened {
         instance: usize,
         depth: usize,
@@ -54,7 +54,7 @@ enum Change {
         instance: usize,
         node: u32,
     },
-    /// An instance made a step. `frozen` contains the frozen quantities before the step.
+    /// An instance made a step. `frozen`: the frozen quantities before the step.
     Stepped {
         instance: usize,
         frozen: Frozen,
@@ -72,11 +72,10 @@ pub struct Forest {
     refresh: Refresh,
     trials: Vec<Placed>,
     n_observed: u64,
-    /// The scale is computed again when the number of values reaches this number.
+    /// The number of values at which the scale is computed again.
     next_scale: u64,
     bias: Bias,
-    /// The number of turns so far. The instances take turns in a fixed order, and an instance chooses a cell in each of
-    /// its turns.
+    /// The number of turns so far. The instances take turns in a fixed order; in its turn, an instance visits a cell.
     n_turns: u64,
     /// The changes made by the suggestions at the end of the log.
     changes: Vec<Change>,
@@ -192,7 +191,7 @@ impl Forest {
         applied.map(drop)
     }
 
-    /// Performs the turn of the next instance. The instance visits this cell.
+    /// Performs the turn of the next instance, which visits the cell at `place`.
     pub fn turn(&mut self, place: Place) -> Result<u32> {
         let instance = self.next_instance();
         let node = self.node_at(place)?;
@@ -208,7 +207,7 @@ impl Forest {
         Ok(node)
     }
 
-    /// Finds the cell of a new trial whose point was not chosen by an instance. Every instance counts such a trial as a
+    /// Finds the cell of a new trial whose point was not chosen by an instance. Every instance counts the trial as a
     /// step.
     fn settle_new(&mut self, x: &[f64]) -> u32 {
         let node = self.settle(x);
@@ -216,8 +215,8 @@ impl Forest {
         node
     }
 
-    /// Finds the cell of a point that was not chosen by an instance. The cell is then visited by every instance that
-    /// has visited the parent of the cell.
+    /// Finds the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
+    /// the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
         let place = match self.trials.is_empty() {
             true => Place::Old(ROOT),
@@ -289,8 +288,7 @@ impl Forest {
         }
     }
 
-    /// Marks a cell as empty, because a feasible point was not found in the cell. Points in an empty cell are not
-    /// suggested.
+    /// Marks a cell as empty: a feasible point was not found in the cell, and its points are not suggested.
     pub fn mark_empty(&mut self, place: Place) -> Result<()> {
         let partition = &self.partition;
         let exists = |node: u32| (node as usize) < partition.len();
@@ -324,7 +322,7 @@ impl Forest {
         }
     }
 
-    /// Stores the current value of log t⁺, which the bounds of the instance then use.
+    /// Stores the current log t⁺ for the bounds of the instance.
     fn freeze(&mut self, i: usize) {
         let t = match self.refresh {
             Refresh::Frozen => next_power(self.instances[i].t),

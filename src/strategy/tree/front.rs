@@ -1,5 +1,5 @@
-//! The front. For each size, the front contains the best cells that can be halved. The choice of a cell from the front
-//! does not depend on ν, ρ or b.
+//! The front: for each size, the best cells that can be halved. The choice of a cell from the front does not depend on
+//! ν, ρ or b.
 //!
 //! If the smoothness of f is known, the best cell above a certain size should be halved. If the smoothness is unknown,
 //! the best cells for every possible smoothness are halved in turn (Jones, Perttunen and Stuckman 1993, Munos 2011).
@@ -7,7 +7,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 
-/// A cell, and the mean of the cell at the time when the cell was offered to the front.
+/// A cell, and its mean at the time when it was offered to the front.
 #[derive(Debug, Clone, Copy)]
 pub struct Candidate {
     pub mean: f64,
@@ -35,8 +35,8 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// The front: one heap of candidates for each depth. When a candidate reaches the top of its heap, the mean of the
-/// candidate is updated. If the cell can no longer be halved, the candidate is dropped instead.
+/// The front: one heap of candidates for each depth. At the top of its heap, a candidate is dropped if its cell can no
+/// longer be halved, and otherwise its mean is updated.
 #[derive(Debug, Clone, Default)]
 pub struct Front {
     depths: Vec<BinaryHeap<Candidate>>,
@@ -48,7 +48,7 @@ impl Front {
         self.depths.len()
     }
 
-    /// Drops all candidates at depth `depth` or deeper, and restores the depth of the front.
+    /// Drops all candidates at depth `depth` or deeper.
     pub fn truncate(&mut self, depth: usize) {
         self.depths.truncate(depth);
     }
@@ -62,8 +62,8 @@ impl Front {
         self.depths[depth].push(candidate);
     }
 
-    /// Returns the cell with the largest mean among the candidates down to `depth`. Among equal means, the smallest
-    /// depth is chosen. `mean` returns the current mean of a candidate, or `None` if the candidate should be dropped.
+    /// Returns the cell with the largest mean among the candidates down to `depth`, of equal means the least deep.
+    /// `mean` returns the current mean of a candidate, or `None` if the candidate should be dropped.
     pub fn best(
         &mut self,
         depth: usize,
@@ -109,7 +109,7 @@ mod tests {
             let expected = best.map(|(node, _)| node as u32).or((depth == 5).then_some(99));
             let keep = |candidate: Candidate| all.get(candidate.node as usize).is_none_or(|(_, _, kept)| *kept);
             let keep = |candidate: Candidate| keep(candidate).then_some(candidate.mean);
-            // The second search must give the same result, because dropped candidates do not return.
+            // The second search gives the same result: dropped candidates do not return.
             for _ in 0..2 {
                 prop_assert_eq!(front.best(depth, keep), expected);
             }

@@ -1,5 +1,4 @@
-//! An instance: a search of the tree with one value of ν and one value of ρ. The instance stores the visited cells, and
-//! the moments and B values of subtrees.
+//! An instance: a search of the tree with one pair ν, ρ, its visited cells, and the moments and B values of subtrees.
 
 use crate::problem::fidelity::TOLERANCE;
 use crate::strategy::tree::bounds::{Frozen, success_bound};
@@ -22,11 +21,10 @@ struct Subtree {
     moments: Moments,
     n_failed: u32,
     is_visited: bool,
-    /// Whether the front already contains the cell with its current mean.
+    /// Whether the front contains the cell with its current mean.
     is_offered: bool,
-    /// The B values of the two halves. The B value of a half is +∞ if the half was not visited, and −∞ if the points of
-    /// the half cannot be suggested. If a half does not have values, a factor is stored instead of the B value (see
-    /// [`Instance::b_value`]).
+    /// The B values of the two halves: +∞ if not visited, −∞ if the points of the half cannot be suggested, and the
+    /// odds of [`Instance::b_value`] if the half does not have values.
     slots: [f64; 2],
 }
 
@@ -48,10 +46,9 @@ impl Subtree {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Nu {
     Given(f64),
-    /// A fixed multiple of the current scale. The scale decreases as the search converges, and so does ν.
+    /// A fixed multiple of the current scale, which decreases as the search converges.
     Scale,
-    /// The largest scale so far. Because the largest scale never decreases, the search uses low fidelities until cells
-    /// are small.
+    /// The largest scale so far, which never decreases, so that the search uses low fidelities until cells are small.
     Spread(f64),
 }
 
@@ -61,7 +58,7 @@ pub struct Instance {
     nu: Nu,
     rho: f64,
     bound: Bound,
-    /// The number t of visits to cells. A repeated visit to the same cell is also counted.
+    /// The number t of visits to cells, repeated visits included.
     pub t: u64,
     pub frozen: Frozen,
     /// Whether all B values need to be recomputed.
@@ -94,7 +91,7 @@ impl Instance {
         }
     }
 
-    /// Adds a front to the instance. The front is used every [`FRONT_EVERY`] turns.
+    /// Adds a front to the instance, to be used every [`FRONT_EVERY`] turns.
     pub fn with_front(mut self) -> Self {
         self.front = Some(Front::default());
         self
@@ -133,16 +130,15 @@ impl Instance {
         self.nu() * self.powers[depth as usize]
     }
 
-    /// The fidelity z_h = 1 − ν·ρ^h/C. At this fidelity, the bias is at most the bound on the variation of f in the
-    /// cell.
+    /// The fidelity z_h = 1 − ν·ρ^h/C, at which the bias is at most the bound on the variation of f in the cell.
     pub fn fidelity(&self, depth: u32) -> f64 {
         self.bias.map_or(1.0, |bias| {
             (1.0 - self.width(depth) / bias).clamp(TOLERANCE, 1.0)
         })
     }
 
-    /// A bound on the difference between f at a point of a cell and the mean of the values in this cell. The bound is
-    /// ν·ρ^h + ζ(z_h).
+    /// ν·ρ^h + ζ(z_h), which bounds the difference between f at a point of a cell and the mean of the values in this
+    /// cell.
     pub fn slack(&self, depth: u32) -> f64 {
         let zeta = self
             .bias
@@ -154,15 +150,13 @@ impl Instance {
         self.subtrees[node as usize].is_visited
     }
 
-    /// The B values of the two halves of a cell. For a half without values the tree stores a factor, from which the
-    /// B value is computed here.
+    /// The B values of the two halves of a cell, computed from the stored odds for a half without values.
     pub fn slots(&self, node: u32, partition: &Partition) -> [f64; 2] {
         let Subtree { moments, slots, .. } = self.subtrees[node as usize];
         [0, 1].map(|side| {
             let child = partition.node(node).child(side);
             let has_values = child.is_some_and(|child| self.moments(child).count > 0);
-            // The slot of a half is +∞ until a trial in the half has ended. The slot is −∞ if the points of the half
-            // cannot be suggested.
+            // A slot is +∞ until a trial in the half has ended, and −∞ if its points cannot be suggested.
             if moments.count == 0 || has_values || slots[side].is_infinite() {
                 return slots[side];
             }
@@ -178,7 +172,7 @@ impl Instance {
     /// Adds an entry for a new cell at this depth.
     pub fn push(&mut self, depth: u32) {
         self.subtrees.push(Subtree::UNVISITED);
-        // The power for the next depth is stored too, because the width of the halves is needed before the halves are
+        // The power for the next depth is stored, too, because the width of the halves is needed before they are
         // created.
         while self.powers.len() <= depth as usize + 1 {
             self.powers
@@ -209,7 +203,7 @@ impl Instance {
         }
     }
 
-    /// Sets the B value of one half of a cell. If the half is marked as empty, −∞ is stored instead.
+    /// Sets the B value of one half of a cell, or −∞ if the half is marked as empty.
     pub fn set_slot(&mut self, node: u32, side: Side, b: f64, partition: &Partition) {
         let b = match partition.node(node).empty[side] {
             true => f64::NEG_INFINITY,
@@ -218,14 +212,14 @@ impl Instance {
         self.subtrees[node as usize].slots[side] = b;
     }
 
-    /// Offers a cell to the front. The cell is ignored if it is already a candidate or cannot be halved.
+    /// Offers a cell to the front, unless it is a candidate already or cannot be halved.
     pub fn offer(&mut self, node: u32, partition: &Partition) {
         if !self.subtrees[node as usize].is_offered {
             self.offer_changed(node, partition);
         }
     }
 
-    /// Offers a cell to the front after the mean of the cell has changed. The cell is ignored if it cannot be halved.
+    /// Offers a cell to the front after its mean has changed, unless it cannot be halved.
     pub fn offer_changed(&mut self, node: u32, partition: &Partition) {
         let mean = partition
             .worth(node)
@@ -243,7 +237,7 @@ impl Instance {
         self.is_visited(node) && self.open_halves(node, partition) != [false; 2]
     }
 
-    /// For each half of a cell, whether the half is open. A half is open if it is neither marked as empty nor visited.
+    /// Whether each half of a cell is open: neither marked as empty nor visited.
     pub fn open_halves(&self, node: u32, partition: &Partition) -> [bool; 2] {
         let cell = partition.node(node);
         [0, 1].map(|side| {
@@ -265,14 +259,13 @@ impl Instance {
         }
     }
 
-    /// If the front is used in this turn, returns the largest depth of its candidates plus one. Otherwise, returns
-    /// `None`.
+    /// The largest depth of any candidate plus one, or `None` if the front is not used in this turn.
     pub fn front_turn(&self) -> Option<usize> {
         let depth = self.front_depth();
         (depth > 0 && self.t % FRONT_EVERY == FRONT_EVERY - 1).then_some(depth)
     }
 
-    /// Among the cells of the front down to `depth` that can be halved, returns the best cell.
+    /// Returns the best cell of the front down to `depth` that can be halved.
     pub fn best_down_to(&mut self, depth: usize, partition: &Partition) -> Option<u32> {
         let mut front = self.front.take()?;
         let best = front.best(depth, |candidate| {
@@ -330,7 +323,7 @@ impl Instance {
         subtree.n_failed = n_failed;
     }
 
-    /// The bound U + ν·ρ^h + ζ(z_h) of a cell. The cell must have values. Failures are ignored.
+    /// The bound U + ν·ρ^h + ζ(z_h) of a cell that has values. Failures are ignored.
     fn upper(&self, node: u32, partition: &Partition) -> f64 {
         let moments = self.subtrees[node as usize].moments;
         self.bound.upper(moments, self.frozen) + self.slack(partition.node(node).depth)
@@ -339,11 +332,11 @@ impl Instance {
     /// B(h, l) = min{ U + ν·ρ^h + ζ(z_h), max over both halves of B }. For a leaf that cannot be halved, B is the first
     /// term of the minimum.
     ///
-    /// The difference U + ν·ρ^h + ζ(z_h) − mean is called the *optimism* of the cell. If trials in the cell have
-    /// failed, the optimism is multiplied by p⁺, the upper bound on the rate of success. Failures do not change the
-    /// mean. For a subtree without values, the mean and the optimism are taken from the smallest enclosing cell that
-    /// has values, and the optimism is multiplied by the odds p⁺/(1 − p⁺). The odds are +∞ before the first failure.
-    /// For a subtree without values, this method returns the odds, and [`Self::slots`] converts the odds to a B value.
+    /// The difference U + ν·ρ^h + ζ(z_h) − mean is the *optimism* of the cell. If trials in the cell have failed, the
+    /// optimism is multiplied by p⁺, the upper bound on the rate of success. A subtree without values has the mean of
+    /// the smallest enclosing cell that has values, and the optimism of that cell times the odds p⁺/(1 − p⁺), which are
+    /// +∞ before the first failure. For such a subtree, this method returns the odds, and [`Self::slots`] converts them
+    /// to a B value.
     fn b_value(&self, node: u32, partition: &Partition) -> f64 {
         let Subtree {
             moments, n_failed, ..
@@ -360,8 +353,7 @@ impl Instance {
                 let [first, second] = self.slots(node, partition);
                 upper.min(first.max(second))
             }
-            // A cell that cannot be halved has only one distinct point. This point is in flight, so the cell should not
-            // be chosen.
+            // The only distinct point of this cell is in flight, so the cell should not be chosen.
             None if cell.own.n_in_flight > 0 => f64::NEG_INFINITY,
             None => upper,
         }

@@ -1,11 +1,11 @@
-//! Optimistic tree search. The domain is halved repeatedly, and the cell with the largest upper bound is evaluated
+//! Optimistic tree search: the domain is halved repeatedly, and the cell with the largest upper bound is evaluated
 //! next.
 //!
 //! * [`tree_search`]: the strategy; [`settings`]: its settings
 //! * [`fold`]: the partition and the instances, computed from the log; [`note`]: the note logged with a suggestion
 //! * [`partition`]: the cells and the observations in each cell; [`region`]: the region of a cell
 //! * [`instance`]: the statistics of subtrees and their B values, for one pair ν, ρ
-//! * [`front`]: the best cells of every size; choices from the front do not depend on ν and ρ
+//! * [`front`]: the best cells of every size, independent of ν and ρ
 //! * [`bias`]: the bias of evaluations at low fidelity
 //! * [`moments`]: counts, means and variances; [`bounds`]: upper confidence bounds computed from the moments
 //!

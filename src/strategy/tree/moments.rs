@@ -29,8 +29,7 @@ impl Moments {
         }
         let (n_a, n_b) = (f64::from(self.count), f64::from(other.count));
         let share = n_b / (n_a + n_b);
-        // Differences and squares of huge values may overflow. An infinite bound is allowed, but a bound must not be
-        // NaN.
+        // Differences and squares of huge values may overflow: a bound may be infinite, but not NaN.
         let delta = other.mean - self.mean;
         Self {
             count: self.count + other.count,

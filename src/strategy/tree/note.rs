@@ -1,18 +1,16 @@
-//! The note that is logged with a suggestion. The note contains the steps that led to the suggestion. The last step
-//! names the cell of the suggestion.
+//! The note that is logged with a suggestion: the steps that led to the suggestion, as text separated by spaces.
 //!
-//! The text of a note is a list of steps separated by spaces. A step names a cell. An existing cell is named by its
-//! number. A new cell is named by the number of its parent followed by its side: `12l` or `12r`. A step without a minus
-//! sign is the turn of an instance. The turns are listed in the order in which they were made. In every turn before the
-//! last step, the instance shares an evaluation that was made for another instance. A step with a minus sign names a
-//! cell in which a feasible point was not found.
+//! A step names a cell: an existing cell by its number, and a new cell by its parent's number and its side (`12l` or
+//! `12r`). A step with a minus sign names a cell in which a feasible point was not found. Any other step is the turn of
+//! an instance, in the order of the turns: the last step names the cell of the suggestion, and in the turns before,
+//! instances shared evaluations of other instances.
 
 use std::fmt::Write;
 
 use crate::error::{Error, Result};
 use crate::strategy::tree::region::Side;
 
-/// A cell. An existing cell is given by a number, and a new cell is given as a half of its parent.
+/// An existing cell, by its number, or a new cell, as a half of its parent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Old(u32),

@@ -1,5 +1,5 @@
-//! The partition of the domain into cells. The partition also stores the observations in each cell. The cells are the
-//! nodes of a binary tree, which is stored in one array. Every parent precedes its children in the array.
+//! The partition of the domain into cells, with the observations in each cell. The cells are the nodes of a binary tree
+//! in one array, in which every parent precedes its children.
 
 use std::collections::HashMap;
 
@@ -13,13 +13,13 @@ use crate::strategy::tree::region::{Region, Side, Space};
 const NONE: u32 = u32::MAX;
 /// The value of `split` for a cell that cannot be halved.
 const WHOLE: u16 = u16::MAX;
-/// The front ranks a failed cell by the mean of an enclosing cell. If more than this number of nested cells have
-/// failed, the mean of the innermost cell counts as −∞. Experiments: docs/tree_search_figures.md.
+/// The front ranks a failed cell by the mean of an enclosing cell, or as −∞ if more than this number of nested cells
+/// have failed. Experiments: docs/tree_search_figures.md.
 const MAX_FAILED: u32 = 4;
 /// The number of the cell that contains the whole box.
 pub const ROOT: u32 = 0;
 
-/// A cell. Each half of the cell is created when the half receives its first trial.
+/// A cell, whose halves are created when they receive their first trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node {
     parent: u32,
@@ -27,13 +27,12 @@ pub struct Node {
     pub depth: u32,
     /// The coordinate along which the cell is halved.
     split: u16,
-    /// For each half, whether the half is marked as empty. A half is empty if a feasible point was not found in the
-    /// half.
+    /// Whether each half is marked as empty, because a feasible point was not found in it.
     pub empty: [bool; 2],
     pub own: Own,
 }
 
-/// The trials that belong to the cell itself. Trials that belong to the halves of the cell are not included.
+/// The trials that belong to the cell itself, and not to its halves.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Own {
     pub moments: Moments,
@@ -80,12 +79,11 @@ pub struct Partition {
     nodes: Vec<Node>,
     /// For each cell with more than one observed trial, the observed trials in order of arrival.
     repeats: HashMap<u32, Vec<u32>>,
-    /// The half that will most likely be created next. The half is stored when the half is chosen, because the region
-    /// of the half is known at that time.
+    /// The half that will most likely be created next, stored when it is chosen, because its region is known then.
     next: Option<Next>,
 }
 
-/// A half that does not exist yet, and the coordinate along which this half would be halved.
+/// A half that does not exist yet, and the coordinate along which it would be halved.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Next {
     parent: u32,
@@ -152,7 +150,7 @@ impl Partition {
         self.node(node).split != WHOLE
     }
 
-    /// Creates one half of a cell. It must be possible to halve the cell.
+    /// Creates one half of a cell that can be halved.
     pub fn create(&mut self, parent: u32, side: Side) -> u32 {
         let known = self.next.take();
         let split = match known.filter(|next| (next.parent, next.side) == (parent, side)) {
@@ -169,7 +167,7 @@ impl Partition {
         node
     }
 
-    /// If this place is a half that does not exist yet, stores the coordinate along which the half would be halved.
+    /// Stores the coordinate along which a half that does not exist yet would be halved.
     pub fn expect(&mut self, place: Place, region: &Region) {
         if let Place::New { parent, side } = place {
             let split = self.space.longest_side(region);
@@ -183,8 +181,8 @@ impl Partition {
 
     /// The mean that the front uses to rank a cell, or `None` before the cell has a result.
     ///
-    /// A failed cell is ranked by the mean of the smallest enclosing cell that has values. If more than [`MAX_FAILED`]
-    /// nested cells have failed, the result is −∞.
+    /// A failed cell is ranked by the mean of the smallest enclosing cell that has values. The result is −∞ if more
+    /// than [`MAX_FAILED`] nested cells have failed.
     pub fn worth(&self, node: u32) -> Option<f64> {
         let mut own = &self.node(node).own;
         if own.moments.count == 0 && own.n_failed == 0 {
@@ -250,8 +248,7 @@ impl Partition {
         region
     }
 
-    /// Finds the cell to which a new trial at x belongs. The trial belongs to the first cell on the path to x that does
-    /// not exist yet. If all cells on the path exist, the trial belongs to the leaf.
+    /// Finds the cell of a new trial at x: the first cell on the path to x that does not exist yet, or else the leaf.
     pub fn find(&self, x: &[f64]) -> Place {
         let (mut at, mut region) = (ROOT, self.space.whole());
         loop {

@@ -1,5 +1,5 @@
-//! The region of a cell. A region consists of one part of each coordinate: an interval or a range of levels. This
-//! module halves regions, and samples points in regions.
+//! The region of a cell, which consists of one part of each coordinate: an interval or a range of levels. Regions can
+//! be halved and sampled.
 
 use std::ops::Range;
 
@@ -43,9 +43,8 @@ impl Space {
         }
     }
 
-    /// The coordinate along which a region should be halved next. A coordinate is considered if it can be halved and is
-    /// active in the whole region. The longest of these coordinates is chosen. Among equally long coordinates, the
-    /// first coordinate is chosen. The result is `None` if the region cannot be halved.
+    /// The coordinate along which a region should be halved next: the longest (of equal lengths the first) that can be
+    /// halved and is active in the whole region. `None` if the region cannot be halved.
     pub fn longest_side(&self, region: &Region) -> Option<usize> {
         let mut longest = (0.0, None);
         for (i, coordinate) in self.product.iter().enumerate() {
@@ -61,14 +60,14 @@ impl Space {
         longest.1
     }
 
-    /// Replaces a region by one of its halves. The coordinate must be one that can be halved.
+    /// Replaces a region by one of its halves along a coordinate that can be halved.
     pub fn halve(&self, region: &mut Region, coordinate: usize, side: Side) {
         if let Some((lower, upper)) = self.product[coordinate].split(region.parts[coordinate]) {
             region.parts[coordinate] = if side == 0 { lower } else { upper };
         }
     }
 
-    /// Which half of a region contains x. The region itself must contain x.
+    /// The half of a region in which x lies. The region must contain x.
     pub fn side_of(&self, region: &Region, coordinate: usize, x: &[f64]) -> Side {
         let own = &x[self.columns[coordinate].clone()];
         match self.product[coordinate].split(region.parts[coordinate]) {

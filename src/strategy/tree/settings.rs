@@ -1,4 +1,4 @@
-//! The settings of tree search, their defaults and their checks. The fields have the names that are used in JSON.
+//! The settings of tree search, their defaults and their checks. The fields have their names in JSON.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +8,11 @@ use crate::strategy::checks::{check, check_given, is_not_negative, refuse};
 /// The largest number of instances that share one partition.
 const MAX_INSTANCES: usize = 256;
 
-/// The default of ρ_max, the largest ρ of POO. The default is the value in the experiments of Wang et al. 2022.
+/// The default of ρ_max, the largest ρ of POO, as in the experiments of Wang et al. 2022.
 const MAX_RHO: f64 = 0.95;
 
-/// The defaults of ρ^d. `DECAY` is used for full evaluations, and `DECAY_WITH_FIDELITY` is used if a fidelity is
-/// declared. When every side of a cell is halved once, the bound on the variation of f is multiplied by ρ^d.
-/// Experiments: docs/tree_search_figures.md.
+/// The defaults of ρ^d, for full evaluations and if a fidelity is declared. When every side of a cell is halved once,
+/// the bound on the variation of f is multiplied by ρ^d. Experiments: docs/tree_search_figures.md.
 const DECAY: f64 = 0.25;
 const DECAY_WITH_FIDELITY: f64 = 0.7;
 
@@ -22,18 +21,17 @@ const DECAY_WITH_FIDELITY: f64 = 0.7;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub bound: Bound,
-    /// ν in units of f. If `nu` is `None`, ν is computed from the observed values.
+    /// ν in units of f. If `None`, ν is computed from the observed values.
     pub nu: Option<f64>,
-    /// One value of ρ per instance. If `rho` is `None`, a single ρ is computed from the number of dimensions.
+    /// One value of ρ per instance. If `None`, a single ρ is computed from the number of dimensions.
     pub rho: Option<Rho>,
-    /// The total number of trials. If `horizon` is given, the search is POO, whose instances use ρ_max and smaller
-    /// values of ρ.
+    /// The total number of trials. If given, the search is POO, whose instances use ρ_max and smaller values of ρ.
     pub horizon: Option<u64>,
     pub sample: Sample,
     pub recommendation: Recommended,
     pub refresh: Refresh,
-    /// Whether the front is used every second turn. If `front` is `None`, the front is used unless ν, ρ, a horizon or a
-    /// fidelity is given.
+    /// Whether the front is used every second turn. If `None`, the front is used unless ν, ρ, a horizon or a fidelity
+    /// is given.
     pub front: Option<bool>,
 }
 
@@ -65,7 +63,7 @@ pub enum Bound {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCB1 {
-    /// R, the range of the values in units of f. If `range` is `None`, the observed range is used.
+    /// R, the range of the values in units of f. If `None`, the observed range is used.
     pub range: Option<f64>,
 }
 
@@ -80,11 +78,11 @@ pub struct DUCB1Sigma {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DUCBV {
-    /// b, a bound on the values in units of f. If `b` is `None`, b is computed from the observed values.
+    /// b, a bound on the values in units of f. If `None`, b is computed from the observed values.
     pub b: Option<f64>,
 }
 
-/// The ρ of a single instance, or a list with the ρ of each instance.
+/// The ρ of a single instance, or of each instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged, expecting = "expected a number or a list of numbers for rho")]
 pub enum Rho {
@@ -123,16 +121,16 @@ pub enum Recommended {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refresh {
-    /// The bounds use log t⁺, where t⁺ is the next power of two. Therefore log t⁺ changes only when t exceeds a power
-    /// of two.
+    /// The bounds use log t⁺, where t⁺ is the next power of two, so that they change only when t exceeds a power of
+    /// two.
     Frozen,
     /// The bounds of all cells use the current log t at every suggestion.
     Exact,
 }
 
 impl Settings {
-    /// Returns the ρ of each instance. If a horizon T is given, POO determines the values (Grill, Valko and Munos
-    /// 2015): ρ_i = ρ_max^(N/(N − i)). Here N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
+    /// Returns the ρ of each instance. With a horizon T, POO (Grill, Valko and Munos 2015) has ρ_i = ρ_max^(N/(N − i)),
+    /// where N = ½·D·log(T/log T) and D = log 2/log(1/ρ_max).
     pub fn rhos(&self, d: usize, has_fidelity: bool) -> Vec<f64> {
         let decay = match has_fidelity {
             true => DECAY_WITH_FIDELITY,

@@ -1,4 +1,4 @@
-//! Tests on random histories. The tree is compared with a plain tree, which recomputes every node from the trials.
+//! Tests that compare the tree, on random histories, with a plain tree that recomputes every node from the trials.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -21,8 +21,7 @@ mod plain;
 
 use plain::{Constants, Path, Plain};
 
-/// The condition of a parameter. The condition lists the name of each parent, and the levels of the parent for which
-/// the parameter is active.
+/// The conditions of a parameter: each parent's name, and the parent's levels for which the parameter is active.
 type When<'a> = &'a [(&'a str, &'a [u64])];
 
 fn space(parameters: Vec<(Parameter, When)>) -> Space {
@@ -148,7 +147,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                         log_t,
                     },
                 };
-                // If all settings have their defaults, the front is used every second turn.
+                // With default settings, the front is used every second turn.
                 let is_front_turn = !given && n % 2 == 1;
                 let number = suggest(&mut opt);
                 let steps = note::from_text(&opt.ledger().note(number).unwrap()).unwrap();
@@ -160,7 +159,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     false => plain.path_of(place),
                 };
                 if !(is_front_turn && plain.is_of_front(&path, &opt)) {
-                    // The random depth may be so small that the front has no candidate down to this depth.
+                    // The random depth may be smaller than the depth of every candidate of the front.
                     if is_front_turn && plain.open_mean(&Path::new(), &opt).is_some() {
                         return Err(format!("{path:?} is not a choice of the front"));
                     }
@@ -210,7 +209,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 plain.place(n, path);
             }
             13 => {
-                // Drafts that are removed again must not change the state.
+                // Removed drafts must not change the state.
                 let mut go_on = || ControlFlow::Continue(());
                 opt.propose(3, Request::default(), &mut go_on).unwrap();
             }
@@ -223,7 +222,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
 
 #[test]
 fn every_suggestion_agrees_with_the_plain_tree() {
-    // If the environment variable BELATED_FULL is set, run all histories. Otherwise, run a sample of the histories.
+    // Run all histories if the environment variable BELATED_FULL is set, and otherwise a sample.
     let n = match std::env::var_os("BELATED_FULL") {
         Some(_) => 10_000,
         None => 300,
@@ -255,7 +254,7 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     }
 }
 
-/// Returns the events of the next n suggestions. The suggestions are not kept in the log.
+/// Returns the events of the next n suggestions, without logging them.
 fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     let mut go_on = || ControlFlow::Continue(());
     let proposed = opt.propose(n, Request::default(), &mut go_on);
@@ -286,7 +285,7 @@ proptest! {
         let mut opt = optimizer(&spaces()[which], strategy.clone(), seed);
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, true);
         let expected = next(&mut opt, 5);
-        // Drafts that are removed again must not change later suggestions.
+        // Removed drafts must not change later suggestions.
         prop_assert_eq!(&next(&mut opt, 5), &expected);
         let mut restored = Optimizer::from_bytes(&opt.to_bytes().unwrap()).unwrap();
         prop_assert_eq!(&next(&mut restored, 5), &expected);

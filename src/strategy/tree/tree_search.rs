@@ -1,4 +1,4 @@
-//! The strategy, which computes the next point and the recommended point from the tree.
+//! The strategy, which chooses the next point and the recommended point in the tree.
 
 use std::collections::HashSet;
 
@@ -25,12 +25,12 @@ use crate::strategy::tree::settings::{
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports};
 use rand::RngExt;
 
-/// The maximum number of points that are tried in a cell to find a feasible point. The points are tried in batches.
-/// `BATCHES` contains the sizes of the first and of the largest batch.
+/// The largest number of points that are tried in a cell to find a feasible point, and the sizes of the first and of
+/// the largest batch of such points.
 const CELL_TRIES: usize = 512;
 const BATCHES: (usize, usize) = (4, 128);
 
-/// Hierarchical optimistic optimisation (HOO). With delays, this algorithm is PCTS (Wang et al. 2022, Algorithm 1).
+/// Hierarchical optimistic optimisation (HOO) or, with delays, PCTS (Wang et al. 2022, Algorithm 1).
 pub struct TreeSearch {
     settings: Settings,
     /// The declared fidelity, or `None` if every trial is a full evaluation.
@@ -47,7 +47,7 @@ struct Advanced {
 }
 
 impl TreeSearch {
-    /// Descends from the root to a leaf, always into the half with the larger B value, and returns this leaf. Ties are
+    /// Returns the leaf that is reached from the root by descending into the half with the larger B value. Ties are
     /// broken at random.
     fn choose(&self, instance: usize, rng: &mut Rng) -> (Place, Region) {
         let (partition, instance) = (&self.forest.partition, &self.forest.instances[instance]);
@@ -74,8 +74,8 @@ impl TreeSearch {
         (Place::Old(at), region)
     }
 
-    /// Draws a random depth, finds the best cell of the front down to this depth, and chooses a half of this cell. The
-    /// result is `None` if the front is not used in this turn, or if the front does not contain such a cell.
+    /// Draws a random depth, finds the best cell of the front down to this depth, and chooses a half of this cell.
+    /// `None` if the front is not used in this turn or does not contain such a cell.
     fn choose_of_front(&mut self, instance: usize, rng: &mut Rng) -> Option<(Place, Region)> {
         let partition = &self.forest.partition;
         let instance = &mut self.forest.instances[instance];
@@ -103,8 +103,7 @@ impl TreeSearch {
             .map_or(1.0, |fidelity| fidelity.nearest(z))
     }
 
-    /// If this cell has already been evaluated for another instance, and this instance can share the evaluation,
-    /// returns the number of the cell.
+    /// Returns the number of this cell if this instance can share an evaluation that was made for another instance.
     fn shared(&self, instance: usize, place: Place) -> Option<u32> {
         let Place::Old(node) = place else {
             return None;
@@ -124,7 +123,7 @@ impl TreeSearch {
         }
     }
 
-    /// Searches a cell for a feasible point. The result is `None` if a feasible point was not found.
+    /// Searches a cell for a feasible point, or returns `None` if none is found.
     fn point_in(
         &self,
         place: Place,
@@ -158,7 +157,7 @@ impl TreeSearch {
             tried += rows.nrows();
             batch = (2 * batch).min(largest);
         }
-        // If the cell already contains an observed trial at a feasible point, suggest this point again.
+        // Suggest the point of an observed, feasible trial in the cell again.
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
@@ -170,12 +169,11 @@ impl TreeSearch {
         Ok(None)
     }
 
-    /// Performs turns of the instances until a point must be evaluated, and returns this point. The turns change the
-    /// tree.
+    /// Performs turns of the instances, which change the tree, until a point must be evaluated, and returns this point.
     fn advance(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
-            // The two trials from which the bias constant is estimated are at the centre of the box, if the centre is
+            // The trials from which the bias constant is estimated are at the centre of the box, if the centre is
             // feasible.
             let root = Place::Old(ROOT);
             let whole = self.forest.partition.space().whole();
@@ -215,8 +213,8 @@ impl TreeSearch {
         }
     }
 
-    /// Returns the leaves that have observations, sorted by the criterion for the recommendation, best first. Each leaf
-    /// is paired with the value of the criterion.
+    /// Returns the leaves that have observations, each with its value of the criterion for the recommendation, best
+    /// first.
     fn leaves(&self) -> Vec<(f64, u32)> {
         let mut leaves = Vec::new();
         let partition = &self.forest.partition;
@@ -320,7 +318,7 @@ impl Strategy for TreeSearch {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, call);
-        // Undo the steps: the steps are applied again, from the note, when the suggestion is logged.
+        // Undo the steps, which are applied again, from the note, when the suggestion is logged.
         self.forest.undo();
         let Advanced { steps, x, z } = advanced?;
         Ok(Proposal {
@@ -335,8 +333,8 @@ impl Strategy for TreeSearch {
         self.forest.check(&note::from_text(text)?)
     }
 
-    /// The best point of each of the best leaves. Depending on the settings, the best leaf has the largest mean − ν·ρ^h
-    /// or the largest mean.
+    /// The best points of the best leaves. By the settings, the best leaf has the largest mean − ν·ρ^h or the largest
+    /// mean.
     fn recommend(
         &mut self,
         log: &Ledger,

@@ -1,4 +1,4 @@
-//! Updates that are made when the state of a trial changes. The cells, the scale and the bias are updated.
+//! Updates of the cells, the scale and the bias when the state of a trial changes.
 
 use crate::ledger::{Ledger, TrialNumber};
 use crate::strategy::tree::bounds::scale_of;
@@ -7,7 +7,7 @@ use crate::strategy::tree::instance::Instance;
 use super::{Change, Forest, Placed, State};
 
 /// The scale is recomputed when the number of values has increased by 1/8. More frequent updates would not improve the
-/// search. With this frequency, updating all B values costs at most eight node updates per value, on average.
+/// search; at this frequency, updating all B values costs at most eight node updates per value on average.
 const SCALE_SHARE: u64 = 8;
 
 impl Forest {
@@ -24,8 +24,8 @@ impl Forest {
         self.update_in_flight(node);
     }
 
-    /// Updates B values after the number of trials in flight in a cell has changed. Trials in flight change B values
-    /// only in leaves that cannot be halved.
+    /// Updates B values after the number of trials in flight in a cell has changed, which matters only in leaves that
+    /// cannot be halved.
     pub(super) fn update_in_flight(&mut self, node: u32) {
         if self.partition.node(node).split().is_none() {
             self.update_from(node);
@@ -77,8 +77,8 @@ impl Forest {
         self.offer_changed(node);
     }
 
-    /// Offers a cell to the front after the trials of the cell have changed. The front may rank failed cells inside
-    /// this cell by the mean of this cell, so these failed cells are also offered.
+    /// Offers a cell to the front after its trials have changed, together with the failed cells inside that may be
+    /// ranked by its mean.
     fn offer_changed(&mut self, node: u32) {
         let failed = self.partition.failed_inside(node);
         for instance in &mut self.instances {
@@ -111,12 +111,12 @@ impl Forest {
         }
     }
 
-    /// The fidelity of the next trial from which the bias constant is estimated, or `None` if both trials have started.
+    /// See `Bias::next_probe`.
     pub fn next_probe(&self) -> Option<f64> {
         self.bias.next_probe()
     }
 
-    /// Updates the number of values. If the number has increased enough, the scale is also updated.
+    /// Updates the number of values and, after a sufficient increase, the scale.
     fn count(&mut self, before: State, state: State) {
         self.n_observed -= u64::from(matches!(before, State::Observed(_)));
         self.n_observed += u64::from(matches!(state, State::Observed(_)));

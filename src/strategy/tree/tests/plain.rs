@@ -1,5 +1,4 @@
-//! The plain tree, which is a simple reference implementation of tree search. The plain tree stores only the trials of
-//! each cell, and recomputes all other quantities.
+//! The plain tree, a simple reference implementation of tree search.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +11,14 @@ use crate::strategy::tree::region::{Region, Space};
 /// The path from the root to a cell, as a list of sides.
 pub type Path = Vec<usize>;
 
-/// The plain tree. All quantities are recomputed from the trials of each cell.
+/// The plain tree, which stores only the trials of each cell and recomputes all other quantities.
 pub struct Plain {
     pub space: Space,
-    /// The visited cells, in the order in which they were created. `trials` contains the trials of each cell.
+    /// The visited cells in order of creation, and the trials of each cell.
     pub created: Vec<Path>,
     pub trials: BTreeMap<Path, Vec<usize>>,
     homes: Vec<Path>,
-    /// The scale, which is the best value minus the median. The scale is computed again when the number of values
-    /// reaches `next_scale`.
+    /// The scale: the best value minus the median, computed again when the number of values reaches `next_scale`.
     pub scale: f64,
     next_scale: usize,
 }
@@ -66,7 +64,7 @@ impl Plain {
         self.trials.entry(path).or_default();
     }
 
-    /// Visits the cell of the point x, and returns this cell.
+    /// Visits and returns the cell of the point x.
     pub fn settle(&mut self, x: &[f64]) -> Path {
         let (mut path, mut region) = (Path::new(), self.space.whole());
         while self.trials.contains_key(&path) {
@@ -119,9 +117,9 @@ impl Plain {
         }
     }
 
-    /// The mean that the front uses to rank a cell. The result is `None` unless the cell has a result, can be halved
-    /// and has a half that does not exist yet. A failed cell is ranked by the mean of the smallest enclosing cell that
-    /// has values, as long as at most four nested cells have failed.
+    /// The mean by which the front ranks a cell, or `None` unless the cell has a result, can be halved and has a half
+    /// that does not exist yet. A failed cell is ranked by the mean of the smallest enclosing cell that has values, as
+    /// long as at most four nested cells have failed.
     pub fn open_mean(&self, path: &Path, optimizer: &Optimizer) -> Option<f64> {
         self.space.longest_side(&self.region(path))?;
         let lacks = |side| {
@@ -154,8 +152,8 @@ impl Plain {
         Some(nearest.unwrap_or(f64::NEG_INFINITY))
     }
 
-    /// Whether the front could have chosen this cell: the cell is new, and its parent is the best cell among all cells
-    /// that are not deeper than the parent.
+    /// Whether the front could have chosen this cell: it is new, and its parent is the best of all cells not deeper
+    /// than the parent.
     pub fn is_of_front(&self, path: &Path, optimizer: &Optimizer) -> bool {
         let parent = match path.split_last() {
             Some((_, parent)) if !self.trials.contains_key(path) => parent.to_vec(),
@@ -172,8 +170,8 @@ impl Plain {
         means.all(|other| other <= mean || other <= mean + 1e-9)
     }
 
-    /// The B value of a cell, computed from the values and failures in its subtree. `around` contains the mean and the
-    /// optimism of the smallest enclosing cell that has values. If no enclosing cell has values, `around` is (0, 1).
+    /// The B value of a cell, computed from the values and failures in its subtree. `around`: the mean and the optimism
+    /// of the smallest enclosing cell that has values, or (0, 1) without such a cell.
     fn b_value(
         &self,
         path: &Path,
@@ -229,8 +227,8 @@ impl Plain {
         below.flat_map(|(_, numbers)| numbers.iter().copied())
     }
 
-    /// Returns the mean of the values in the subtree of a cell, and the optimism, which is the upper bound minus the
-    /// mean. The result is `None` if the subtree does not have values.
+    /// Returns the mean of the values in the subtree of a cell, and the optimism (the upper bound minus the mean), or
+    /// `None` without values.
     fn mean_and_optimism(
         &self,
         path: &Path,
@@ -251,8 +249,8 @@ impl Plain {
         (!values.is_empty()).then_some((mean, bonus + width))
     }
 
-    /// Checks that the cell is a leaf. Also checks every choice on the path to the leaf: the B value of the chosen half
-    /// must be at least as large as the B value of the other half.
+    /// Checks that the cell is a leaf, and that every half on the path to it has at least the B value of the other
+    /// half.
     pub fn is_best_leaf(
         &self,
         path: &Path,
