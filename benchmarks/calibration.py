@@ -1,10 +1,9 @@
 """Accuracy of predictions and recommendations in runs without noise; prints JSON.
 
-Every function is maximised in 120 sequential trials. The program prints two figures. The figure *coverage* is the share
-of 200 random points whose value is in the 95 % interval of `predict`. The coverage is measured after 40, 60, … trials
-and averaged over seeds. The figure *worse* is the best observed value minus the value at the recommended point, in
-units of the function's range. This difference is measured after 40, 44, … trials; the program prints the maximum and
-the median of all measured differences. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
+Every function is maximised in 120 sequential trials. The program prints two figures. *Coverage* is the share of 200
+random points whose value is in the 95 % interval of `predict`, measured after 40, 60, … trials and averaged over seeds.
+*Worse* is the best observed value minus the value at the recommended point, in units of the function's range, measured
+after 40, 44, … trials: the maximum and the median. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
 """
 
 import argparse

@@ -2,15 +2,14 @@
 
 Settings are the defaults. The standard deviation of the noise is 0.2, and 8 trials are pending. The function is
 Hartmann6, or with ``--space mixed`` a function of ten reals and ten categories of ten choices. The *cold* time is the
-time that a new optimizer takes for the first suggestion after the data were added. This time includes a fit of the
-hyperparameters from scratch. The *warm* time is the mean time of the suggest / observe pairs that follow, refits
-included. An optimizer that does not keep a model between suggestions takes the cold time for each suggestion.
+time that a new optimizer takes for the first suggestion after the data were added, with a fit of the hyperparameters
+from scratch. The *warm* time is the mean time of the suggest / observe pairs that follow, refits included. An optimizer
+that does not keep a model between suggestions takes the cold time for each suggestion.
 
-Each run is a new process, which measures wall and CPU time. All optimizers are measured with one thread and with two
-threads. The runs of the optimizers alternate, so that other programs on the machine slow down all optimizers alike. The
-table shows medians over the repeats, and the time of the faster library divided by the time of belated. Of the two
-thread counts, the one with the smaller ratio counts. With ``--neighbour``, another process copies memory during all
-measurements.
+Each run is a new process, which measures wall and CPU time, with one thread and with two threads. The runs of the
+optimizers alternate, so that other programs on the machine slow down all optimizers alike. The table shows medians over
+the repeats, and the time of the faster library divided by the time of belated. The smaller of the ratios with one and
+with two threads counts. With ``--neighbour``, another process copies memory during all measurements.
 """
 
 import argparse
@@ -42,7 +41,7 @@ VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "BELA
 # The largest number of observations for which the runs are repeated.
 MOST_FOR_REPEATS = 1000
 # The largest number of observations for which the other libraries are measured. With more observations, one suggestion
-# of such a library takes minutes.
+# of these libraries takes minutes.
 MOST_FOR_PEERS = 2000
 
 
@@ -158,7 +157,7 @@ def commit():
 
 
 def medians(runs, optimizer, n, name):
-    """Return the median of a time for each number of threads. The list is empty without runs."""
+    """Return the median of a time for each number of threads; the list is empty without runs."""
     chosen = [run for run in runs if (run["optimizer"], run["n"]) == (optimizer, n)]
     return [median(run[name] for run in chosen if run["threads"] == threads) for threads in THREADS if chosen]
 

@@ -1,4 +1,4 @@
-"""A comparison, in simulated time, of optimizers whose results arrive late; the program is run by hand.
+"""Compares optimizers with late results in simulated time.
 
     python benchmarks/compare.py run --optimizers belated botorch random --seeds 0:20 --out results.jsonl
     python benchmarks/compare.py table results.jsonl
@@ -80,8 +80,8 @@ N_READINGS = 100  # the number of times at which regret is recorded in a setting
 
 
 class Measured:
-    """Wraps an optimizer of `peers` for simulations. The wrapper passes the outcomes of the setting to the optimizer,
-    and measures the real time of each call.
+    """Wraps an optimizer of `peers` for simulations: passes the outcomes of the setting to the optimizer, and measures
+    the real time of each call.
 
     ``outcome(k, params, value)`` is the observation of the k-th trial, whose value of f is ``value``; NaN is a failure.
     ``duration(params, start)`` is the simulated duration of an evaluation that starts at this time. If ``duration`` is
@@ -91,7 +91,7 @@ class Measured:
     def __init__(self, peer, outcome, n, duration=None):
         self.peer, self.outcome, self.duration = peer, outcome, duration
         self.n_trials, self.seconds = 0, np.zeros(n)
-        # The simulated time, which is the time of the last result, and the duration of each trial.
+        # The simulated time (of the last result), and the duration of each trial.
         self.now, self.durations = 0.0, []
 
     @property
@@ -137,7 +137,7 @@ def run_one(optimizer, function, setting, seed):
         ``seconds`` is the real time of each trial's `suggest` and `observe`.
     """
     timed = setting.horizon is not None
-    # If a number of completed evaluations ends the run, trials are still running at the end, so more trials are started
+    # If a run ends after a number of completed evaluations, some trials are still running, so more trials are started
     # than completed.
     n = setting.n_evaluations + (0 if timed else max(0, setting.workers - 1))
     _, noise_stream = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(2))
@@ -209,8 +209,8 @@ def run(arguments):
 
 
 def execute(task):
-    """Make one run and append the record of the run to the file, unless another process has already made the run.
-    Return None or the error."""
+    """Make one run and append its record to the file, unless another process has already made the run. Return None or
+    the error."""
     text, name, seed, out = task
     try:
         if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
@@ -390,7 +390,7 @@ def setting_names(given):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    runner = commands.add_parser("run", help="make runs, and append a JSON line for each; goes on where it stopped")
+    runner = commands.add_parser("run", help="make the missing runs, and append a JSON line for each")
     runner.set_defaults(command=run)
     runner.add_argument("--optimizers", nargs="+", required=True, help="kind, kind:settings or label=kind:settings")
     runner.add_argument("--seeds", type=seed_range, default="0:20")

@@ -2,10 +2,9 @@
 
 Usage: python -m benchmarks.conditional [--seeds 20] [--tasks svc classifiers …] [--trials 40]
 
-Prints a JSON line for each task and seed, and a table. The table contains the best value after all trials, and the best
-value so far, averaged over all trials. For both values, the table shows the difference between the conditional and the
-flat space (conditional − flat, paired by seed), and the standard error of this difference. A positive difference means
-that the conditional space is better.
+Prints a JSON line for each task and seed, and a table. The table has the difference between the conditional and the
+flat space (conditional − flat, paired by seed) with its standard error, for the best value after all trials, and for
+the best value so far averaged over all trials. If the difference is positive, the conditional space is better.
 """
 
 import argparse
@@ -175,7 +174,7 @@ def flat(space):
 
 
 def active_part(space, params):
-    """Return the active params of a full set of params. A condition holds only if the params named in the condition are
+    """Return the active params of a full set of params. A condition holds only if the params that it names are
     active."""
     dimensions, active = bl.Space(space), {}
     for name, dimension in dimensions.items():  # conditions name earlier parameters only

@@ -1,12 +1,11 @@
 """The number of suggestions that violate constraints, and the time of a suggestion with and without constraints; prints
 JSON.
 
-There are three constrained spaces: a simplex in the cube; a ring that covers 5 % of a box; and a space with an integer,
-a category and a real parameter. Violations are counted over suggestions of RandomSearch, and of BayesOpt with several
+The constrained spaces are a simplex in the cube, a ring that covers 5 % of a box, and a space with an integer, a
+category and a real parameter. Violations are counted over suggestions of RandomSearch, and of BayesOpt with several
 acquisitions, batches and pending trials. The *warm* time is the median time of a suggest / observe pair at n
 observations, refits included. The figure is the warm time with constraints divided by the warm time without
-constraints. Pairs with and without constraints are measured alternately, so that the load of the machine is the same
-for both kinds of pairs.
+constraints. Pairs with and without constraints alternate, so that the load of the machine is the same for both.
 """
 
 import argparse
@@ -87,7 +86,7 @@ def warm(name, acquisition, n, pairs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suggestions", type=int, default=10_000)
-    parser.add_argument("--share", type=float, default=0.3, help="of BayesOpt; the rest is RandomSearch's")
+    parser.add_argument("--share", type=float, default=0.3, help="share of BayesOpt in the suggestions")
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--pairs", type=int, default=40)
     parser.add_argument("--spaces", nargs="*", default=list(SPACES), choices=list(SPACES))

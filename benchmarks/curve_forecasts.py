@@ -3,12 +3,12 @@
     python benchmarks/curve_forecasts.py run forecasts.jsonl --ended 10 30 100 --repeats 3
     python benchmarks/curve_forecasts.py table forecasts.jsonl
 
-With the option --fraction, which needs a file of its own, another part of the curves is known.
+The option --fraction sets another known part of the curves; use another file for its results.
 
-In each repeat, N random configurations have complete curves of one training seed each. The forecasts are for `N_TEST`
-other configurations, of which the first ceil(T/3) values are known. If the declared value is the highest value, the
-curves are running maxima. Failed curves are left out. Values below the lower quartile of the family's declared values
-minus three interquartile ranges count as this bound. All values are in units of the interquartile range.
+In each repeat, N random configurations have complete curves, each from one training seed. The forecasts are for
+`N_TEST` other configurations, of which the first ceil(T/3) values are known. If the declared value is the highest
+value, the curves are running maxima. Failed curves are left out. Values are clipped at the lower quartile of the
+family's declared values minus three interquartile ranges. All values are in units of the interquartile range.
 
 A forecast is a normal distribution. The table shows the mean log predictive density (higher is better), and the
 fraction of the central 80 % intervals that contain the value. Log densities below −10 count as −10.
@@ -22,7 +22,8 @@ g_i(T) = 0. m is the mean over the complete curves. g is a Gaussian process with
 k(s, T)·k(t, T)/k(T, T), where k(s, t) = a·β^α/(s + t + β)^α (Swersky, Snoek, Adams 2014, arXiv 1406.3896). With K = k_T
 + σ²·1 and r = y − m, a curve is equivalent to an observation of h with mean cᵀK⁻¹r/p and variance 1/p, p = cᵀK⁻¹c. The
 hyperparameters maximise the evidence of the complete curves. The options are in `OPTIONS`. With the option ``core``,
-1/p and the mean are the statements of belated's model of curves, which has the form "empirical" with its own choices.
+the mean and 1/p are the pseudo-observations of belated's model of curves, which has the form "empirical" with its own
+choices.
 
 The forecasts with the name ``BayesOpt`` come from ``BayesOpt.predict_final``, which uses belated's own model of f.
 """
@@ -296,10 +297,10 @@ class Curves:
         return self.combine(*self.prior_of_h(x), y)
 
     def forecast_with_core(self, x, ended, y):
-        """Return a forecast from the prior of h of this model and the statements of belated's model of curves.
+        """Return a forecast from this model's prior of h and the pseudo-observations of belated's model of curves.
 
         The complete curves (n, T) and the test curves (r, T), with NaN at unknown steps, have all steps. The prior of
-        y(T) stays the same if the two models have different variances of the noise."""
+        y(T) is unchanged if the two models have different noise variances."""
         model = CurveModel(list(range(1, ended.shape[1] + 1)), ended)
         mean, variance = self.prior_of_h(x)
         variance = np.maximum(variance + self.noise - model.noise, 0.1 * variance)
@@ -309,8 +310,7 @@ class Curves:
         return mean, np.sqrt(1 / precision + model.noise)
 
     def leave_one_out(self, y):
-        """Return the root mean square of the standardised errors of forecasts of the complete curves; the prior of h
-        leaves out the curve."""
+        """Return the root mean square of the standardised errors of leave-one-out forecasts of the complete curves."""
         n = len(self.x)
         inverse = cho_solve(self.f, np.eye(n))
         inverse = inverse - np.outer(self.ones, self.ones) / self.ones.sum()
@@ -319,7 +319,7 @@ class Curves:
         variance = np.maximum(variance - 1 / self.precision, 1e-9)
         m, s = self.combine(mean, variance, y[:, : self.n_known])
         z = (y[:, -1] - m) / s
-        # Shrunk towards 1 with the weight of five curves.
+        # Shrink the factor towards 1 with the weight of five curves.
         return math.sqrt((z @ z + 5) / (n + 5))
 
 
@@ -391,7 +391,7 @@ def forecast(model, x, curves, known, x_tests, tests):
     mean, std = model.forecast(x_tests, warp(tests[:, steps[:n_known]]))
     if top is None:
         return mean, std
-    # The standard deviation is such that the width of the interval with probability 80 % is right.
+    # The standard deviation is chosen so that the 80 % interval has the right width.
     low, high = (top - np.exp(-(mean + sign * Z80 * std)) for sign in (-1, 1))
     return top - np.exp(-mean), (high - low) / (2 * Z80)
 
@@ -402,8 +402,8 @@ def normal_density(values):
 
 
 def top_of(ends, *prefixes):
-    """Return the number ``top`` for which −log(top − y) makes the complete curves' last values most normal, or None if
-    y itself is more normal.
+    """Return the number ``top`` for which the last values of the complete curves, as −log(top − y), are closest to
+    normal, or None if y itself is closer.
 
     ``top`` is above all known values by a multiple of the standard deviation.
     """

@@ -13,8 +13,8 @@ highest value. The policies are:
 ``bayes-model``
     `BayesOpt` with ``stopping="model"``.
 ``bayes-time``
-    The same with ``acquisition=bl.LogEI(per="time")`` and the simulated durations, for ``--real-seconds``. It runs only
-    if ``--policies`` names it.
+    The same with ``acquisition=bl.LogEI(per="time")`` and the simulated durations, for ``--real-seconds``. Runs only if
+    ``--policies`` names it.
 ``random-asha``, ``bayes-asha``
     The same with ``stopping=bl.ASHA()``.
 ``bayes-asha-observe``
@@ -22,12 +22,12 @@ highest value. The policies are:
 ``bayes-asha-3``
     The first rung of ``bayes-asha`` is at step 3.
 ``tpe``, ``tpe-median``, ``tpe-hyperband``
-    Optuna's multivariate TPE, with the pruner that the name gives. Pruned trials are told as pruned.
+    Optuna's multivariate TPE, with the pruner that the name gives. Stopped trials are told to Optuna as pruned.
 ``smac``, ``dehb``, ``mobster``
-    The optimizers in rivals.py. Each needs an environment of its own, and runs only if ``--policies`` names it.
+    The optimizers in rivals.py. Each needs a separate environment, and runs only if ``--policies`` names it.
 
 The columns ``ended`` and ``steps`` count the complete and stopped trials and their steps, in units of a whole training.
-``winners`` are those whose whole curve exceeds the incumbent by two standard deviations of the noise.
+``winners`` are the trials whose whole curve exceeds the incumbent by two standard deviations of the noise.
 """
 
 import argparse
@@ -51,7 +51,7 @@ import belated as bl
 class Belated:
     """An optimizer of this package.
 
-    ``tell`` says what happens to a stopped trial: "observe" its last value, or None.
+    With ``tell="observe"``, stopped trials are observed with their last values; with None, they have no values.
     """
 
     def __init__(self, optimizer, tell=None):
@@ -92,7 +92,7 @@ class Optuna:
 
         self.states = optuna.trial.TrialState
         self.peer = OptunaTPE(family.space, seed, '{"multivariate": true}')
-        # The name of the study determines in which bracket Hyperband puts each trial.
+        # Hyperband assigns trials to brackets by the name of the study.
         self.peer.study = optuna.create_study(
             study_name=f"{family.name}-{seed}", direction="maximize", sampler=self.peer.study.sampler, pruner=pruner
         )
@@ -153,7 +153,7 @@ def _rival(name, **options):
     return make
 
 
-#: Each entry is a function of the family and the seed that returns a policy.
+# : Name → function of the family and the seed that returns a policy.
 POLICIES = {
     "random": _belated(bl.RandomSearch),
     "random-asha": _belated(bl.RandomSearch, bl.ASHA()),

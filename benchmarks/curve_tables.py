@@ -7,16 +7,16 @@ A table has all configurations of a grid, `N_SEEDS` training seeds of each, and 
 is an epoch, or a stage of boosting. The split of the data and the wrong labels are the same in the whole table. The
 training seed determines the initial weights, the order of the rows, and the subsamples. Values are measured on the
 validation rows, and higher values are better: accuracy, R², or log-likelihood (the negative log loss). R² and
-log-likelihood are at least `LOWEST`. From the step on at which training raises an error or gives a non-finite value,
-the values are NaN. The duration of a step is the processor time of the training and the scoring, divided by the number
-of steps.
+log-likelihood are at least `LOWEST`. If training raises an error or gives a non-finite value at a step, the values from
+this step on are NaN. The duration of a step is the processor time of the training and the scoring, divided by the
+number of steps.
 
 A file contains the array ``values`` (n, N_SEEDS, T) of int16 numbers in units of ``quantum``, where −32768 is NaN, and
 the array ``seconds`` (n,) of the mean durations of a step. The rows of the arrays are the rows of the `Grid` of the
 space. `curves.py` reads the files.
 
-The tables in `HELD_OUT` were set aside before any optimizer was run on them. The tables in `HELD_OUT` are never used to
-choose a default or a model.
+The tables in `HELD_OUT` were set aside before any optimizer was run on them, and are never used to choose a default or
+a model.
 """
 
 import argparse
@@ -47,7 +47,7 @@ MISSING = -32768
 
 @dataclass(frozen=True)
 class Task:
-    """What is trained for a table.
+    """The trainings of a table.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Task:
         return 1 / self.n_valid if self.score == "accuracy" else QUANTUM
 
 
-# Each entry consists of a space and a function that returns the estimator for given params and a seed.
+# Name → a space, and a function that returns the estimator for given params and a seed.
 
 BOOSTING_CLASSIFIER = {
     "learning_rate": Ordinal([0.03, 0.1, 0.3, 1.0]),
@@ -323,7 +323,7 @@ def scores(task, model, x_valid, y_valid, classes):
 
 
 def curve(task, data, params, seed):
-    """Train once and return the T values; NaN from the step on at which training fails."""
+    """Train once and return the T values, which are NaN from the step at which training fails."""
     x, y, x_valid, y_valid = data
     values = np.full(task.n_steps, np.nan)
     model = task.estimator(params, seed, task.n_steps)

@@ -8,16 +8,16 @@ A run has the following rules. There are four workers. A free worker asks the po
 step by step. A step takes 1/T of a full training for every configuration; with ``real_seconds``, it takes the mean
 duration of a step of the configuration, divided by the mean over the configurations. After each step, the policy gets
 the value and may stop the trial. The run ends when each worker has worked for the time of budget/workers full
-trainings. The k-th trial that is started gets the training seed number floor(u_k·r) of r seeds. The numbers u_k are the
-same for every policy with the same seed.
+trainings. The k-th trial gets the training seed number floor(u_k·r) of r seeds, with the same u_k for every policy with
+the same seed.
 
 The declared value of a complete curve is the last or the highest value. A trial counts if it was trained for all T
-steps. The incumbent is the counted trial with the highest declared value that was observed. The regret is (best −
-f)/(best − median), where f is the declared value of the incumbent's configuration, averaged over the training seeds.
-Best and median are taken over the whole family. A stopped trial never counts, even if the declared value is the highest
-value. The regret is recorded at 100 equally spaced times, the last of which is the end of the run, and is 1 before the
-first counted trial. Regrets below 1e-3 count as 1e-3, and regrets above 10 count as 10. The score is the mean of log10
-of the regret over the 100 times. Lower is better.
+steps. The incumbent is the counted trial with the highest declared value. The regret is (best − f)/(best − median),
+where f is the declared value of the incumbent's configuration, averaged over the training seeds. Best and median are
+taken over the whole family. A stopped trial never counts, even if the declared value is the highest value. The regret
+is recorded at 100 equally spaced times, the last of which is the end of the run, and is 1 before the first counted
+trial. Regrets below 1e-3 count as 1e-3, and regrets above 10 count as 10. The score is the mean of log10 of the regret
+over the 100 times. Lower is better.
 
 A value of NaN means that the training has failed. The trial then ends, and does not count.
 """
@@ -56,12 +56,12 @@ class Family:
     Attributes
     ----------
     finals : array (n,)
-        The declared values, averaged over the training seeds; −inf if the training failed with one of them.
+        The declared values, averaged over the training seeds; −inf if a training failed.
     best, median : float
         Over all configurations.
     noise : float
         The standard deviation of the declared values of a configuration, over the better half of the configurations.
-        Values vary more where trainings diverge.
+        The worse half is left out, because its values vary more where trainings diverge.
     """
 
     def __init__(self, name, space, values, seconds, declared="last"):
@@ -117,7 +117,7 @@ class Trained(NamedTuple):
     """A trial of a run: the params, the number of steps, the declared value or None, and the time of the last step.
 
     ``full`` is the declared value of the whole curve, which the policy does not know if the trial is stopped.
-    ``incumbent`` is the best value of the earlier trials when the trial was complete or stopped, None before that.
+    ``incumbent`` is the best value of the earlier trials at the end of this trial; None while the trial runs.
     """
 
     params: dict
@@ -137,7 +137,7 @@ class Run:
     regret : array (100,)
         At equally spaced times.
     trials : list of Trained
-        In the order of the start. The value is not None if the trial counts.
+        In the order of the start. Trials that count have a value.
     seconds : float
         The processor time of the policy.
     """
@@ -170,11 +170,11 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
     ----------
     policy : object
         With these methods. ``ask()`` returns the params of a new trial; the trials are numbered from 0 in the order of
-        the calls. It may also return the number of a stopped trial, which then continues after its last step, or None,
-        after which the worker is idle until the end. ``report(trial, step, value)`` gets the value after a step,
-        1 ≤ step ≤ T, and returns whether the trial is stopped; the return value is ignored at the last step.
-        ``end(trial, value)`` gets the declared value of a complete trial, or NaN if the training failed. The method is
-        not called for stopped trials. The attribute ``now`` is set to the time in steps before each call.
+        the calls. It may instead return the number of a stopped trial, which then continues after its last step, or
+        None, which leaves the worker idle until the end. ``report(trial, step, value)`` gets the value after a step, 1
+        ≤ step ≤ T, and returns whether the trial is stopped; the return value is ignored at the last step. ``end(trial,
+        value)`` gets the declared value of a complete trial, or NaN if the training failed. The method is not called
+        for stopped trials. The attribute ``now`` is set to the time in steps before each call.
     family : Family
     seed : int
         Determines the training seeds.
@@ -182,7 +182,7 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
     budget : float
         The number of full trainings of all workers together.
     real_seconds : bool
-        Whether the durations of the steps of a configuration are the family's.
+        Whether steps take the durations of the family.
 
     Returns
     -------

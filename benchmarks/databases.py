@@ -1,10 +1,10 @@
-"""The number of trials per second that many processes complete in one PostgreSQL study, compared with Optuna's
+"""The number of trials per second that many processes complete in one study in PostgreSQL, compared with Optuna's
 RDBStorage on the same server.
 
 Each process repeatedly requests a trial and reports its value, without pauses. Trials are sampled at random, so the
-storage takes most of the time. The program alternates between rounds of belated and rounds of Optuna. The program
-starts the server. The server syncs each commit to the disk. Usage: python benchmarks/databases.py. The program needs
-optuna and psycopg, and prints JSON.
+storage takes most of the time. The program starts the server, which syncs each commit to the disk, and alternates
+between rounds of belated and rounds of Optuna. Usage: python benchmarks/databases.py. The program needs optuna and
+psycopg, and prints JSON.
 """
 
 import statistics

@@ -1,23 +1,23 @@
 """Accuracy of the delay distribution on simulated trials; prints JSON.
 
 *bias*: a study has enough trials for about 60 arrivals (`--arrivals`), all observed up to the 99 % quantile of the
-delays. Up to 60 % of the trials never end or fail. The program prints the average errors of the probability that a
-trial arrives and of the logs of the median and the 80 % quantile of the delay. It also prints whether each average is
-within its bound (0.03, and 0.1 for the quantiles) plus three standard errors.
+delays. Up to 60 % of the trials fail or never end. The program prints the average errors of the probability that a
+trial arrives and of the logs of the median and the 80 % quantile of the delay. Each average must be within a bound
+(0.03, and 0.1 for the quantiles) plus three standard errors.
 
 *few*: similar studies with about 3, 5, 10 and 20 arrivals. The program prints the shares of the 80 % intervals that
 contain the truth, on average and for the worst distribution.
 
 *counts*: trials start at random times, at least 10 are in flight, and the number of arrivals in the next period is
-forecast. The program prints the share of counts in the 80 % interval, the share of randomised probability integral
-transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of the PIT from the uniform distribution,
-multiplied by the root of the number of studies, for all studies and for each pair of shares. For one study design, the
-1 % critical value is 1.63.
+forecast. For all studies and for each pair of shares, the program prints the share of counts in the 80 % interval, the
+share of randomised probability integral transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of
+the PIT from the uniform distribution times the root of the number of studies. For one study design, the 1 % critical
+value is 1.63.
 
-*early*: trials start evenly, 20 per mean delay, up to 1, 2, 4 or 6 mean delays after the start of the study. At least
-3 have arrived. The number of arrivals in the next mean delay is forecast. The program prints the coverage of the
-intervals minus the probability of the intervals under the forecast, for each law and share of lost trials, and for all
-of them.
+*early*: trials start evenly, 20 per mean delay, up to 1, 2, 4 or 6 mean delays after the start of the study. At least 3
+have arrived. The number of arrivals in the next mean delay is forecast. The program prints the coverage of the
+intervals minus their probability under the forecast, for each distribution of delays and share of lost trials, and for
+all of them.
 
 Usage: python benchmarks/delays.py [--simulations 200] [--arrivals 60]
 """
@@ -62,13 +62,13 @@ UNIT = 20.0
 SHARES = [(0.0, 0.0), (0.3, 0.0), (0.6, 0.0), (0.15, 0.15), (0.3, 0.3)]
 
 
-# Laws of early studies, with their means in units of 20.
+# Distributions of delays in early studies, with their means in units of 20.
 EARLY = {"exponential": 1.0, "weibull, shape 2": math.gamma(1.5), "log-normal, spread 1": math.exp(0.5)}
 LOST = (0.0, 0.2, 0.5)
 
 
 def simulate(rng, law, n, never, fails):
-    """Return the times at which n trials arrive and at which they fail (infinite if they do not)."""
+    """Return the times at which n trials arrive and the times at which they fail; infinite for trials that do not."""
     kind = rng.choice(3, n, p=[never, 1 - never - fails, fails])
     arrival = np.where(kind == ARRIVED, UNIT * LAWS[law](rng.random(n)), np.inf)
     return arrival, np.where(kind == FAILED, UNIT * 0.5 * rng.exponential(size=n), np.inf)
@@ -139,8 +139,8 @@ def counts(rng, law, never, fails, simulations, clock="seconds"):
 
 
 def early(rng, law, lost, means, simulations, clock):
-    """Return the coverage minus the probability of the intervals of counts, and the expected and true shares of trials
-    in flight that never arrive."""
+    """Return the coverage of the intervals of counts minus their probability, and the expected and true shares of
+    trials in flight that never arrive."""
     n, excess, never = round(UNIT * means), [], []
     while len(excess) < simulations:
         arrival = simulate(rng, law, n, lost, 0.0)[0] / EARLY[law]

@@ -1,10 +1,10 @@
 """Tests of discrete parameters: a category that f ignores, and repeated points on finite domains; prints JSON.
 
-*Category* is a ratio of two regrets: the regret on Branin with an additional category that f ignores (1 to 200
-choices), divided by the regret on Branin alone. Both regrets are geometric means over seeds of the simple regret after
-50 sequential trials without noise. *Four points* counts the runs that repeat a point before all points have been tried,
-out of 200 runs on spaces of four points. *In flight* counts the suggestions on finite domains that repeat a point in
-flight while an untried point is left.
+*Category* is the regret on Branin with an additional category that f ignores (1 to 200 choices), divided by the regret
+on Branin alone. A regret is the geometric mean over seeds of the simple regret after 50 sequential trials without
+noise. *Four points* counts the runs that repeat a point before all points have been tried, out of 200 runs on spaces of
+four points. *In flight* counts the suggestions on finite domains that repeat a point in flight while an untried point
+is left.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def regret(choices, seed):
 
 
 def returned_early(space, seed):
-    """Return whether a point was suggested a second time before all four points had been observed."""
+    """Return whether a point was suggested twice before all four points had been observed."""
     optimizer = bl.BayesOpt(space, seed=seed)
     values = np.random.default_rng(seed).normal(size=64)
     seen = set()

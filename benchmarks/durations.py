@@ -3,8 +3,8 @@
 There are eight workers, and the horizon is 12.5 times the mean duration of uniformly random points. The problems are
 Branin, Hartmann3 and Hartmann6. Durations depend on the point in different ways:
 
-* *independent*: exponential, and independent of the other properties of the point
-* *quality*: the slowest points are the best points; the factor between the worst and the best value of f is 10
+* *independent*: exponential, and independent of the value of f
+* *quality*: better points are slower; the best point takes 10 times as long as a bad point
 * *slow-workers*: three times longer with probability 1/3
 * *change*: at first 10^u, and from half of the horizon on 10^(1-u), where u is the first parameter in units of the box
 * *crashes*: as *independent*, but in a tenth of the box evaluations fail after a hundredth of the mean duration

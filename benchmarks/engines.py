@@ -1,4 +1,4 @@
-"""For each kind of executor: the utilisation of the 16 workers in runs with 1,000 trials of 50 ms.
+"""The utilisation of 16 workers in runs with 1,000 trials of 50 ms, for each kind of executor.
 
     python benchmarks/engines.py --engines threads,processes,loky,dask,ray
 
@@ -7,9 +7,9 @@ measurement. Utilisation is the total time spent in the function, divided by the
 the first start to the last end. The rows named "engine" use the executor without belated: whenever a call has finished,
 the program submits a new call. The idle time is the mean time that a worker waits between the end of one call and the
 start of the next call. The CPU time is the time that the main process, without the workers, spends on each call. All
-calls take the same time, so all workers finish nearly at once. One worker is then the last to receive a new call, after
-all other workers. The program alternates between the workloads and prints the medians over the rounds. The figure
-"load" is the number of processes on the whole machine that were ready to run. The program prints JSON.
+calls take the same time, so all workers finish nearly at once, and the last worker waits until all others have a new
+call. The program alternates between the workloads and prints the medians over the rounds. The figure "load" is the
+number of processes on the whole machine that were ready to run. The program prints JSON.
 """
 
 import argparse

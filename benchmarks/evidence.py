@@ -1,8 +1,8 @@
 """The evidence reached by belated's fits without priors, by scikit-learn (ten restarts) and by BoTorch; prints a table.
 
 All libraries fit a Matern 5/2 kernel with a lengthscale for each column, within the same bounds. There are 50 data sets
-of 20 to 350 rows in 1 to 7 dimensions. Each library finds hyperparameters, and one function computes the evidence of
-the hyperparameters of all libraries.
+of 20 to 350 rows in 1 to 7 dimensions. One function computes the evidence of the hyperparameters that each library
+finds.
 """
 
 import argparse
@@ -94,7 +94,7 @@ def evidence(x, y, theta):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data-sets", type=int, default=50)
-    parser.add_argument("--cache", help="JSON file that keeps what the others found")
+    parser.add_argument("--cache", help="JSON file that keeps the results of the other libraries")
     arguments = parser.parse_args()
     fits = {"belated": own, "scikit-learn": of_scikit_learn, "botorch": of_botorch}
     seconds, reached = dict.fromkeys(fits, 0.0), {name: [] for name in fits}
@@ -122,7 +122,7 @@ def main():
     for name in fits:
         others = np.max([nats[other] for other in fits if other != name], axis=0)
         short = others - nats[name]
-        lost = f", none found in {np.isinf(nats[name]).sum()}" if np.isinf(nats[name]).any() else ""
+        lost = f", no result in {np.isinf(nats[name]).sum()}" if np.isinf(nats[name]).any() else ""
         below = f"more than 0.5 nat below the best other in {(short > 0.5).sum()} sets"
         print(f"{name:13} {seconds[name]:7.1f} s{lost}, {below}")
     short = best_other - nats["belated"]

@@ -9,9 +9,9 @@ to one standard error.
 
 In the case *border*, trials of a quadratic function fail in a half-plane, a slanted half-plane or a disc. The failing
 region is next to the optimum or contains it. The figures are the share of failures among trials 61 to 120, and the
-regret relative to the best point where trials succeed. In the case *accidents*, trials of the same function fail by
-chance with a probability of 5 or 20 %, and 4 trials are in flight. The figure is the median of log10 of the regret at
-the recommended point. A run with failures is continued until it has as many successes as the run without failures. The
+regret relative to the best point where trials succeed. In the case *accidents*, trials of this function fail by chance
+with a probability of 5 or 20 %, and 4 trials are in flight. The figure is the median of log10 of the regret at the
+recommended point. A run with failures is continued until it has as many successes as the run without failures. The
 largest permitted figure with failures is the figure without failures, plus 1, plus two standard errors of the paired
 differences.
 """
@@ -60,10 +60,9 @@ def unit(function, params):
 
 
 def run(function, bad, reported, seed, n):
-    """For each trial of a run, return whether the trial is in the bad region, and the regret of the trial. In the bad
-    region the value `reported` is observed.
-
-    If `reported` is None, the value of the function is observed. If `reported` is NaN, trials in the bad region fail.
+    """For each trial of a run, return whether the trial is in the bad region, and the regret of the trial. Trials in
+    the bad region are observed with the value `reported`, or with the value of the function if `reported` is None; if
+    `reported` is NaN, they fail.
     """
     opt = bl.BayesOpt(function.space, direction="minimize", seed=seed)
     trials = []

@@ -42,7 +42,7 @@ FIDELITY = bl.Fidelity(1, 9, cost=bl.PowerCost(1.0, 1.0))
 
 
 class Clock:
-    """A clock whose time the run sets."""
+    """A clock that the run sets."""
 
     now = 0.0
 
@@ -102,7 +102,7 @@ def run(opt, n=40, waiting=3, clock=None, context=False, fidelity=False, std=Fal
 
 
 def finished(opt, digest, context=False):
-    """Add what an optimizer estimates after a run, and return the hash."""
+    """Add the estimates of an optimizer after a run, and return the hash."""
     at = {"context": {"age": 20.0}} if context else {}
     recommended = opt.recommend(**at)
     digest.add(recommended)

@@ -113,8 +113,8 @@ def latency(call, after):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, nargs="+", default=[500, 1000, 2000])
-    parser.add_argument("--moments", type=int, default=12, help="how many interruptions of each call")
-    parser.add_argument("--only", default="", help="calls whose name contains this")
+    parser.add_argument("--moments", type=int, default=12, help="number of interruptions of each call")
+    parser.add_argument("--only", default="", help="only calls whose name contains this text")
     arguments = parser.parse_args()
 
     def handler(_signal, _frame):

@@ -4,9 +4,8 @@ A space has up to 20 dimensions, and 0 to 10 of them are discrete. The discrete 
 levels, some of them on a logarithmic scale, ordinals, and categories of 2 to 10 choices. The model is the default model
 of `BayesOpt`.
 
-A *member* is a point of the space as a row of encoded columns. `levels` has one entry for each dimension. For a
-discrete dimension, the entry contains the columns that encode each level; for a continuous dimension, the entry is
-None.
+A *member* is a point of the space as a row of encoded columns. `levels` has an entry for each dimension: the columns
+that encode each level of a discrete dimension, None for a continuous dimension.
 """
 
 import numpy as np
@@ -214,8 +213,8 @@ class DenseSearch:
                 return x, value
 
     def climb_by_pairs(self, x, value):
-        """Run `climb`. When single moves no longer help, also try pairs of moves, and run local searches after the best
-        moves."""
+        """Run `climb`. When single moves stop improving the value, also try pairs of moves, and run local searches
+        after the best moves."""
         x, value = self.climb(x, value, LONG)
         while True:
             rows = np.vstack([self.single_moves(x), self.pair_moves(x)])

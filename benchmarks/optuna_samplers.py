@@ -12,8 +12,8 @@ connection, study object and sampler. The processes take turns in the order of s
 on the speed of the machine. With one process, the workers share one sampler and a study in memory, which is faster.
 Ordered columns of a table are integer parameters for Optuna. The optimizer `belated` is `BayesOpt` with suggest and
 observe, without Optuna. The figure "seconds" is the mean CPU time of a suggestion in the sampler's methods
-`infer_relative_search_space`, `sample_relative` and `sample_independent`. The time includes the reads and writes of the
-study that the three methods make.
+`infer_relative_search_space`, `sample_relative` and `sample_independent`. This includes the reads and writes of the
+study in these methods.
 """
 
 import argparse
@@ -155,8 +155,8 @@ class Processes:
 
 
 class SharedStudy:
-    """A study of Optuna that processes share. The class has the interface that `compare` expects of an optimizer. A
-    free process asks for a trial."""
+    """A study of Optuna that processes share, with the interface that `compare` expects of an optimizer. A free process
+    asks for a trial."""
 
     def __init__(self, processes, kind, space, seed, url):
         import optuna
@@ -237,7 +237,7 @@ def run(arguments):
 
 def times(arguments):
     """Print three mean times for each optimizer, in seconds per suggestion: the time in the sampler over all
-    suggestions, the time in the sampler over the last ten suggestions, and the time including the storage."""
+    suggestions and over the last ten suggestions, and the time including the storage."""
     records = compare.read([arguments.out])
     for kind in dict.fromkeys(record["optimizer"] for record in records):
         own = [record for record in records if record["optimizer"] == kind]

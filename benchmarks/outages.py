@@ -1,10 +1,10 @@
 """Failures that do not depend on the point, and a region of failures that a run enters late; prints JSON.
 
-In the part *outages*, all trials that end during an outage fail, whatever their points. An outage covers the first 5,
-12 or 20 trials, or 20 trials in mid-run. Each run is continued until it has 40 successes after the outage, with 1 or 8
-trials in flight. The figure of a cell is the mean over seeds of the paired difference of log10 of the regret to a run
-without outage that has as many successes. Regrets below 1e-3 of the range of f count as 1e-3 of the range. The share of
-runs whose regret is above the median of random search is also printed.
+In the part *outages*, all trials that end during an outage fail, at any point. An outage covers the first 5, 12 or 20
+trials, or 20 trials in mid-run. Each run is continued until it has 40 successes after the outage, with 1 or 8 trials in
+flight. A figure is the mean over seeds of log10 of the regret, minus log10 of the regret of a run without outage that
+has as many successes. Regrets below 1e-3 of the range of f count as 1e-3 of the range. The share of runs whose regret
+is above the median of random search is also printed.
 
 The part *late* has two cases: quadratic functions on the unit square, whose maximum is in a region of failures.
 In the case *late*, the region is a disc, and trials in the disc fail only after the first 30 trials. In the case
@@ -105,8 +105,8 @@ def with_region(search, workers, seeds, f, fails, least, added=lambda seed: [], 
     """Return the share of failures among the last n trials, and log10 of the regret, for a function with a region of
     failures; each figure is a mean over seeds with its standard error.
 
-    Trials in the region fail after the first trials. The points `added(seed)` are observed before the run. `least` is
-    the smallest value of -f outside the region.
+    Trials in the region fail, except the `first` trials of the run. The points `added(seed)` are observed before the
+    run. `least` is the smallest value of -f outside the region.
     """
     shares, regrets = [], []
     for seed in range(seeds):

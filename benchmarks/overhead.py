@@ -92,7 +92,7 @@ def pairs_of_the_core(n):
 
 
 def cost(make, n, repeat):
-    """Call the function that `make` returns; return the microseconds for each of its n operations."""
+    """Call the function that `make` returns; return the microseconds per operation, of which there are n."""
     wall, processor = [], []
     for _ in range(repeat):
         call = make()
@@ -107,11 +107,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--evaluations", type=int, nargs="*", default=[1000, 10_000, 100_000])
     parser.add_argument("--workers", type=int, nargs="*", default=[2, 4, 8], help="numbers of threads, with 10000 each")
-    parser.add_argument("--tree", type=int, default=0, help="also TreeSearch after this number of trials")
-    parser.add_argument("--bayes", type=int, default=0, help="also BayesOpt after this number of trials")
+    parser.add_argument("--tree", type=int, default=0, help="also measure TreeSearch after this number of trials")
+    parser.add_argument("--bayes", type=int, default=0, help="also measure BayesOpt after this number of trials")
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
-    run(100)()  # the first run imports further modules, so it is not measured
+    run(100)()  # not measured, because the first run imports further modules
     results = []
 
     def measure(name, make, n):

@@ -1,4 +1,4 @@
-"""Optimizers behind one interface: The method `suggest` returns a handle and parameters; `observe` takes the handle and
+"""Optimizers behind one interface: the method `suggest` returns a handle and parameters; `observe` takes the handle and
 a value. In settings with a horizon, `observe` and `fail` also get the simulated duration of the evaluation, which only
 the optimizers of this package use.
 
@@ -234,7 +234,7 @@ class OptunaGP(Optuna):
 
 
 class OptunaTPE(Optuna):
-    """Tree-structured Parzen estimators; pending trials count as bad."""
+    """Tree-structured Parzen estimators; pending trials count as bad trials."""
 
     @staticmethod
     def sampler(optuna, seed, **settings):

@@ -2,11 +2,11 @@
 table.
 
 Runs are on the open tables (`tables.py`), with one evaluation at a time. The value of an evaluation is a random
-replicate of its point. The value of f is the mean over the replicates of a point. A run without earlier results
-determines the target: the regret at this run's best point after a given number of evaluations. A second run starts with
-50 earlier results, either of random points or of the first 50 evaluations of another run. The figure is the number of
-evaluations that the second run needs to reach the target. The figure is 0 if one of the 50 earlier points reaches the
-target. If the second run does not reach the target, the figure is the total number of evaluations in the second run.
+replicate of its point; f is the mean over the replicates. The target is the regret at the best point of a run without
+earlier results, after a given number of evaluations. A second run starts with 50 earlier results, either of random
+points or of the first 50 evaluations of another run. The figure is the number of evaluations that the second run needs
+to reach the target: 0 if one of the 50 earlier points reaches it, and all evaluations of the second run if this run
+does not reach it.
 """
 
 import argparse
@@ -77,7 +77,7 @@ def main():
         shares.append(mean[2:] / mean[1])
         print(f"| {name} | {mean[0]:.3f} | {mean[1]:.0f} | {mean[2]:.0f} | {mean[3]:.0f} |", flush=True)
     saved = 1 - np.mean(shares, axis=0)
-    print(f"\nSaved, mean over tables: {saved[0]:.0%} after random results, {saved[1]:.0%} after those of a run")
+    print(f"\nSaved, mean over tables: {saved[0]:.0%} after random results, {saved[1]:.0%} after results of a run")
 
 
 if __name__ == "__main__":

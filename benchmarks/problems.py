@@ -17,7 +17,7 @@ from belated.space.dimensions import Categorical, Integer
 
 @dataclass(frozen=True)
 class Noise:
-    """The noise of a value is (sd + growth·max(value, 0)) times a normal or Student's t variate."""
+    """The noise of a value: (sd + growth·max(value, 0)) times a normal or Student's t variate."""
 
     sd: float
     growth: float = 0.0
@@ -62,7 +62,7 @@ class Setting:
 
 
 def always(function):
-    """Return a function that takes a seed, ignores the seed, and always returns the given problem."""
+    """Return a function of a seed that always returns the given problem."""
     return partial(_first, function)
 
 
@@ -146,7 +146,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-#: Settings for checking defaults afterwards. These settings are held out: they are never used to choose a default.
+# : Held-out settings for checking defaults, never used to choose a default.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),

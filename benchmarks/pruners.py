@@ -8,9 +8,9 @@ The problem *quadratic* has 30 trials that minimise the sum of (x_i - i)² over 
 ten steps, a trial reports this sum plus 1/(step + 1). The problem *digits* maximises the accuracy of an `SGDClassifier`
 in 40 trials, on two thirds of scikit-learn's digits. A trial reports the accuracy after each of 27 epochs. Each line of
 the results describes one run: the best value of a completed trial, and the total number of steps. The command `table`
-prints medians over runs. The command also compares each sampler with the sampler that `--against` names, in runs with
-the same seed: it prints the mean difference and its standard error. A positive difference means that the sampler is
-better than `--against`. The pruner *model* is `BelatedPruner`; `BelatedSampler` then learns from the curves.
+prints medians over runs, and the mean difference, with its standard error, between each sampler and the sampler that
+`--against` names, in runs with the same seed. If the difference is positive, the sampler is better than `--against`.
+The pruner *model* is `BelatedPruner`; `BelatedSampler` then learns from the curves.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def run(problem, pruner, kind, seed):
     """Return the record of one run."""
     objective, direction, n_trials, n_steps = PROBLEMS[problem]
     curve = bl.Curve(n_steps) if pruner == "model" else None
-    # The study's name determines in which bracket the pruner puts each trial.
+    # The pruner assigns trials to brackets by the study's name.
     study = optuna.create_study(
         study_name=f"{problem}-{seed}",
         direction=direction,

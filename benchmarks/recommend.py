@@ -1,4 +1,4 @@
-"""The regret at the recommended point, beside other rules for choosing a point; prints tables as Markdown.
+"""The regret at the recommended point, compared with other rules for choosing a point; prints tables as Markdown.
 
 Every function is maximised in 80 sequential trials. After 10, 20, 40 and 80 trials, each rule chooses a point, and the
 regret is the optimum minus the noise-free value at this point, in units of the range of the function. The range is the
@@ -7,12 +7,12 @@ same trials, so the differences are paired.
 
 * *noise*: the standard deviation of the noise in percent of the range. "declared" noise differs between trials (1 to 30
   %, log-uniform) and is reported with each value. In the case "random", the trials are at random points.
-* *rules*: `recommend()`; the point with the largest mean, mean − ½ std, mean − std or mean − 2 std among the observed
-  points, or among the observed points and the maximiser of the mean; the maximiser of mean − std in the domain; the
-  best observed point. Means and standard deviations are from `predict`. Maximisers are found by a search in this file.
+* *rules*: `recommend()`; the point with the largest mean, mean − ½ std, mean − std or mean − 2 std, either among the
+  observed points or among these and the maximiser of the mean; the maximiser of mean − std in the domain; the best
+  observed point. Means and standard deviations are from `predict`. Maximisers are found by a search in this file.
 
 With `--contexts`, trials run in random contexts, and each rule chooses a point for each of four contexts after 20, 40
-and 60 trials. The functions have a different level, or a different level and place of the optimum, in each context.
+and 60 trials. In each context, the functions have another level, or another level and another place of the optimum.
 
 With `--exact`, values do not have noise. The figure is the share of checks in which the value at the recommended point
 is lower than `best_value_` by more than 1 % and 5 % of the range.

@@ -1,6 +1,6 @@
 """Multi-fidelity optimizers of other packages, as policies of curve_policies.py. The fidelity is the number of steps.
 
-Each package needs an environment of its own, with the pinned packages in requirements/:
+Each package needs a separate environment with the pinned packages in requirements/:
 
     python -m venv smac && smac/bin/pip install -r benchmarks/requirements/smac.txt
     PYTHONHASHSEED=0 smac/bin/python benchmarks/curve_policies.py run results.jsonl --policies smac
@@ -72,7 +72,7 @@ class Promotions(Rival):
             if len(values) < goal and not math.isnan(values[-1]):
                 self.jobs[number] = job, goal
                 return number
-            self._tell(job, values[min(goal, len(values)) - 1])  # known without a further step
+            self._tell(job, values[min(goal, len(values)) - 1])  # the value is known without a further step
 
     def _report(self, trial, step, value):
         job, goal = self.jobs[trial]
@@ -100,8 +100,8 @@ class SMAC(Promotions):
     """SMAC3's facade for several fidelities: Hyperband with a random forest.
 
     There are 5 initial configurations, as in the package's example with epochs as the fidelity. The number of tries to
-    find a new configuration is large, because the spaces are small. The cost of a crash must be finite and is chosen by
-    the user of the package: here it is the highest cost so far, and at least 0.
+    find a new configuration is large, because the spaces are small. The user of the package must choose a finite cost
+    of a crash: here, the highest cost so far, and at least 0.
     """
 
     def __init__(self, family, seed, n_configs=5, min_trials=1):
@@ -146,8 +146,8 @@ class SMAC(Promotions):
 
 
 class DEHB(Promotions):
-    """DEHB: Hyperband with differential evolution. The fitness of a failed trial is infinite, which is the fitness of
-    points without a result in the package."""
+    """DEHB: Hyperband with differential evolution. The fitness of a failed trial is infinite, like the package's
+    fitness of points without a result."""
 
     def __init__(self, family, seed):
         from dehb import DEHB as Optimizer
@@ -158,7 +158,7 @@ class DEHB(Promotions):
             cs=_configuration_space(self.dimensions),
             min_fidelity=1,
             max_fidelity=family.n_steps,
-            n_workers=1,  # any other number starts a Dask cluster, which ask and tell do not use
+            n_workers=1,  # another number of workers would start a Dask cluster, which ask and tell do not use
             seed=seed,
             save_freq="end",
             output_path=self.folder.name,

@@ -3,11 +3,11 @@
     python -m benchmarks.search_cv svc --seeds 10
     python -m benchmarks.search_cv hgb --seeds 10
 
-The program actually runs the fits one after the other. The simulated time of a fit is its CPU time, so the figures do
-not depend on other programs on the machine. The simulated time includes the time for choosing candidates.
-`RandomizedSearchCV` and `BelatedSearchCV` evaluate each split of a candidate as a separate task. Optuna's
-`OptunaSearchCV`, with its default sampler, evaluates all splits of a candidate in one task. The unit of time, t, is the
-time that `RandomizedSearchCV` takes for all candidates.
+The program runs the fits one after the other. The simulated time of a fit is its CPU time, so the figures do not depend
+on other programs on the machine. The time for choosing candidates also counts. `RandomizedSearchCV` and
+`BelatedSearchCV` evaluate each split of a candidate as a separate task. Optuna's `OptunaSearchCV`, with its default
+sampler, evaluates all splits of a candidate in one task. The unit of time, t, is the time that `RandomizedSearchCV`
+takes for all candidates.
 """
 
 import argparse

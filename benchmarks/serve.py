@@ -32,8 +32,7 @@ def ask(address, token, slot, clients, rate, seconds, seed, barrier, results):
     each."""
     chance, pending, found, errors = random.Random(seed), [], [], []
     path, headers = "/v1/studies/study", {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    # The clients use the HTTP client of the standard library, because this client leaves most of the processor time to
-    # the server.
+    # The HTTP client of the standard library leaves most of the processor time to the server.
     connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=60)
 
     def request(where, body=None):

@@ -3,16 +3,14 @@
     python benchmarks/sklearn_tables.py make              # make the tables that are missing in data/
     python benchmarks/sklearn_tables.py show
 
-A row has five replicates. The spaces are mixed or conditional, values are noisy, and in some regions fits fail or
-diverge. Each replicate has a different split of the data and a different seed of the estimator. The duration of a row
-is the mean processor time of fitting and scoring. A replicate has failed if scikit-learn raises an error (for example,
-because there are more neighbours than rows), or if the score is not a finite float32. The score of a classifier is its
-accuracy, or its log-likelihood if the classifier is a network. The score of a regression is R², which is −1e10 or less
-if training diverged. The rules of a run are in tables.py. The regret is at most 10, and the regret of failed points is
-10.
+The spaces are mixed or conditional, values are noisy, and in some regions fits fail or diverge. A row has five
+replicates with different splits of the data and seeds of the estimator. The duration of a row is the mean processor
+time of fitting and scoring. A replicate has failed if scikit-learn raises an error (for example, because there are more
+neighbours than rows), or if the score is not a finite float32. The score of a classifier is its accuracy, or its
+log-likelihood if the classifier is a network. The score of a regression is R², which is −1e10 or less if training
+diverged. The rules of a run are in tables.py. The regret of failed points is 10, the maximum.
 
-The tables in `HELD_OUT` were set aside before any optimizer was run on them. The tables in `HELD_OUT` are never used to
-choose a default.
+The tables in `HELD_OUT` were set aside before any optimizer was run on them, and are never used to choose a default.
 """
 
 import argparse
@@ -42,7 +40,7 @@ def when(dimension, **conditions):
     return type(dimension)(list(getattr(dimension, "values", None) or dimension.choices), when=conditions)
 
 
-# Each entry consists of a space and a function that returns the estimator for given params and a seed.
+# Name → a space, and a function that returns the estimator for given params and a seed.
 
 SVC = {
     "C": decades(-3, 4),
@@ -290,7 +288,7 @@ def evaluate(task, params, seed):
             model = task.estimator(params, seed).fit(x, y)
             score = float(metrics.get_scorer(task.scoring)(model, x_valid, y_valid))
     except InvalidParameterError:
-        raise  # the table is wrong
+        raise  # the definition of the table is wrong
     except (ValueError, ArithmeticError):
         score = math.nan
     if not abs(score) < float(np.finfo(np.float32).max):

@@ -1,5 +1,5 @@
 """The time of a suggestion by an optimizer that has made suggestions before; prints JSON. The hyperparameters are
-given, so the times do not include refits. The program is run by hand."""
+given, so the times do not include refits."""
 
 import argparse
 import json

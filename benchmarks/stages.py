@@ -1,4 +1,4 @@
-"""Trainings that are stopped by their learning curves, compared with complete trainings: scores, and what is saved.
+"""Trainings that are stopped by their learning curves, compared with complete trainings: scores and savings.
 
     python benchmarks/stages.py search sgd
     python benchmarks/stages.py boosting digits
@@ -102,7 +102,7 @@ def search(name, seeds):
             train, test, y_train, y_test = train_test_split(*data, random_state=seed, stratify=data[1])
             own, arguments = clone(estimator), {"resource": resource, "max_resource": maximum}
             if mode == "complete" and resource.endswith("epochs"):
-                arguments["min_resource"] = maximum  # a single step, as `fit` would end by its own rule
+                arguments["min_resource"] = maximum  # a single step, because `fit` would end by its own rule
             elif mode == "complete":
                 arguments = {}
                 own.set_params(**{resource: maximum})

@@ -48,7 +48,7 @@ def crossing(rng):
 
 
 def late(rng):
-    """Each curve rises at its own time, and is flat before and after. Higher curves rise later on average."""
+    """Each curve rises at a different time, and is flat before and after. Higher curves rise later on average."""
     f, other = smooth(rng, 2)
     start = 0.45 + 0.15 * f + 0.1 * other
     rise = 1 / (1 + np.exp(-(STEPS - start) / 0.04))
@@ -57,7 +57,7 @@ def late(rng):
 
 
 def overfitting(rng):
-    """Curves rise and then fall, by different amounts and from different times on."""
+    """Curves rise and then fall, at different times and by different amounts."""
     f, speed, loss = smooth(rng, 3)
     rise = 2 * (1 - np.exp(-STEPS / (0.1 * np.exp(0.5 * speed))))
     fall = np.exp(loss) * np.maximum(0, STEPS - 0.3 + 0.1 * speed)

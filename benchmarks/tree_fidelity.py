@@ -1,5 +1,4 @@
-"""Tree search that chooses fidelities, compared with tree search at full fidelity for equal costs; the program is run
-by hand.
+"""Tree search that chooses fidelities, compared with tree search at full fidelity for equal costs.
 
     python benchmarks/tree_fidelity.py --seeds 0:20
 
@@ -88,12 +87,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=seed_range, default="0:20")
     parser.add_argument("--functions", nargs="+", choices=FUNCTIONS, default=list(FUNCTIONS))
-    parser.add_argument("--noise", action="store_true", help="of the standard deviation that each function has")
-    parser.add_argument("--bias", type=float, default=1.0, help="what the declared bias is multiplied by")
-    parser.add_argument("--settings", type=json.loads, default={}, help="of both searches, as JSON")
-    parser.add_argument("--nu", type=float, help="of the one with fidelities, in spreads of f")
-    parser.add_argument("--decay", type=float, help="of the one with fidelities: rho**d")
-    parser.add_argument("--only", choices=["low", "full"], help="one of the two")
+    parser.add_argument("--noise", action="store_true", help="add noise with the standard deviation of each function")
+    parser.add_argument("--bias", type=float, default=1.0, help="factor of the declared bias")
+    parser.add_argument("--settings", type=json.loads, default={}, help="settings of both searches, as JSON")
+    parser.add_argument("--nu", type=float, help="nu of the search with fidelities, in spreads of f")
+    parser.add_argument("--decay", type=float, help="rho**d of the search with fidelities")
+    parser.add_argument("--only", choices=["low", "full"], help="run only one of the two searches")
     arguments = parser.parse_args()
     for name in arguments.functions:
         function, exponent = FUNCTIONS[name]

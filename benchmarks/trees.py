@@ -1,15 +1,14 @@
-"""Tree search compared with PyXAB, and with CMA-ES, random search and TPE for equal numbers of evaluations; the program
-is run by hand.
+"""Tree search compared with PyXAB, and with CMA-ES, random search and TPE for equal numbers of evaluations.
 
     python benchmarks/trees.py run --out trees.jsonl
     python benchmarks/trees.py table trees.jsonl
     python benchmarks/trees.py pyxab
 
-The regret is the distance between the optimum of f and f at one point: at the best observed point if there is no noise,
-and at the recommended point if there is noise. The score is log10 of (regret / median regret of random points). Random
-points have a score of about 0, and lower scores are better. Noise is normal, and its standard deviation is a twentieth
-of the median regret of random points. With a delay, a result arrives after 100 further points have been suggested. The
-problem, the noise and the seeds of a run are the same for every optimizer.
+The regret is the distance between the optimum of f and f at the best observed point without noise, or at the
+recommended point with noise. The score is log10 of (regret / median regret of random points). Random points have a
+score of about 0, and lower scores are better. Noise is normal, and its standard deviation is a twentieth of the median
+regret of random points. With a delay, a result arrives after 100 further points have been suggested. The problem, the
+noise and the seeds of a run are the same for every optimizer.
 """
 
 import argparse
@@ -35,7 +34,7 @@ from tree_problems import GROUPS, Unavailable  # noqa: E402
 
 import belated as bl  # noqa: E402
 
-SMALLEST = 1e-8  # all scaled regrets (regret / median regret of random points) below this are treated as equal
+SMALLEST = 1e-8  # smaller scaled regrets (regret / median regret of random points) are treated as equal
 READINGS = (2_000, 10_000, 100_000)
 NOISE = 0.05  # in medians of random points
 DELAY = 100
@@ -110,8 +109,8 @@ class CMAES:
     def restart(self, population):
         d = len(self.problem.low)
         bounds, seed = np.repeat([[0.0, 1.0]], d, axis=0), int(self.rng.integers(2**31))
-        # In many dimensions, most points of the first populations are outside the box, so drawing a point again rarely
-        # helps. By default, `cmaes` draws a point up to 100 times.
+        # By default, `cmaes` draws a point up to 100 times. In many dimensions this rarely helps, because most points
+        # of the first populations are outside the box.
         fixed = {"bounds": bounds, "n_max_resampling": 10, "seed": seed}
         self.cma = self.new(self.rng.random(d), 0.2, population_size=population, **fixed)
         self.finished, self.last = self.best, (math.inf, None)
@@ -318,11 +317,11 @@ def pyxab(arguments):
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    runner = commands.add_parser("run", help="make runs, and append a JSON line for each; goes on where it stopped")
+    runner = commands.add_parser("run", help="make the missing runs, and append a JSON line for each")
     runner.set_defaults(command=run)
     runner.add_argument("--out", default="trees.jsonl")
     runner.add_argument("--seeds", type=seed_range, default="0:5")
-    runner.add_argument("--evaluations", type=int, default=10_000, help="2000, 10000 and 100000 are read on the way")
+    runner.add_argument("--evaluations", type=int, default=10_000, help="also scored after 2000, 10000 and 100000")
     runner.add_argument("--optimizers", nargs="+", choices=OPTIMIZERS, default=["tree", "CMA-ES", "random"])
     runner.add_argument("--conditions", nargs="+", choices=CONDITIONS, default=list(CONDITIONS))
     runner.add_argument("--functions", nargs="+", choices=tree_problems.FUNCTIONS, default=[*tree_problems.FUNCTIONS])
@@ -330,9 +329,9 @@ def main(argv=None):
     viewer = commands.add_parser("table", help="medians as markdown")
     viewer.set_defaults(command=table)
     viewer.add_argument("results", nargs="+", help="files written by run")
-    viewer.add_argument("--each", action="store_true", help="each function by itself")
+    viewer.add_argument("--each", action="store_true", help="show each function separately")
     viewer.add_argument("--json", action="store_true", help="all scores, by function")
-    beside = commands.add_parser("pyxab", help="time and regret beside PyXAB")
+    beside = commands.add_parser("pyxab", help="time and regret compared with PyXAB")
     beside.set_defaults(command=pyxab)
     beside.add_argument("--evaluations", type=int, default=10_000)
     beside.add_argument("--functions", nargs="+", choices=OF_PYXAB, default=list(OF_PYXAB))

@@ -15,7 +15,7 @@ import belated as bl
 
 
 def work(slot, target, start, results):
-    """Open the study in each round, as a job does. Send its id, or the error."""
+    """Open the study in each round, as a job does, and send its id or the error."""
     for path in iter(target.get, None):
         try:
             start.wait(60)

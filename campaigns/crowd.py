@@ -112,7 +112,7 @@ def mixed(workers, calls, think, store="sqlite", p99=P99):
         reports = together(mix, harness.url(path), workers, calls, think)
         seconds = time.monotonic() - start
         if len(reports) != workers:
-            failures.note(f"only {len(reports)} of {workers} processes came to their end")
+            failures.note(f"only {len(reports)} of {workers} processes finished")
         done = [entry for report in reports for entry in report[0]]
         times = [time for report in reports for time in report[1]]
         for error in (error for report in reports for error in report[2]):
@@ -156,7 +156,7 @@ def separation(workers, suggestions, store="sqlite"):
             study.observe(trial, harness.objective(trial.params))
         reports = together(suggest, harness.url(path), workers, -(-suggestions // workers))
         if len(reports) != workers:
-            failures.note(f"only {len(reports)} of {workers} processes came to their end")
+            failures.note(f"only {len(reports)} of {workers} processes finished")
         times = [time for report in reports for time in report[0]]
         for error in (error for report in reports for error in report[1]):
             failures.note(error)

@@ -2,11 +2,11 @@
 
 Each case makes a copy of a store with two studies and damages the copy at one position. There are four kinds of damage:
 a flipped bit anywhere, a flipped bit in SQLite's structure (headers and cell pointers of pages), a truncated file, and
-a page that is zeroed or exchanged with another page. A process with a time limit then opens the studies and calls their
-methods. Each call must give exactly the stored data, or raise StoreError. `export --salvage` must return only events
-that were stored, unchanged. The program counts how many of the events with an intact record are returned. Finally, the
-program damages the write-ahead log that killed writers leave next to the file. SQLite ignores everything in this log
-after the first damaged byte, so the study may be in an earlier state. The program prints JSON.
+a page that is zeroed or exchanged. A process with a time limit then opens the studies and calls their methods. Each
+call must give exactly the stored data, or raise StoreError. `export --salvage` must return only events that were
+stored, unchanged. The program counts how many of the events with an intact record are returned. Finally, the program
+damages the write-ahead log that killed writers leave next to the file. SQLite ignores everything in this log after the
+first damaged byte, so the study may be in an earlier state. The program prints JSON.
 """
 
 import json
@@ -80,8 +80,8 @@ def damaged(data, chance, log):
 
 
 def use(path, truth, name, bodies):
-    """Open a damaged study, read it and write to it. Return "right" or "earlier" if the study is in the right or an
-    earlier state, "StoreError" if this error is raised, and otherwise a description of the error."""
+    """Open a damaged study, read it and write to it. Return "right" or "earlier" for a study in the right or an earlier
+    state, "StoreError" if this error is raised, or a description of any other error."""
     try:
         study = bl.Study.load(name, harness.url(path))
         seen = harness.state(study)

@@ -37,7 +37,7 @@ def examine(path, study, before, error, more):
     if left[: len(before)] != before or len(left) > len(before) + 1:
         yield f"{len(before)} events before, {len(left)} after"
     if error is None and len(left) != len(before) + 1:
-        yield "acknowledged, but not there"
+        yield "acknowledged, but not stored"
     try:
         for _ in range(more):
             study.suggest()
@@ -48,9 +48,9 @@ def examine(path, study, before, error, more):
         grown = harness.rows(path)
         observed = sum("Observed" in body for *_, body in grown) - sum("Observed" in body for *_, body in left)
         if len(grown) != len(left) + 2 * more + observed or grown[: len(left)] != left or observed > 1:
-            yield f"{len(left)} events, {2 * more} appended, {len(grown)} there"
+            yield f"{len(left)} events, {2 * more} appended, {len(grown)} stored"
         if harness.state(opened) and (opened.sync(), harness.state(opened))[1] != harness.state(study):
-            yield "two that opened it see different trials"
+            yield "two processes that opened the study see different trials"
     except Exception as later:
         yield f"afterwards: {type(later).__name__}: {later}"
 

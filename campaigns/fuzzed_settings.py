@@ -1,10 +1,10 @@
 """Test `belated serve` with definitions that have random settings: python campaigns/fuzzed_settings.py.
 
-A client creates studies whose spaces and settings are random, from harmless to extreme; for each study that the server
-accepts, it starts trials one by one, reports steps and values, and reads all answers about the study. No answer may
-have a status of 5xx, and no request may take more than two seconds of the server's processor time. From time to time,
-and at random moments during a request, SIGTERM must end the server within five seconds. The program needs fastapi,
-uvicorn and httpx, and prints JSON.
+A client creates studies whose spaces and settings are random, from harmless to extreme. In each study that the server
+accepts, the client starts trials one by one, reports steps and values, and reads all answers about the study. No answer
+may have a status of 5xx, and no request may take more than two seconds of the server's processor time. From time to
+time, and at random moments during a request, SIGTERM must end the server within five seconds. The program needs
+fastapi, uvicorn and httpx, and prints JSON.
 """
 
 import os

@@ -211,7 +211,7 @@ def main(document, run, **options):
     for name, default in options.items():
         flag = f"--{name.replace('_', '-')}"
         parser.add_argument(flag, type=type(default), default=default, help=f"default {default}")
-    parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop then and report how far it came")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="stop after this time and report the progress")
     started = time.monotonic()
     result = run(**vars(parser.parse_args()))
     result["seconds"] = round(time.monotonic() - started, 1)

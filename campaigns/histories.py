@@ -3,10 +3,10 @@
 Each random history is run in three ways. The first run alternates suggestions and reports. Reports may be late,
 repeated, amended or refused. A report may be for an unknown trial, for a failed trial, or for a trial whose lease has
 ended. From time to time the study is closed and opened again. The second run does not close the study, and leaves out
-all calls that must not change the study. The suggestions of the second run must equal the suggestions of the first run,
-bit for bit. The third run has the same points, and the same reports in a shuffled order; only reports about the same
-trial keep their order. With the same hyperparameters, the posterior of the third run must equal the posterior of the
-first run within 1e-9. The program prints JSON.
+the calls that must not change it. The suggestions of the second run must equal the suggestions of the first run, bit
+for bit. The third run has the same points and reports, but reports about different trials are shuffled. With the same
+hyperparameters, the posterior of the third run must equal the posterior of the first run within 1e-9. The program
+prints JSON.
 """
 
 import random

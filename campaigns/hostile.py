@@ -23,8 +23,7 @@ from belated.store import checksums as events
 MEMORY = 3 << 30  # bytes of address space that a reader may use
 TIME = 60.0  # seconds
 
-# Invalid bodies, which replace the body of event 3 (an observation of trial 0). The invalid bodies are valid text, but
-# not valid events.
+# Bodies that replace the body of event 3 (an observation of trial 0): valid text, but not valid events.
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
@@ -91,7 +90,7 @@ BODIES |= {
         "attrs are a list": '"attrs":"[1]"',
         "attrs are null in text": '"attrs":"null"',
         "attrs are empty text": '"attrs":""',
-        "attrs are no JSON": '"attrs":"{\'a\': 1}"',
+        "attrs are not JSON": '"attrs":"{\'a\': 1}"',
         "attrs hold NaN": '"attrs":"{\\"a\\":NaN}"',
         "attrs hold a lone surrogate": '"attrs":"{\\"a\\":\\"\\\\ud800\\"}"',
         "attrs are nested": f'"attrs":{DEEP}',
@@ -174,8 +173,7 @@ HUGE = {
     "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
     "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
 }
-# A study cannot have written these bodies, but the bodies have the form of events. The program accepts and counts such
-# bodies.
+# A study cannot have written these bodies, but they have the form of events, so the program accepts and counts them.
 UNCHECKED = {"suggested: theta is huge"}
 
 KEYS = {
@@ -451,7 +449,7 @@ def run(every=1, megabytes=50, limit=None):
             if outcome not in allowed:
                 failures.note(f"{name}: {outcome}")
             if trace(path):
-                failures.note(f"{name}: something in it ran")
+                failures.note(f"{name}: code in the store ran")
     return {
         "cases": cases,
         "outcomes": outcomes,

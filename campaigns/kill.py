@@ -1,11 +1,11 @@
 """Check that acknowledged events are not lost if writers are killed at any time: python campaigns/kill.py.
 
-Workers suggest, report steps of learning curves, observe, fail and add in one study. Each worker has a file in which it
-records every call, before the call and after the call has returned. Each worker is killed with SIGKILL after a random
-time and replaced. The new worker repeats the interrupted call with the same key. At the end, the event table must
-contain every acknowledged event, and no key and no step more than once. The sequence numbers must not have gaps, and
-the database must be intact. The program starts a new study from time to time; every fourth study uses Bayesian
-optimisation. With --store postgresql, the studies are stored in PostgreSQL. The program prints JSON.
+Workers suggest, report steps of learning curves, observe, fail and add in one study. Each worker records every call in
+a file, before the call and after it has returned. Each worker is killed with SIGKILL after a random time and replaced.
+The new worker repeats the interrupted call with the same key. At the end, the event table must contain every
+acknowledged event, and no key and no step more than once. The sequence numbers must not have gaps, and the database
+must be intact. The program starts a new study from time to time; every fourth study uses Bayesian optimisation. With
+--store postgresql, the studies are stored in PostgreSQL. The program prints JSON.
 """
 
 import json
@@ -165,7 +165,7 @@ def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="
             failures.note("a step is reported twice in a study")
         keys = [(name, key) for name, _, key, _ in table if key is not None]
         if len(keys) != len(set(keys)):
-            failures.note("a key stands twice in a study")
+            failures.note("a key occurs twice in a study")
     return {
         "kills": killed,
         "workers": workers,

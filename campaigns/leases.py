@@ -1,11 +1,11 @@
 """Check that the model uses a value that arrives 400 days late, long after a lease of an hour has ended: python
 campaigns/leases.py.
 
-The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. After the 400 days,
-the trials must still be pending, but the model must not contain the trials. The next suggestion must equal the
-suggestion of a copy in which the trials were abandoned. The next suggestion must differ from the suggestion of a copy
-in which the trials do not have a lease. Then another process opens the study and observes the value of one trial. This
-value must change the model's mean at the trial's point. The program prints JSON.
+The program controls the clock of the study. Three trials get leases of an hour, then 400 days pass. The trials must
+still be pending, but not in the model: the next suggestion must equal the suggestion of a copy in which the trials were
+abandoned, and differ from the suggestion of a copy in which they do not have a lease. Then another process opens the
+study and observes the value of one trial. This value must change the model's mean at the trial's point. The program
+prints JSON.
 """
 
 import sys
@@ -50,9 +50,9 @@ def run(days=400, hours=1, limit=None):
             one.add({"x": 0.5, "y": 0.5}, 0.1)  # an abandoned point may be suggested again only after another result
         next_expired, next_abandoned, next_held = (one.suggest().params for one in (opened, other, waiting))
         if next_expired != next_abandoned:
-            failures.note(f"the expired trials still stand in the model: {next_expired}, without them {next_abandoned}")
+            failures.note(f"the expired trials are still in the model: {next_expired}, without them {next_abandoned}")
         if next_expired == next_held:
-            failures.note("a lease makes no difference to the model: this proves nothing")
+            failures.note("the lease does not affect the model, so the test is void")
         opened.observe(expired[0], 0.9)
         seen = opened.trials[expired[0]]
         if (seen.state, seen.value) != ("observed", 0.9) or opened.best_value_ != 0.9:

@@ -92,7 +92,7 @@ def large(make, path, events, failures):
 
 
 def sync(path, calls, failures):
-    """Open a study twice. One instance writes an event, and the other instance reads the event; return the results."""
+    """Open a study twice, write an event by one instance and read it by the other; return the results."""
     writer = bl.Study.load("study", harness.url(path))
     reader = bl.Study.load("study", harness.url(path))
     times, idle = [], []

@@ -39,8 +39,7 @@ def some_studies(url):
 
 
 def ask_everything(running, requests, failures, seed=0, deadline=None):
-    """Generate the given number of requests from the OpenAPI description and send the requests; return how often each
-    status occurred."""
+    """Send requests generated from the OpenAPI description; return how often each status occurred."""
     import requests as http
     import schemathesis
     from hypothesis import HealthCheck, Phase, given, settings
@@ -169,8 +168,8 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.start()
     killed = 0
     while killed < kills and any(thread.is_alive() for thread in crowd) and not deadline.over():
-        # The server is killed after a random number of answered calls, and not after a time. Every kill then interrupts
-        # calls, on fast and on slow machines.
+        # The server is killed after a random number of answered calls and not after a time, so that every kill
+        # interrupts calls, on fast and on slow machines.
         wanted = len(done) + chance.randint(clients, max(clients, clients * calls // (kills + 1)))
         while len(done) < wanted and any(thread.is_alive() for thread in crowd):
             time.sleep(0.005)
@@ -186,7 +185,7 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
         thread.join()
     for error in errors:
         failures.note(error)
-    # The server has opened the study in its process; this process opens the study separately.
+    # The server has the study open in another process.
     events = compare(bl.Study.load("study", harness.url(place)), done, failures)
     repeated = sum(what for kind, _, what in done if kind == "repeated")
     return {"stops": killed, "clients": clients, "events": events, "requests_repeated": repeated}

@@ -59,7 +59,7 @@ def run(stops=50, workers=8, longest=1.0, down=0.5, seed=0, limit=None):
         table = harness.rows(url)
         keys = [key for _, _, key, _ in table if key is not None]
         if len(keys) != len(set(keys)):
-            failures.note("a key stands twice")
+            failures.note("a key occurs twice")
         # A worker ends only after its last call was answered, so the table must contain exactly the acknowledged calls.
         done = Counter(KINDS[line["call"]] for file in notes for line in kill.read(file) if line["what"] == "done")
         stored = Counter(body.split('"', 2)[1] for *_, body in table)

@@ -1,12 +1,12 @@
 """Test the sockets of belated with crowds of clients that lack the token or the key: python campaigns/strangers.py.
 
 The sockets are `belated serve` and the socket to which worker processes of a run report. A crowd has connections of one
-kind, each kind in turn: silent ones, ones that do not read answers, ones that write without an end, and ones that use
-another protocol. While a crowd of 0.8 times the limit is connected, a client with the token (or the key) must be
-answered within one second. While a crowd of 1.2 times the limit is connected, the client tries again until it is
-answered, which must take at most 60 seconds. A connection may take at most 150 kB of memory. After each crowd, the
-server must have as many threads and open files as before, and at the end about as much memory. At last, many workers
-must be able to report at the same time. The program needs fastapi, uvicorn and httpx, and prints JSON.
+kind: silent connections, then connections that do not read answers, that write without an end, and that use another
+protocol. While a crowd of 0.8 times the limit is connected, a client with the token (or the key) must be answered
+within one second. While a crowd of 1.2 times the limit is connected, the client tries again until it is answered, which
+must take at most 60 seconds. A connection may take at most 150 kB of memory. After each crowd, the server must have as
+many threads and open files as before, and at the end about as much memory. Finally, many workers must be able to report
+at the same time. The program needs fastapi, uvicorn and httpx, and prints JSON.
 """
 
 import json
@@ -72,7 +72,7 @@ class Crowd(threading.Thread):
             self.connections.append(connection)
 
     def run(self):
-        """Write until the crowd is closed. Only connections that write read what they are answered."""
+        """Write until the crowd is closed. Only clients that continue to write also read the answers."""
         data, is_first = KINDS[self.kind], True
         while data is not None and not self.is_closed and (is_first or self.kind.startswith("writes")):
             for connection in self.connections:
@@ -146,7 +146,7 @@ def serve(limit, failures):
     with harness.folder() as folder:
         url = f"sqlite:///{folder}/studies.db"
         bl.Study("study", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
-        resource.setrlimit(resource.RLIMIT_NOFILE, (2 * limit, hard))  # the limit is half of the files
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2 * limit, hard))  # connections get half of the files
         try:
             running = service.Service(url)
         finally:

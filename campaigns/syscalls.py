@@ -70,7 +70,7 @@ def examine(what, path, before, failures, label, outcome):
         if left[: len(before)] != before or len(left) > len(before) + 1:
             failures.note(f"{label}: {len(before)} events before, {len(left)} after")
         if outcome == "done" and len(left) != len(before) + 1:
-            failures.note(f"{label}: acknowledged, but not there")
+            failures.note(f"{label}: acknowledged, but not stored")
         next_one = harness.processes().Process(target=call_again, args=(what, path))
         next_one.start()
         next_one.join()

@@ -3,10 +3,10 @@
 Sessions of `Tuner.fit` with `BelatedSearch` run in separate processes on one local Ray. Each session except the last is
 killed by SIGKILL, and the next session continues the run by `Tuner.restore`. The last session completes the run.
 Between two sessions, the program sometimes replaces one of two files by an earlier version: the file of the search, or
-Tune's table of trials. This simulates that only one of the two files was copied to the storage before the kill. At the
-end, Tune and the search must have the same trials, with the same params and values. No two trials may have the same
-point. If the restored table contains the result of a trial, the session must not evaluate this trial again. The program
-prints JSON.
+Tune's table of trials. In reality this happens if only one of the two files was copied to the storage before the kill.
+At the end, Tune and the search must have the same trials, with the same params and values. No two trials may have the
+same point. If the restored table contains the result of a trial, the session must not evaluate this trial again. The
+program prints JSON.
 """
 
 import json
@@ -78,7 +78,7 @@ class Files:
         return max(self.folder.glob(f"{kind}-*.json"), default=None)
 
     def watch(self):
-        """Store the contents of files that are complete and new; return the kinds of files that are incomplete."""
+        """Store the contents of complete new files; return the kinds of files that are incomplete."""
         damaged = []
         for kind, versions in self.versions.items():
             path = self.newest(kind)
@@ -140,7 +140,7 @@ class Files:
 
 
 def lines(folder):
-    """Return what the evaluations have written: [("begin" or "end", x)]."""
+    """Return the notes of the evaluations: [("begin" or "end", x)]."""
     path = Path(folder, "notes")
     if not path.exists():
         return []
@@ -234,7 +234,7 @@ def run(stops=10, samples=60, workers=4, seconds=0.2, period=0.5, longest=3.0, m
         finally:
             ray.shutdown()
         if not Path(folder, "done").exists():
-            failures.note("the run did not come to its end")
+            failures.note("the run did not end")
         notes = lines(folder)
         for since, done in restarts:
             again = {x for what, x in notes[since:] if what == "begin"} & done

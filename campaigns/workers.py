@@ -137,8 +137,8 @@ def has(folder, fact):
 
 
 class Reader:
-    """Reads from the evaluations' file which trial each worker is evaluating, and how many evaluations have
-    finished."""
+    """Reads the trial that each worker is evaluating, and the number of finished evaluations, from the evaluations'
+    file."""
 
     def __init__(self, folder):
         self.path, self.position = Path(folder) / "notes", 0
@@ -179,7 +179,7 @@ def kill(folder, kills, n_workers, every, seconds, seed, is_over):
         os.kill(pid, signal.SIGKILL)
         while is_running(pid):
             time.sleep(0.001)
-        # The killed process cannot report anything, so the file shows whether the evaluation of this process had ended.
+        # The process is dead, so its lines in the file show whether its evaluation had ended.
         note(folder, what="killed", pid=pid, time=time.time())
     tell(folder, "last kill")
 
@@ -294,7 +294,7 @@ def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes",
         if events["Observed"] + events["Stopped"] != n_trials:
             failures.note(f"{events['Observed']} observations and {events['Stopped']} stops of {n_trials} trials")
         if not at:
-            failures.note("not all workers were at work at the same time after the last kill")
+            failures.note("not all workers were evaluating at the same time after the last kill")
     return {
         "engine": engine,
         "kills": len(killed),

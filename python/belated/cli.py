@@ -82,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument("--data", metavar="DIR", type=folder, help="folder with the data and the published runs")
     replay.add_argument("--json", metavar="FILE", type=Path, help="write all numbers to this file")
     replay.add_argument("--plot", metavar="FILE.png", type=Path, help="draw the figure into this file")
-    replay.add_argument("--quick", action="store_true", help="a small version, in minutes (asyts, pcts…)")
+    replay.add_argument("--quick", action="store_true", help="a small version that takes minutes (asyts, pcts…)")
     replay.add_argument(
         "--keep",
         metavar="DIR",
@@ -92,7 +92,10 @@ def parser() -> argparse.ArgumentParser:
     replay.add_argument("--faithful", action="store_true", help="make the choices of the paper's code")
     replay.add_argument("--given", action="store_true", help="give the kernel instead of fitting it (sdf-synthetic)")
     replay.add_argument(
-        "--workers", metavar="N", type=natural, help="processes (default: one per processor; 0: this one)"
+        "--workers",
+        metavar="N",
+        type=natural,
+        help="worker processes (default: one per processor; 0: run in this process)",
     )
     replay.set_defaults(command=replay_command)
     study_commands.add_to(commands)

@@ -1,7 +1,7 @@
 """Benchmark functions with known maxima, for comparing optimizers. The optimizers maximise these functions.
 
-Notation: x_1 … x_d are the coordinates in the order of the space. Kandasamy et al. 2017 use the functions without a
-fidelity, except SCHWEFEL20, in section 4. These functions have their standard definitions, except that Branin is
+Notation: x_1 … x_d are the coordinates in the order of the space. Except SCHWEFEL20, the functions without a fidelity
+are from section 4 of Kandasamy et al. 2017. These functions have their standard definitions, except that Branin is
 negated because it is usually minimised. A sum applies the same function to consecutive groups of coordinates (appendix
 C.2 of Kandasamy et al.). The noise has the standard deviation that Kandasamy et al. use: 1 for sums, and 0.2 for other
 functions.

@@ -60,8 +60,8 @@ ELSEWHERE = _by_name(
         _STUDIES: "study_name storage load_if_exists",
         _STOPPERS: "stop stopper early_stopping early_stop_fn no_progress_fn patience loss_threshold target_value",
         _STOPPING: "pruner scheduler",
-        "the result has them as result.trials, and optimizer= continues with earlier ones: leave it out": "trials",
-        "belated has one objective: maximize or minimize one number made of them": "directions",
+        "leave it out: result.trials has the trials, and optimizer= continues earlier trials": "trials",
+        "belated has one objective: combine the objectives into one number": "directions",
         # Arguments of an optimizer.
         "acquisition": "acq acq_func acquisition_function utility_function",
         _NO_SEARCH_OPTIONS: "acq_optimizer acq_optimizer_kwargs optimizer_kwargs",
@@ -212,7 +212,7 @@ def attribute_advice(name: str, known: Iterable[str]) -> str:
     if advice is None:
         near = nearest(name, sorted(known))
         return f": did you mean {near}?" if near else ""
-    # The result of a run lacks some members of its optimizer. For such a member, the advice is ``optimizer.member``.
+    # The result of a run lacks some members of its optimizer. The advice for these members is ``optimizer.member``.
     own = "." in advice or advice.partition("(")[0] in known or "optimizer" not in known
     return f": use {'' if own else 'optimizer.'}{advice}"
 
@@ -238,7 +238,7 @@ def optimizer_advice(given: Any) -> str:
 
 
 def value_advice(value: Any, words: Iterable[str]) -> str:
-    """Return ``; `` and advice on a value, or "" if the value is not a known method and all words differ strongly."""
+    """Return ``; `` and advice on a value, or "" if the value resembles neither a known method nor one of `words`."""
     if not isinstance(value, str):
         return ""
     method = method_advice(value)

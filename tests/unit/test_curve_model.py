@@ -1,4 +1,4 @@
-"""The model of curves says what it should about simulated curves, and checks its arguments."""
+"""The model of curves forecasts simulated curves correctly, and checks its arguments."""
 
 import numpy as np
 import pytest

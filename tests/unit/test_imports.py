@@ -20,7 +20,7 @@ PYTHON_ROOMS = (
     *("simulate", "functions"),
     *("plotting", "integrations", "replays", "serve", "cli", "__main__"),
 )
-# {room: the only rooms that it may import}. Only the rooms in `USERS` may import the package as its users do.
+# {room: the rooms that it may import, and no others}. Only the rooms in `USERS` may import the package as its users do.
 ALLOWED = {
     "store": {"_core", "errors", "short_repr", "warn"},
     "simulate": {"_core", "short_repr"},
@@ -249,8 +249,8 @@ def absolute(path, module, names, files):
 
 
 def rust_imports(sources=None):
-    """For each module of the core, return the modules that it uses. A module uses another module by `use`, by a path in
-    the code, or by a method that the other module adds to a type.
+    """For each module of the core, return the modules that it uses. A use is a `use`, a path in the code, or a method
+    that the other module adds to a type.
 
     A use of a re-exported item is a use of the module that defines the item. Two uses are allowed: a module names the
     items that it re-exports (an enum of the kinds in its folder), and the registration of the bindings names all

@@ -18,7 +18,7 @@ from belated.space.arguments import finite
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 
-# If the support is infinite at one end, this probability is cut off there.
+# The probability that is cut off at an infinite end of the support.
 _TAIL = 1e-6
 # The quantiles at which two distributions are compared.
 _CHECKED = (0.1, 0.3, 0.5, 0.7, 0.9)

@@ -11,11 +11,10 @@ Task: TypeAlias = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 
 
 class _OpenParallel(joblib.Parallel):  # type: ignore[misc]
-    """A `Parallel` whose generator, after all present tasks are done, continues if more tasks may come.
+    """A `Parallel` whose generator continues after all present tasks are done if more tasks may come.
 
-    joblib could also take tasks from a generator when workers need tasks. However, joblib would then take `n_jobs`
-    tasks at a time, in the thread that reports the end of a task. It would take these tasks before the caller can read
-    the result of the finished task.
+    joblib can also take tasks from a generator. However, it then takes `n_jobs` tasks at a time, in the thread that
+    reports the end of a task and before the caller can read the result of this task.
     """
 
     more_may_come = True
@@ -28,7 +27,7 @@ def completed(next_task: Callable[[], Task | None], n_jobs: int | None, n_in_fli
     """Yield results in the order in which they arrive.
 
     At most `n_in_flight` tasks are submitted to the workers at a time. When the caller asks for another result,
-    `next_task` is called in the caller's thread. It returns a further task, or None when there are no more tasks. If
+    `next_task` is called in the caller's thread and returns a further task, or None when there are no more tasks. If
     there is only one worker, tasks run in the caller's thread, one at a time.
 
     Raises

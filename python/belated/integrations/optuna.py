@@ -46,8 +46,8 @@ _STRATA = 8
 class _CommonSpace:
     """The parameters that all completed trials of a study have with the same distribution.
 
-    This class finds the same parameters as Optuna's `IntersectionSearchSpace`. However, it reads each trial only once,
-    because comparing distributions is slow.
+    Optuna's `IntersectionSearchSpace` finds the same parameters. This class reads each trial only once, because
+    comparing distributions is slow.
     """
 
     def __init__(self, study: Study) -> None:
@@ -94,8 +94,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         sampled independently.
     stale_after : float, optional
         A running trial counts as pending for this many seconds after its start, measured by this machine's clock. A
-        later result is still used. Default None: a running trial always counts as pending, because only you know how
-        long an evaluation may take.
+        result that arrives later is still used. Default None: a running trial always counts as pending, because only
+        you know how long an evaluation may take.
     constraints_func : callable, optional
         As for Optuna's samplers: takes a `FrozenTrial` and returns the values of the constraints. A constraint is
         violated if its value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument.
@@ -328,8 +328,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 class BelatedPruner(BasePruner):  # type: ignore[misc]
     """A pruner for Optuna, version 4.5 or later: the rules of belated that stop trials.
 
-    The pruner can be used with every sampler. It reads the trials from the study, so that the processes that share a
-    study may have one pruner each.
+    The pruner can be used with every sampler. It reads the trials from the study, so each process that shares a study
+    may have a separate pruner.
 
     Parameters
     ----------
@@ -385,7 +385,7 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
         self._lock = threading.Lock()
         self._log: PrunerLog | None = None
         self._made_for: Any = None
-        # This sampler chooses no points. It has the settings of the model if the study has another sampler.
+        # Provides the settings of the model if the study has another sampler; does not choose points.
         self._own_sampler = BelatedSampler(curve=self._curve)
 
     def __getstate__(self) -> dict[str, Any]:

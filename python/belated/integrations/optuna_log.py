@@ -1,11 +1,11 @@
 """The log of an optimizer, derived from a study of Optuna.
 
-Optuna's study is authoritative. The log is derived from the trials of the study, and is derived again whenever the
-trials no longer imply the earlier log. A trial of Optuna does not contain all data of the log. The missing data are
-stored in a system attribute of the trial when its point is suggested. The first item of this attribute is the event of
-belated's log: the point, and the hyperparameters if they were fitted for this point. The second item is the trial
-number in the log for which the point was proposed. The third item is the list of trials that did not have a result at
-that time. This list determines an order of events on which all processes agree without comparing clocks:
+Optuna's study is authoritative. The log is derived from the trials of the study, and is rebuilt when the trials
+contradict it. A trial of Optuna does not contain all data of the log. The missing data are stored in a system attribute
+of the trial when its point is suggested. The first item of this attribute is the event of belated's log: the point, and
+the hyperparameters if they were fitted for this point. The second item is the trial number in the log for which the
+point was proposed. The third item is the list of trials that did not have a result at that time. This list determines
+an order of events on which all processes agree without comparing clocks:
 
 * trials start in the order of their numbers;
 * the result of a trial comes before the first later suggestion that used it; results that the same suggestion used come
@@ -44,7 +44,7 @@ NOTE = "belated:suggested"
 # The format of the attribute and of belated's events.
 _FORMAT = 3
 
-# If a trial does not have a point within this number of seconds after it was first seen, it is not expected to get one.
+# A trial that lacks a point this number of seconds after it was first seen is not expected to get a point.
 _SAMPLED_WITHIN = 60.0
 
 # A step of the log: its kind and its arguments. New steps are compared with the steps that were derived earlier.
@@ -103,8 +103,8 @@ class OptunaLog:
         """
         others = [each for each in trials if each.number != trial.number]
         self._follow(self._derive(others, stale_before))
-        # Other processes will suggest points for these trials. Draft each of these points in the same way, so that this
-        # trial's point differs from the other points.
+        # Other processes will suggest points for these trials. Draft these points in the same way, so that this trial
+        # gets a different point.
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
@@ -119,9 +119,10 @@ class OptunaLog:
     def _log_for(self, trial: Any, others: Sequence[Any], stale_before: datetime | None) -> "OptunaLog":
         """Return the log from which a trial's point is chosen: this log, or a log of the trials with smaller numbers.
 
-        If the log of the trials with smaller numbers proposes the points that the trials with larger numbers already
-        have, its first point was reserved for this trial. Otherwise new results may have changed the proposals. They
-        may then contain a point that is being evaluated, but this log has all of these points.
+        A log of the trials with smaller numbers proposes a point for this trial and for each trial with a larger
+        number. If the proposals for trials with larger numbers equal the points that these trials already have, this
+        trial's proposal was reserved for it. Otherwise new results may have changed the proposals, and this trial's
+        proposal may equal a point that is being evaluated. This log contains all points that are being evaluated.
         """
         ahead = [start for each in others if each.number > trial.number and (start := self._start_of(each)) is not None]
         places = [start.place for start in ahead if start.place is not None]

@@ -39,7 +39,7 @@ def impute(stops: Mapping[int, Stop], completed: Sequence[Curve], *, minimize: b
 
     The estimate for a pruned trial is its last report plus the median gain of the trials that went further. These
     trials are the completed trials, and the trials that were pruned at a later step. The gain of a trial is its final
-    value minus its report at the last step of the pruned trial. If a trial that went further was itself pruned, its
+    value minus its report at the last step of the pruned trial. If a trial that went further was also pruned, its
     estimate is used as its final value. The estimate is not better than the final value of any trial that went further
     and was ahead at this step. The estimate is also not better than the best final value of a completed trial. If the
     trials that went further do not have a report up to this step, the estimate is the worse of two values: the last

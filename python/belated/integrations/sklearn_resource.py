@@ -163,7 +163,7 @@ class Growth:
         self._transformed: Any = None
 
     def __call__(self, X: Any, y: Any = None, **fit_params: Any) -> Any:
-        # Restore the estimator's own `fit`, if this object is in its place.
+        # Restore the estimator's own `fit` if this object has replaced it.
         vars(self._estimator).pop("fit", None)
         if isinstance(self._estimator, Pipeline):
             X, fit_params = self._through_pipeline(X, y, fit_params)

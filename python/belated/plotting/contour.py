@@ -36,9 +36,9 @@ def plot_contour(
 
     All other parameters have the values of the recommended point, which is shown as a star. If one of the two
     parameters is inactive at the recommended point, the others have the values of the best observed trial in which both
-    are active. Points at which one of the two parameters is inactive are left blank. The other markers are trials; in
-    these trials, the parameters that are not shown had different values. The mean at an observed trial may therefore
-    differ from its value.
+    are active. Points at which one of the two parameters is inactive are left blank. The other markers are trials, in
+    which the parameters that are not shown had different values. The mean at an observed trial may therefore differ
+    from its value.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _levels(values: Any, colours: str, lowest: float | None) -> Any:
 
 
 def _draw_model(ax: Axes, space: Space, x: str, y: str, values: Any, mapped: Any) -> None:
-    """Draw filled contours. Choices do not have intermediate values, so each choice is drawn by itself."""
+    """Draw filled contours. Choices do not have intermediate values, so each choice is drawn separately."""
     levels = mapped.norm.boundaries
     clipped = np.clip(values, levels[0], levels[-1])
     for xs, columns in _blocks(space, x):
@@ -169,7 +169,8 @@ def _draw_model(ax: Axes, space: Space, x: str, y: str, values: Any, mapped: Any
 
 
 def _blocks(space: Space, name: str) -> list[tuple[Any, list[int]]]:
-    """Return the parts of an axis: positions, and the index of the value at each position."""
+    """Return the parts of an axis that are drawn separately: for each, the positions and the indices of their
+    values."""
     values = values_of(space[name], _N_POINTS)
     if choices_of(space[name]) is None:
         return [(values, list(range(len(values))))]

@@ -39,8 +39,8 @@ def plot_curves(
     bands : bool
         Whether to draw the standard errors.
     dashes : sequence
-        Line styles, which the curves use in turn. Each call begins with the first colour. If a second call passes
-        different dashes, its curves therefore have the same colours as the curves of the first call.
+        Line styles, which the curves use in turn. Each call begins with the first colour, so a second call with other
+        dashes draws curves in the same colours.
     """
     is_given, ax = ax is not None, axes_for(ax)
     ax.set_prop_cycle(color=PALETTE)

@@ -15,9 +15,9 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
     """Plot cross-validated predictions of durations against the durations of trials, on logarithmic axes.
 
     The trials are split into at most ten parts, and the model of `durations_` predicts each part from the other parts.
-    The hyperparameters of the Gaussian process are not fitted again: they are those of the fit to all trials. Lines are
-    80 % intervals. If the model is right, about 80 % of the lines cross the diagonal. If all predictions are about
-    equal, durations do not depend on the params, or the model has not learned how.
+    The hyperparameters of the Gaussian process were fitted to all trials and are not fitted again. Lines are 80 %
+    intervals. If the model is right, about 80 % of the lines cross the diagonal. If all predictions are about equal,
+    durations do not depend on the params, or the model has not learned how.
 
     Parameters
     ----------

@@ -110,8 +110,8 @@ def finished(ax: Axes, *, legend: bool = True, axis: Any = "both", **labels: Any
 def add_legend(axes: Any, below: bool = False) -> None:
     """Add one legend for all axes: below the figure, or to the right of the last axes.
 
-    The legend is within the last axes if their figure does not reserve space for it by a layout. If the axes do not
-    have labelled artists, they have the text "no trials".
+    If the figure has no layout that reserves space for the legend, the legend is inside the last axes. If the axes do
+    not have labelled artists, they have the text "no trials".
     """
     entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}
@@ -152,7 +152,7 @@ def tidy(axes: Any) -> None:
 
 
 def _overlapping(axes: Any, which: str, texts: Callable[[Any], list[Any]]) -> list[Any]:
-    """Return the horizontal or vertical axes with a text that overlaps another of these texts."""
+    """Return the axes ("xaxis" or "yaxis") of which a text overlaps another text."""
     found = [getattr(ax, which) for ax in axes]
     boxes = [(axis, text.get_window_extent()) for axis in found for text in texts(axis)]
     pairs = [(a, b) for (a, one), (b, other) in combinations(boxes, 2) if one.overlaps(other)]
@@ -167,7 +167,7 @@ def shown_labels(axis: Any) -> list[Any]:
 
 
 def _choose_log_ticks(axis: Any, low: float, high: float) -> None:
-    """Label powers of 10 if the axis has at least two; otherwise label numbers between the powers too."""
+    """Label powers of 10 if the axis has at least two; otherwise also label numbers between the powers."""
     from matplotlib import ticker
 
     axis.set_minor_formatter(ticker.NullFormatter())
@@ -182,7 +182,7 @@ def integer_ticks(axis: Any) -> None:
     from matplotlib.ticker import MaxNLocator
 
     low, high = axis.get_view_interval()
-    # Without a second integer in the limits, the locator would choose fractions to have two ticks.
+    # If the limits contain fewer than two integers, the locator would choose fractions.
     least = 1 if high - low < 2 else 2
     axis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10], min_n_ticks=least))
 
@@ -279,7 +279,7 @@ def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:
 def save(drawn: Axes | Figure | NDArray[np.object_], path: str | Path) -> None:
     """Write a figure (or the figure of given axes) to a file; the file's suffix determines the format.
 
-    `drawn` is a figure, or what a plot returned: axes, or an array of axes.
+    `drawn` is a figure, or the axes or the array of axes that a plot returned.
     """
     # The empty axes of `plot_contour` do not belong to a figure.
     figure: Any = next(each.figure for each in np.ravel(np.asarray(drawn, dtype=object)) if each.figure is not None)

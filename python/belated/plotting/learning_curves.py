@@ -15,7 +15,7 @@ _STATES = ("abandoned", "failed", "stopped", "pending", "observed")  # the curve
 def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool = False) -> Axes:
     """Plot the reported value of each step against the step, one line for each trial.
 
-    A marker at the last step shows that a trial has ended without a value or is running. The curve of the best trial is
+    A marker at the last step shows that a trial is running or has ended without a value. The curve of the best trial is
     wide. A dashed line leads from a running trial to its forecast (`predict_final`) at the last step, which has a 95 %
     interval.
 

@@ -1,4 +1,4 @@
-"""Kandasamy et al. 2017, Figures 2, 4 and 5: workers in simulated time on ten functions, eleven methods.
+"""Kandasamy et al. 2017, Figures 2, 4 and 5: eleven methods on ten functions, with workers in simulated time.
 
 M workers evaluate a noisy function. For synchronous and asynchronous methods, the curves show the simple regret of the
 arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, the curves show the regret against the
@@ -101,7 +101,7 @@ def every_setting(names: Sequence[str]) -> list[Setting]:
 
 
 def n_initial(function: Function) -> int:
-    """Return the number of random points with which a run begins."""
+    """Return the number of random initial points of a run."""
     return max(WORKERS[function.name], min(6 * len(function.space), 25))
 
 
@@ -117,9 +117,9 @@ def optimizer(
 ) -> bl.Optimizer:
     """Return the optimizer for a method.
 
-    By default the method follows the paper, except that belated's own search maximises the acquisitions. The paper uses
-    DIRECT, which finds lower values of the acquisition in many dimensions. With `direct`, DIRECT is used. With
-    `faithful`, random points are scored, as in the authors' code.
+    By default the method follows the paper, except that belated's own search maximises the acquisitions. With `direct`,
+    DIRECT is used, as in the paper; in many dimensions DIRECT finds lower values of the acquisition. With `faithful`,
+    random points are scored, as in the authors' code.
     """
     settings: dict[str, Any] = {}
     if faithful and not method.endswith("RAND"):
@@ -131,7 +131,8 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return how many points the authors' code scores at the last trial, j. Here all trials score this number."""
+    """Return the number of points that the authors' code scores at the last trial, j; here all trials score this
+    number."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
 
 
@@ -253,7 +254,7 @@ def _sentences(found: Report) -> list[str]:
     return [
         f"asyTS with {COUNTED} times, {found['runs']} runs of {n} functions:",
         f"  less regret than asyRAND at the end: {outcome['beats_random']} of {n}",
-        f"  no worse than synTS by two standard errors of the paired difference: {counted}",
+        f"  regret at most two standard errors of the paired difference above synTS: {counted}",
         report.format_table(["mean (median) regret", *COMPARED, "asyTS - synTS"], rows),
     ]
 
@@ -264,7 +265,7 @@ def figure(found: Report) -> Any:
     drawn = [_panel(shown_in(found, BY_EVALUATIONS, "evaluations"), first, xlabel="Evaluations n")]
     common = {"xlabel": "Simulated time T", "x": report.readings(found["duration"], N_READINGS), "bands": False}
     drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
-    # A legend of ten lines hides curves. If panels have the same methods, only the second panel therefore has a legend.
+    # A legend of ten lines hides curves. Therefore, if panels have the same methods, only the second has a legend.
     made = report.draw_panels(drawn, 3, legends=2)
     for ax in made.axes:
         ax.title.set_fontsize("small")

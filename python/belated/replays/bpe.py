@@ -1,4 +1,4 @@
-"""Vakili et al. 2023, Figures 2-5: BPE-Delay, BPE and GP-UCB-SDF under Poisson delays, cumulative regret.
+"""Vakili et al. 2023, Figures 2-5: cumulative regret of BPE-Delay, BPE and GP-UCB-SDF under Poisson delays.
 
 f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]². These values
 are drawn from a Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50
@@ -13,7 +13,7 @@ added to the paper's algorithms. Figure 5 shows one function; here BPE and BPE-D
 like f1.
 
 ``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. Rounds have
-the same lengths as in the authors' code, so the last round is not cut and ends after the horizon. For GP-UCB-SDF, the
+the lengths of the authors' code, so the last round is not cut and ends after the horizon. For GP-UCB-SDF, the
 multiplier does not include the sum of standard deviations, and f is shifted so that its floor is the prior mean, 0. The
 authors recorded regrets for one function f (T = 200). With ``--data``, the replay also runs this f, and compares its
 regrets with the recorded regrets.
@@ -144,7 +144,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
 
 
 def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: float = 0.0) -> bl.Optimizer:
-    """Return the optimizer of a setting; f has this floor. The candidates are scaled to the unit square."""
+    """Return the optimizer of a setting; `floor` is the floor of f. The candidates are scaled to the unit square."""
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
@@ -168,10 +168,9 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
 class FloorFirst:
     """GP-UCB-SDF in a tenth of the time: a trial is observed at the floor at once, and amended when the result arrives.
 
-    If the kernel is given, the posterior is the same as for pending trials whose value is assumed to be the floor. The
-    rows of the model do not move, so a step adds a single row instead of a row for every trial in flight. The sum in
-    the multiplier is over the trials within the window, as for pending trials. A result that arrives after the window
-    is lost.
+    With a given kernel, the posterior equals the posterior with pending trials at the floor. Rows keep their positions
+    in the model, so a step adds a single row instead of a row for every trial in flight. The sum in the multiplier is
+    over the trials within the window, as for pending trials. A result that arrives after the window is lost.
     """
 
     clock, direction = "iterations", "maximize"

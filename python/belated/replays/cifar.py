@@ -104,7 +104,7 @@ class Search:
 
 
 def make(options: Options) -> Report:
-    """Run the six methods one after another, so that each has all workers."""
+    """Run the six methods one after another, so that each method has all workers."""
     scale = FAITHFUL if options.faithful else SMALL
     training_part, *_, which = cifar_or_digits(options.data, scale.images)  # raises an error before any process starts
     n_workers = N_WORKERS if options.workers is None else options.workers
@@ -163,7 +163,7 @@ def search(
             # Evaluations are still running when a run ends by its timeout, so the warning about running evaluations is
             # ignored.
             warnings.filterwarnings("ignore", message=".*at the timeout", category=bl.BelatedWarning)
-            # The time may have ended since the loop checked it, and a timeout must be positive.
+            # A timeout must be positive, and the time may have ended since the loop checked it.
             timeout = None if n_trials is not None else max(end - monotonic(), 1e-3)
             ends: dict[str, Any] = {"n_trials": batch, "n_trials_total": n_trials, "timeout": timeout}
             bl.maximize(train, optimizer=optimizer, executor=pool, callbacks=[found.take], progress=False, **ends)

@@ -73,7 +73,7 @@ def network(side: int = 28) -> Any:
     pooled = (side - KERNEL + 1) // POOLING
     return nn.Sequential(
         nn.Conv2d(1, CHANNELS, KERNEL),
-        # ReLU and the maximum can be exchanged. Taking the maximum first is faster.
+        # ReLU follows the maximum, because this gives the same result and is faster.
         nn.MaxPool2d(POOLING),
         nn.ReLU(),
         nn.Flatten(),

@@ -1,6 +1,6 @@
-"""Wang et al. 2022, tables 4, 5, 8 and 9: tree search under delays on five functions, with its rivals.
+"""Wang et al. 2022, tables 4, 5, 8 and 9: tree search and its rivals under delays on five functions.
 
-All runs have the same duration, and not the same number of evaluations. The duration is 600 units of time. Delays are
+All runs have the same duration, but different numbers of evaluations. The duration is 600 units of time. Delays are
 constant, 4 units, or geometric with mean 10 units. PCTS starts one evaluation in each unit of time, also while results
 are in flight. Algorithms without delayed feedback start an evaluation when the result of the previous evaluation has
 arrived. The value of a run is the noiseless value of the recommended point at full fidelity. Tables show the median
@@ -23,10 +23,10 @@ four times as large. MFPOO and GP-UCB wait for each result before they start the
 there are ten runs of 600 units. The table shows the median over the runs of the noiseless value at the recommended
 point.
 
-PCTS is the authors' program, to which the noise is added that the program should have added itself. With
-``--faithful``, the program runs at full fidelity and with the settings of the scripts. Otherwise the program evaluates
-each cell at the cell's own fidelity and has the settings of the paper. The table also shows the paper's algorithm.
-``--iterations T`` is the time of a run. ``--quick`` makes three runs on two functions.
+PCTS is the authors' program, with the noise that the program does not add itself. With ``--faithful``, the program runs
+at full fidelity and with the settings of the scripts. Otherwise the program evaluates each cell at the cell's own
+fidelity and has the settings of the paper. The table also shows the paper's algorithm. ``--iterations T`` is the time
+of a run. ``--quick`` makes three runs on two functions.
 
 The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,
 SR evaluates the centre of every remaining cell many times. Each cell is then halved or rejected. PCTS and SR evaluate
@@ -110,7 +110,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     if algorithm.startswith("PCTS"):
         value, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
         return {"value": value, "curve": np.full(wang.N_READINGS + 1, value), "n_evaluations": n}
-    if algorithm.startswith("MFPOO"):  # of Sen et al. 2018; the height of a cell determines the fidelity
+    if algorithm.startswith("MFPOO"):  # MFPOO of Sen et al. 2018; the height of a cell determines the fidelity
         settings = {"duration": duration, "noise": noise, "variance": problem.variance}
         return _of_instances(wang.run_program(problem, delays, algorithm, rng, **settings), problem.value, duration)
     clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS[delays], rng), duration, noise)

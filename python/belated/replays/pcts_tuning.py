@@ -122,7 +122,7 @@ class Experiment:
         from sklearn.model_selection import cross_val_score
 
         with warnings.catch_warnings():
-            # Training may not converge, and weights may overflow at large rates. Such points are part of the task.
+            # Training may not converge, and weights may overflow at large rates. This is part of the task.
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.simplefilter("ignore", RuntimeWarning)
             try:

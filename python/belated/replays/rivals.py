@@ -1,8 +1,8 @@
 """Algorithms with which Wang et al. 2022 compare, in simulated time: gradient ascent, and rejection of cells.
 
 An algorithm is a function that requests values until the time is over. The function takes ``evaluate(x, z)``, d and a
-random generator. It does not return; an exception in ``evaluate`` ends it. `belated.replays.rivals_bayesian` contains
-the algorithms with a model.
+random generator. The function does not return: an exception in ``evaluate`` ends it. `belated.replays.rivals_bayesian`
+contains the algorithms with a model.
 
 Notation: x is in the unit cube of d dimensions, and z is a fidelity in [0, 1]. e_k are the unit vectors. δ is the step
 of the finite differences, and η is the step of the ascent. All algorithms maximise.
@@ -22,7 +22,7 @@ from belated.replays.report import Array
 
 
 class TimeIsUp(Exception):
-    """A value would arrive after the end of the run."""
+    """Raised if a value would arrive after the end of the run."""
 
 
 @dataclass
@@ -73,7 +73,8 @@ class WaitAndAct:
         self.chosen[len(self.values) - 1] = np.array(x, dtype=float)
 
     def recommendations(self) -> list[Array]:
-        """For each value, return the last recommended point, or else the best point at the highest fidelity."""
+        """For each value, return the last recommended point or, without a recommendation, the best point at the highest
+        fidelity."""
         found: list[Array] = []
         best, highest = -math.inf, -math.inf
         for i, (x, z, value) in enumerate(zip(self.points, self.fidelities, self.values, strict=True)):
@@ -106,8 +107,7 @@ class Batches:
     def __call__(self, points: Sequence[Array]) -> list[float]:
         free = [self.now] * self.workers
         for _ in points:
-            # The next free worker takes the point. The loop stops at the end of the run, before it draws further
-            # delays.
+            # The next free worker takes the point. At the end of the run the loop stops without drawing further delays.
             heapq.heapreplace(free, free[0] + next(self.delays))
             if max(free) > self.duration:
                 raise TimeIsUp

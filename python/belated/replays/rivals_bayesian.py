@@ -21,7 +21,8 @@ Cost = Callable[[float], float]
 #: The fidelities of MF-GP-UCB and MF-SKO.
 FIDELITIES = (0.333, 0.667, 1.0)
 
-#: To maximise an acquisition, these numbers of points are scored: uniform points, and Gaussian steps from the best one.
+# : Numbers of points that are scored to maximise an acquisition: uniform points, and Gaussian steps from the best
+# point.
 N_UNIFORM, N_NEAR = 2000, 500
 #: Hyperparameters are fitted again after this many values.
 REFIT_EVERY = 10
@@ -50,7 +51,7 @@ class Posterior:
         self.mean, self.scale = 0.0, 1.0
 
     def add(self, x: Array, y: float) -> None:
-        """Add a value. At intervals, fit the hyperparameters: maximise the evidence times belated's priors."""
+        """Add a value. At intervals, fit the hyperparameters by maximising the evidence times belated's priors."""
         self.x.append(np.asarray(x, dtype=float))
         self.y.append(y)
         self.mean, self.scale = float(np.mean(self.y)), float(np.std(self.y)) or 1.0

@@ -25,7 +25,7 @@ from belated.replays.report import Report, write_json
 #: Library → the extra that installs the library, unless this extra is "replays".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-#: Options that only some replays have. These replays list such options in `Replay.options`.
+# : Options that only some replays have; these replays name them in `Replay.options`.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {
@@ -84,7 +84,7 @@ class Replay:
     needs : sequence of str
         The libraries that the replay imports.
     options : sequence of str
-        Those options of this replay that only some replays have.
+        The options of this replay that not all replays have.
     """
 
     name: str
@@ -148,7 +148,7 @@ def require(*libraries: str) -> None:
 
 
 def seed_of(seed: int, *keys: int | str) -> int:
-    """Return a seed for one purpose of one run. The seed depends only on the arguments, and not on the process."""
+    """Return a seed for one purpose in one run. The seed depends only on the arguments, and not on the process."""
     words = [key if isinstance(key, int) else zlib.crc32(key.encode()) for key in keys]
     return int(np.random.SeedSequence([seed, *words]).generate_state(1)[0])
 
@@ -158,8 +158,8 @@ def run_all(
 ) -> dict[Any, list[Result]]:
     """Run all settings, and return a dict from each setting to the list of its results, one for each run.
 
-    The first run of every setting comes before the second run of any setting. If a replay is stopped, its results are
-    therefore the results of a replay with fewer runs.
+    The first run of every setting comes before the second run of any setting. A stopped replay therefore has the
+    results of a replay with fewer runs.
 
     Parameters
     ----------
@@ -271,8 +271,7 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
 def process_pool(n_workers: int) -> Iterator[ProcessPoolExecutor]:
     """Start processes with one thread each.
 
-    When the ``with`` block ends, it waits until all tasks are done. If the block raises an exception, the processes are
-    terminated.
+    The ``with`` block ends when all tasks are done. If the block raises an exception, the processes are terminated.
     """
     others = set(multiprocessing.active_children())
     with (

@@ -5,7 +5,8 @@ lengthscale 0.02, and rescaled to [0, 1]. Each run has a different f (appendix C
 settings. Here the observation noise has standard deviation 0.01. Five initial points are drawn uniformly, and 150
 iterations follow. The regret is 1 before the first result. If an algorithm has a window, results that arrive after the
 window are lost, as defined in section 3.1. All settings of a run share f, the initial points and the noise. Poisson
-delays are quantiles of the same uniform numbers in all settings, so with a larger mean no trial has a shorter delay.
+delays are quantiles of the same uniform numbers in all settings, so a larger mean does not shorten the delay of any
+trial.
 
 With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. The ranking of the algorithms depends
 on the hyperparameters. There are therefore three versions of the results. By default, the kernel is fitted to the
@@ -72,7 +73,7 @@ def sdf(mu: int, window: int | Literal["auto"], signal_std: float = SIGNAL_STD) 
 
 
 def family(members: Sequence[str], law: str, window: int) -> list[Setting]:
-    """Algorithms under delays of mean 10."""
+    """Return the settings of these algorithms under delays of mean 10."""
     return [Setting(algorithm, law, 10, window) for algorithm in members]
 
 
@@ -84,9 +85,9 @@ PANELS = {  # figure and panel of the paper: (title, settings)
     "5(a)": ("Poisson(10), m = 20", family(verma.TS_FAMILY, "poisson", 20)),
     "5(b)": ("constant 10, m = 10", family(verma.TS_FAMILY, "constant", 10)),
 }
-#: With --given, there is also a panel with variance 1, which the paper assumes of its kernels (section 2).
+# : With --given, there is also a panel with a kernel of variance 1, as the paper assumes (section 2).
 UNIT_VARIANCE = {"1(a), k(x, x) = 1": ("Poisson(μ), m = 2μ", [sdf(mu, 2 * mu, 1.0) for mu in (5, 10, 15, 20, 30)])}
-#: Title of a panel → the algorithms in the panel. Together, these are the six algorithms.
+# : Title of a panel → the algorithms in the panel; together the panels have the six algorithms.
 SIX = {
     "Poisson(10), m = 20": family(verma.ALGORITHMS, "poisson", 20),
     "constant 10, m = 10": family(verma.ALGORITHMS, "constant", 10),

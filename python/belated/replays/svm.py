@@ -51,7 +51,8 @@ def table(report: Report) -> str:
     if "verdict" in report:
         text += (
             "\n\nAgainst the published means at iterations {}, margin 2·sqrt(se² + se'²) + 0.5:\n"
-            "within it in {within} of {comparisons}, at or below it in {not_worse} of {comparisons}."
+            "in {within} of {comparisons} comparisons, our mean differs by at most the margin;\n"
+            "in {not_worse}, our mean is not higher by more than the margin."
         ).format(" and ".join(map(str, COMPARED)), **report["verdict"])
         text += "".join(f"\n  outside: {miss}" for miss in report["verdict"]["misses"])
     return text
@@ -73,7 +74,7 @@ def to_params(unit: Any) -> dict[str, Any]:
 
 
 def start(setting: tuple[str, str], run: int, options: Options) -> verma.Start:
-    """Return the initial points and the delays of a run; they are the published ones if these are known."""
+    """Return the initial points and the delays of a run: the published ones if they are known."""
     known = published_runs(options.data).get((*setting, run))
     published = None if known is None else ([to_params(row) for row in known["init"]], known["delay"])
     return verma.start(setting, run, options, initial_points, published)

@@ -87,7 +87,7 @@ def settings_of(algorithm: str, faithful: bool, *, on_a_box: bool) -> dict[str, 
 
 
 def rng_of(options: Options, *keys: int | str) -> np.random.Generator:
-    """Return a random generator for one purpose of one run. The generator is the same for all algorithms."""
+    """Return a random generator for one purpose in one run, the same for all algorithms."""
     return np.random.default_rng(seed_of(options.seed, *keys))
 
 

@@ -6,14 +6,14 @@ and delays are in units of time; in the paper, the unit is a second.
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
 However, the authors' program does not add noise, because its search never calls the method that draws the noise. The
 released version also evaluates only at z = 1. This file has the settings of the authors' scripts; where the settings of
-the paper differ, it has both. The scripts and the paper differ in the variances that DUCB1σ uses for CurrinExp and
-Borehole, in the b of DUCBV, in a factor for the last term of DUCBV, and in the number of instances of POO. At lower
-fidelities, the program's functions also differ from the functions in the paper. CurrinExp is the full function at z =
-0, and Branin has only the first of its three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on
-these functions. With the program's functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings
-behind these tables differ from the scripts. The best instance of DUCBV has the rho of the second or third of three
-instances. For some functions nu is 1.4·C, which happens only if an earlier instance evaluated a cell at two fidelities.
-Each single tree has about as many nodes as 600 s allow.
+the paper differ, both are given. The scripts and the paper differ in the variances for DUCB1σ on CurrinExp and
+Borehole, in the b of DUCBV and a factor of its last term, and in the number of instances of POO. At lower fidelities,
+the program's functions also differ from the functions in the paper. CurrinExp is the full function at z = 0, and Branin
+has only the first of its three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions.
+With the program's functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings behind these tables
+differ from the scripts. The best instance of DUCBV has the rho of the second or third of three instances. For some
+functions nu is 1.4·C, which is possible only if an earlier instance evaluated a cell at two fidelities. Each single
+tree has about as many nodes as 600 s allow.
 """
 
 import math
@@ -207,10 +207,10 @@ def run_program(
 ) -> list[Instance]:
     """Run instances of PCTS or MFPOO as in the authors' program, see `belated.replays.reference_tree`.
 
-    By default this is the released program: its function, the bound of the scripts, and exact delays. With
-    ``variance``, the function, the bound and the fidelities are as in the paper, and the noise has this variance. With
-    ``as_tables``, three instances run for the whole duration each. Each result is then late by up to `LATENESS`, so
-    evaluations that start together do not have results at the same time.
+    By default this function runs the released program: the program's function, the bound of the scripts, and exact
+    delays. With ``variance``, the function, the bound and the fidelities are as in the paper, and the noise has this
+    variance. With ``as_tables``, three instances run for the whole duration each. Each result is then late by up to
+    `LATENESS`, so evaluations that start together have results at different times.
     """
     times, is_ucbv = endless(DELAYS[delays], rng), algorithm.endswith("UCBV")
     if as_tables:

@@ -22,12 +22,12 @@ LARGEST_PAGE = 4 << 20
 #: The model of a study with more values is not used, because other requests for the study would wait too long.
 MOST_VALUES = 1000
 
-#: The importance of more parameters is not computed, for the same reason.
+# : For the same reason, importance is not computed for more parameters than this.
 MOST_PARAMS = 200
 
 
 def study_as_data(study: Study) -> dict[str, Any]:
-    """Return a study as `messages.StudyAnswer` describes it."""
+    """Return a study in the form of `messages.StudyAnswer`."""
     log = study._current_log()
     best = log.best()
     return {
@@ -139,8 +139,8 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:
     """Return the requested trials of a study in the order of their numbers."""
-    # The answer contains the number of the last event that it includes. The store must therefore still have all events
-    # up to this number after a crash.
+    # The answer contains the number of the last event that it includes, so the store must still have all events up to
+    # this number after a crash.
     study._log.sync_to_disk()
     log = study._log
     numbers = log.numbers(page.state)

@@ -24,8 +24,8 @@ from belated.serve.studies import OpenStudies, at_time
 from belated.study.study import Study
 
 _ABOUT = """Studies of belated: ask for points to evaluate, and report their results,
-at any time and in any order. Every request needs the header `Authorization: Bearer TOKEN`. A request that is repeated
-because its answer was lost changes nothing where it has a `key`. In paths, names are percent-encoded (`/` as `%2F`).
+at any time and in any order. Every request needs the header `Authorization: Bearer TOKEN`. If an answer was lost,
+repeat the request: with a `key`, a repetition changes nothing. In paths, names are percent-encoded (`/` as `%2F`).
 Errors are `application/problem+json`."""
 
 
@@ -82,11 +82,11 @@ async def _of_framework(request: Request, error: Any) -> Response:
 
 async def _of_programs(request: Request, error: Exception) -> Response:
     # The framework raises the error again after this answer, and the server then logs the error.
-    return refusal(500, "an error of belated itself: the server's log has more")
+    return refusal(500, "an error in belated: the server's log has more")
 
 
 def _pages(api: FastAPI) -> dict[str, App]:
-    """Return the answers that do not need a token. They are made once, because anybody can request them."""
+    """Return the answers that do not need a token, which are made only once because anybody can request them."""
     description = api.openapi()
     pages: dict[str, App] = {"/": _html(live_page()), "/docs": _html(description_page(description))}
     return pages | {"/openapi.json": answer(description)}
@@ -139,7 +139,7 @@ def _route(method: str, path: str, model: type[Any], summary: str, problems: Any
 _get, _post = partial(_route, "GET"), partial(_route, "POST")
 
 
-# The functions that answer requests. They are async, because the framework would call plain functions in a thread.
+# The functions that answer requests are async, because the framework would call plain functions in a thread.
 
 
 def answer(data: Any, status: int = 200) -> Response:

@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
         "--host", metavar="HOST", default="127.0.0.1", help="the address to listen at (default: %(default)s)"
     )
     serve.add_argument(
-        "--port", metavar="PORT", type=_port, default=8350, help="the port (default: %(default)s; 0: one that is free)"
+        "--port", metavar="PORT", type=_port, default=8350, help="the port (default: %(default)s; 0: a free port)"
     )
     serve.add_argument(
         "--token-file",

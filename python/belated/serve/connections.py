@@ -59,7 +59,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
     """Return Uvicorn's protocol with limits."""
     most, message = most_connections(), _Message()
 
-    # Not uvicorn's choice of a protocol, because its other protocol, with httptools, does not limit headers.
+    # Do not let uvicorn choose the protocol: its other protocol, based on httptools, does not limit headers.
     class Limited(H11Protocol):
         # The request at the last check, or None before the first check.
         checked: Any = None
@@ -68,7 +68,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
         def connection_made(self, transport: asyncio.Transport) -> None:
             super().connection_made(transport)
             if len(self.connections) > most:
-                message.log(f"{most} are open; set ulimit -n higher where it is less than {2 * MOST_CONNECTIONS}")
+                message.log(f"{most} are open; set ulimit -n higher if it is less than {2 * MOST_CONNECTIONS}")
                 transport.write(_FULL)
                 transport.close()
             else:
@@ -80,7 +80,7 @@ def limited_protocol() -> type[asyncio.Protocol]:
             super().connection_lost(exc)
 
         def send_400_response(self, msg: str) -> None:
-            # If a request was already begun, its answer must not follow: uvicorn would log a traceback for each request
+            # Prevent the answer to a request that has already begun: uvicorn would log a traceback for each request
             # with a malformed body.
             if self.cycle is not None:
                 self.cycle.disconnected = True

@@ -1,4 +1,4 @@
-"""The page that describes the API, made from the OpenAPI description. It has no scripts."""
+"""The page that describes the API, made from the OpenAPI description and without scripts."""
 
 import json
 import re

@@ -27,27 +27,27 @@ class Timed(Request):
 
     now: Annotated[float, Field(ge=-LATEST, le=LATEST)] | None = Field(
         default=None,
-        description="The time in seconds, for a study with clock='seconds'. Default: by the server's clock. Leases and "
-        "delays are counted by it, so all clients of a study must give it, or none of them. `started_at` and "
-        "`changed_at` are not: they are by the server's clock.",
+        description="The time in seconds, for a study with clock='seconds'. Default: the server's time. Leases and "
+        "delays use this clock, so either all clients of a study must give the time, or none. `started_at` and "
+        "`changed_at` always use the server's clock.",
     )
 
 
 class Suggest(Timed):
     """Start trials."""
 
-    n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="How many.")
+    n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="The number of trials.")
     context: dict[str, Any] | None = Field(default=None, description="Values by name, if the study has contexts.")
     fidelity: float | None = Field(default=None, description="The fidelity of the trials, if the study has fidelities.")
     expires_after: Annotated[float, Field(ge=0, le=LATEST)] | None = Field(
         default=None,
-        description="A lease: seconds after which the model no longer expects the result. The result is still "
+        description="A lease: the seconds after which the model no longer expects the result, which is still "
         "accepted at any time.",
     )
     key: Name | None = Field(
         default=None,
-        description="A name for this request, printable and unique in the study. A repeated request with it, as after "
-        "a lost answer, returns the same trials.",
+        description="A name for this request, printable and unique in the study. Repeating the request with this "
+        "key, for example after a lost answer, returns the same trials.",
     )
 
 
@@ -59,24 +59,25 @@ class Observe(Timed):
     cost: Amount | None = Field(default=None, description="The cost of the evaluation, in any unit.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took.")
     params: dict[str, Any] | list[float] | int | None = Field(
-        default=None, description="The point that was really run, if it is not the suggested one."
+        default=None, description="The point that was run, if it differs from the suggested point."
     )
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
     fidelity: float | None = Field(default=None, description="The fidelity of the trial, as a check.")
-    amend: bool = Field(default=False, description="Replace a value that is there already.")
+    amend: bool = Field(default=False, description="Replace the value that the trial already has.")
     replicate: bool = Field(
         default=False,
-        description="If there is already a value, record this one as a separate trial at the same point.",
+        description="If the trial already has a value, record the new value as a separate trial at the same point.",
     )
     key: Name | None = Field(
-        default=None, description="A name for this report, printable: a second one with it changes nothing."
+        default=None,
+        description="A printable name for this report; repeating the report with this key changes nothing.",
     )
 
 
 class Fail(Timed):
     """Report that a trial crashed."""
 
-    error: str | None = Field(default=None, description="The error: 2 kB are kept, the beginning and the end.")
+    error: str | None = Field(default=None, description="The error; the middle of a text above 2 kB is left out.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took until it failed.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
@@ -104,8 +105,8 @@ class Create(Request):
 
     name: Name = Field(description="A printable name.")
     definition: dict[str, Any] = Field(
-        description="The optimizer's class and arguments, as `belated study export` shows them; what is left out has "
-        "its default.",
+        description="The optimizer's class and arguments, as `belated study export` shows them; omitted arguments "
+        "have their defaults.",
         examples=[
             {
                 "optimizer": "BayesOpt",
@@ -130,12 +131,13 @@ class Page(OfStudy):
     """A request for some of the trials of a study."""
 
     state: State | None = Field(default=None, description="Only trials in this state.")
-    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Only trials with this number and larger ones.")
+    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Only trials with at least this number.")
     limit: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=100, description="At most as many, and fewer if their JSON exceeds 4 MiB: see `next`."
+        default=100, description="The maximum number of trials; fewer if their JSON exceeds 4 MiB: see `next`."
     )
     since: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Those that changed in events from this number on: `events` of an earlier answer."
+        default=0,
+        description="Only trials that changed in events from this number on; pass `events` of an earlier answer.",
     )
 
 
@@ -144,8 +146,12 @@ class StudiesPage(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Those from this place on, the oldest first.")
-    limit: Annotated[int, Field(ge=1, le=1000)] = Field(default=100, description="At most as many: see `next`.")
+    start: Annotated[int, Field(ge=0)] = Field(
+        default=0, description="Only studies from this position on, the oldest first."
+    )
+    limit: Annotated[int, Field(ge=1, le=1000)] = Field(
+        default=100, description="The maximum number of studies: see `next`."
+    )
 
 
 class Moment(OfStudy):
@@ -153,8 +159,8 @@ class Moment(OfStudy):
 
     now: Annotated[float, Field(ge=-LATEST, le=LATEST, allow_inf_nan=False)] | None = Field(
         default=None,
-        description="The time in seconds, for a study with clock='seconds' whose clients give it. Default: by the "
-        "server's clock.",
+        description="The time in seconds, for a study with clock='seconds' whose clients give it. Default: the "
+        "server's time.",
     )
 
 
@@ -174,9 +180,9 @@ class TrialAnswer(BaseModel):
     index: int | None = Field(description="The candidate's row number; null in a space.")
     x: list[Any] | None = Field(description="The candidate's row; null in a space.")
     params_run: dict[str, Any] | None = Field(
-        description="The point that was really run, in a space, if it is another one."
+        description="In a space: the point that was run, if it differs from the suggested point."
     )
-    index_run: int | None = Field(description="The candidate that was really run, if another one.")
+    index_run: int | None = Field(description="The candidate that was run, if it is not the suggested one.")
     context: dict[str, Any] | None
     fidelity: float | None
     state: State
@@ -199,10 +205,12 @@ class TrialAnswer(BaseModel):
     expires_at: float | None = Field(
         description="When its lease ends: on the study's clock if that counts seconds, else in seconds since 1970."
     )
-    lease_ends_at: float | None = Field(description="When its lease ends: as `started_at`.")
+    lease_ends_at: float | None = Field(description="The end of its lease, by the same clock as `started_at`.")
     lease_ended: bool = Field(description="Whether the trial is pending and its lease has ended.")
-    started_at: float = Field(description="When it was started: seconds since 1970 by the server, never a given `now`.")
-    changed_at: float = Field(description="When its last event was written: as `started_at`.")
+    started_at: float = Field(
+        description="The start, in seconds since 1970 by the server's clock, never a given `now`."
+    )
+    changed_at: float = Field(description="The time of the last event, by the same clock as `started_at`.")
 
 
 class Trials(BaseModel):
@@ -213,7 +221,7 @@ class Trials(BaseModel):
 
 
 class TrialsPage(BaseModel):
-    """Some of the trials of a study."""
+    """A page of the trials of a study."""
 
     trials: list[TrialAnswer]
     next: int | None = Field(description="`start` of the request for the next page; null on the last page.")
@@ -289,7 +297,7 @@ class StudyName(BaseModel):
 
 
 class StudyNames(BaseModel):
-    """Some of the studies of the store, the oldest first."""
+    """A page of the studies of the store, the oldest first."""
 
     studies: list[StudyName]
     next: int | None = Field(description="`start` of the request for the next page; null on the last page.")
@@ -299,13 +307,13 @@ class StudyAnswer(BaseModel):
     """The current state of a study."""
 
     name: str
-    study_id: int = Field(description="Drawn at random: a study that is deleted and created again has another one.")
-    optimizer: str = Field(description="The class of its optimizer.")
+    study_id: int = Field(description="Drawn at random: a study that is deleted and created again gets another id.")
+    optimizer: str = Field(description="The class of the optimizer.")
     direction: Literal["maximize", "minimize"]
     clock: Literal["iterations", "seconds"]
-    now: float = Field(description="The time by the server's clock, in seconds since 1970.")
-    events: int = Field(description="The length of its log.")
-    trials: int = Field(description="How many there are, whatever their state.")
+    now: float = Field(description="The server's time, in seconds since 1970.")
+    events: int = Field(description="The number of events in the log.")
+    trials: int = Field(description="The number of trials in all states.")
     counts: Counts
     best: TrialAnswer | None
     choices: list[str] | None = Field(

@@ -1,4 +1,4 @@
-"""The open studies of a server. There is one object for each study, and one thread at a time uses the object."""
+"""The open studies of a server: one object for each study, which one thread at a time uses."""
 
 import time
 from collections import OrderedDict
@@ -25,8 +25,8 @@ MAX_OPEN = 64
 #: units. On one processor the first 20 suggestions then take at most about two seconds.
 MOST_WORK = 1000
 
-# For settings on which the work depends, the value up to which they do not count. The work depends on the square of the
-# effort. Some acquisitions take ten times as long as others.
+# Settings that increase the work, each with the value up to which it does not count. The work depends on the square of
+# the effort. Some acquisitions take ten times as long as others.
 _UNITS = {
     "Search.effort": 1,
     "Search.direct": 100,
@@ -46,7 +46,7 @@ _NOW: ContextVar[float | None] = ContextVar("now", default=None)
 
 
 def clock() -> float:
-    """Return the time in the request, in seconds; by default, return the time of this machine."""
+    """Return the time in the request, in seconds; by default, the time of this machine."""
     now = _NOW.get()
     return time.time() if now is None else now
 
@@ -200,7 +200,7 @@ def read_definition(definition: dict[str, Any]) -> Any:
     if set(definition) != {"optimizer", "arguments"} or not isinstance(definition["arguments"], dict):
         raise InvalidSetting(
             'definition is not usable: pass {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", '
-            '"kind": "Real", "low": 0, "high": 1}]}}; what is left out has its default'
+            '"kind": "Real", "low": 0, "high": 1}]}}; omitted arguments have their defaults'
         )
     if "constraints" in definition["arguments"]:
         raise InvalidSetting("definition has constraints, which are functions: create such a study in Python")

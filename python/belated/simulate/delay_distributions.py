@@ -214,7 +214,7 @@ class ByPoint(DelayDistribution):
     mean: float = math.nan  #: unknown by default
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        raise InvalidSetting("a delay that depends on the point cannot be drawn without one: use draw(rng, point)")
+        raise InvalidSetting("a delay that depends on the point cannot be drawn without a point: use draw(rng, point)")
 
     def draw(self, rng: np.random.Generator, point: Any) -> float:
         delay = self.function(point)

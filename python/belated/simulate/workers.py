@@ -171,7 +171,7 @@ def _set_time(optimizer: Any, clock: _SimulatedTime) -> None:
     except InvalidSetting as error:
         raise InvalidSetting(
             "an optimizer with clock='seconds' must be new to read simulated time, and this one has trials or enqueued "
-            "points: pass one without, and points as initial"
+            "points: pass a new optimizer, and points as initial"
         ) from error
 
 

@@ -26,8 +26,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 def unknown_argument(name: str, value: Any, what: str, cls: type, **options: Any) -> UnknownArgument:
     """Return the error for an unknown argument of a class.
 
-    In the message, the words "is not" and the text `what` follow the argument. The options are passed to
-    `belated.hints.argument_advice`.
+    The message has the form "<argument> is not <what>". The options are passed to `belated.hints.argument_advice`.
     """
     from belated.hints import argument_advice
 
@@ -94,7 +93,8 @@ def in_seconds(value: Any) -> Any:
 
 
 def copied(value: Any) -> Any:
-    """Return a user's value with its containers copied, so that changes of one copy do not reach the other.
+    """Return a user's value with its containers copied, so that changes of the original and of the copy are
+    independent.
 
     Scalars of NumPy become objects of Python, and every NaN becomes `math.nan`, so that equal values are found. All
     other objects stay the same objects.

@@ -289,7 +289,7 @@ def _same_choice(a: Any, b: Any) -> bool:
         return False
 
 
-# Types for which equal values always have equal hashes. NumPy's float32 is not such a type.
+# Types for which equal values always have equal hashes, unlike NumPy's float32.
 _HASHED = frozenset({bool, int, float, complex, str, bytes, type(None)})
 
 # Python refuses to convert integers of more than 4,300 digits to text and back.
@@ -440,9 +440,9 @@ class Categorical(Choices):
     ----------
     choices : sequence
         Different objects of any kind: strings, numbers, None, tuples, functions, …. 1 and 1.0 are the same choice; 1
-        and True are different choices. Containers are copied, also in the params of each trial, and their entries are
-        the same objects. Scalars of NumPy become objects of Python. Every NaN is the same choice. A parameter with a
-        single choice is a constant: it appears in the params, but is not searched.
+        and True are different choices. Containers are copied, also in the params of each trial; other objects in
+        containers are not copied. Scalars of NumPy become objects of Python. Every NaN is the same choice. A parameter
+        with a single choice is a constant: it appears in the params, but is not searched.
     when : mapping, optional
         As for `Real`.
 

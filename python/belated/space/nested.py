@@ -12,7 +12,7 @@ from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.dimensions import Categorical, Parameter
 
-# The keys of dicts with which other packages declare ranges and lists of values. Such dicts are not groups.
+# The keys of dicts with which other packages declare ranges and lists of values. These dicts are not groups.
 _RANGES = ({"min", "max"}, {"low", "high"}, {"lower", "upper"})
 _LISTS = ("values", "choices", "bounds", "options", "categories")
 
@@ -195,7 +195,7 @@ class Nesting:
     def flat(self, params: Mapping[Any, Any], prefix: tuple[str, ...] = ()) -> dict[Any, Any]:
         """Return values by flat name from nested params. Flat names and unknown names stay as they are.
 
-        Raise ValueError, with what was given, if a value is given twice.
+        Raise ValueError, which names the value, if a value is given twice.
         """
         values: dict[Any, Any] = {}
         for key, value in params.items():

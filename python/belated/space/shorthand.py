@@ -111,7 +111,7 @@ def _dimension(given: Any, what: str) -> Dimension:
 
 
 def _advice(given: Any) -> str:
-    """Return advice for an entry that is not a dimension; the advice says what to write instead."""
+    """Return advice on what to write instead of an entry that is not a dimension."""
     from belated.hints import dimension_advice
 
     if isinstance(given, range):

@@ -19,7 +19,7 @@ from belated.space.dimensions import Categorical, Dimension
 from belated.space.nested import Nesting
 from belated.space.shorthand import read
 
-# The values of one point by name: numbers, choices and constants. `suggest` returns such values, and f takes them.
+# The values of one point by name: numbers, choices and constants. `suggest` returns these values, and f takes them.
 Params: TypeAlias = dict[str, Any]
 
 
@@ -331,7 +331,7 @@ def _escaped(name: str) -> str:
 
 
 class ContextSpace(Space):
-    """A `Space` for contexts, whose errors are about ``context``."""
+    """A `Space` for contexts; its errors name ``context``."""
 
     argument = "context"
     point_argument = "context"

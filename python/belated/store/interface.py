@@ -51,7 +51,7 @@ class Transaction(Protocol):
 class Store(ABC):
     """The base class of stores, which keep the logs of studies. A store does not interpret the content of records.
 
-    A study is identified by its id. Its name finds it, but after a deletion another study may have this name.
+    A study is found by its name and identified by its id, because after a deletion another study may have its name.
 
     If an operation fails, it raises StoreError and has written nothing, unless the message says that it may have
     written. To add a store, write a subclass in a new file and add a line to `belated.store.STORES`.
@@ -60,10 +60,10 @@ class Store(ABC):
     #: The URL from which `open_store` opens this store, in any process.
     url: str
 
-    #: Whether `open_store` finds the same studies at this URL in any process.
+    # : Whether `open_store` finds the same studies at this URL in every process.
     opens_by_url = True
 
-    #: Whether readers can see events that are not on disk yet. A crash may remove such events.
+    # : Whether readers can see events that are not on disk yet, which a crash may remove.
     shows_unsynced = False
 
     @classmethod
@@ -108,8 +108,8 @@ class Store(ABC):
 
         Appended events are durable when the ``with`` ends. If the ``with`` ends with an exception, the events are not
         written. An interrupt may prevent the ``with`` statement from calling ``__exit__``, so a caller may call
-        ``__exit__`` again. The second call completes the steps that the first call did not complete, as a function with
-        `contextlib.contextmanager` does.
+        ``__exit__`` again. The second call completes the remaining steps of the first, as with
+        `contextlib.contextmanager`.
         """
 
     def flush(self, study: int) -> None:

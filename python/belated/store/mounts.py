@@ -3,8 +3,8 @@
 import os
 import re
 
-# File systems that machines share, or that a virtual machine shares with its host. SQLite's locks are not reliable on
-# such file systems.
+# File systems that machines share, or that a virtual machine shares with its host. SQLite's locks are not reliable
+# there.
 SHARED = {
     *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"),
     *("nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "vmhgfs"),

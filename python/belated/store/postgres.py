@@ -61,9 +61,9 @@ _REPLACE = "UPDATE belated.studies SET definition = %s, version = %s, checksum =
 class PostgresStore(Store):
     """A store in a database. Many processes, on different machines, may use a store at the same time.
 
-    A process opens a connection when it needs one, and opens a new connection if the connection is lost. A forked child
-    opens its own connection and does not use the parent's connection. Passwords stay in this process; they are neither
-    shown nor pickled.
+    A process opens a connection at its first call, and another connection if the first is lost. A forked child opens
+    its own connection and does not use the parent's connection. Passwords stay in this process; they are neither shown
+    nor pickled.
     """
 
     shows_unsynced = True
@@ -119,7 +119,7 @@ class PostgresStore(Store):
             nonlocal tried
             connection.execute(_BEGIN)
             taken = []
-            # Use a fixed order, so that two such transactions do not wait for each other.
+            # Use a fixed order, so that two creations do not wait for each other.
             for header, _ in sorted(studies, key=lambda study: study[0].name):
                 added = connection.execute(
                     "INSERT INTO belated.studies VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT (name) DO NOTHING", header

@@ -12,8 +12,8 @@ from belated.store.forks import never_collect, register_connection
 
 T = TypeVar("T")
 
-# Limits in seconds: how long a call waits for other writers; how long a writer may be silent while others wait for it,
-# because its process may be stopped or its machine unreachable; and how long a call tries to reach the server again.
+# Limits in seconds: how long a call waits for other writers; how long a writer with the lock may be silent (its process
+# may be stopped, or its machine unreachable); and how long a call tries to reach the server again.
 LOCK_TIMEOUT = 60
 _SILENCE = 30
 RECONNECT_TIMEOUT = 60.0
@@ -61,7 +61,7 @@ _CODES = {
     "55P03": f"other processes have been writing to the study for {LOCK_TIMEOUT} s: is one of them stopped?",
     "53100": "the server's disk is full: free some space and call again",
     "53300": "the server has no connection left: raise max_connections, or start fewer processes",
-    "25006": "the server is read-only, perhaps a standby: pass the URL of one that can be written to",
+    "25006": "the server is read-only, perhaps a standby: pass the URL of a server that can be written to",
     "42501": "the user lacks a privilege: docs/postgresql.md lists the required ones",
     "42P01": "its tables differ from belated's: another program changed them",
     "42703": "its tables differ from belated's: another program changed them",

@@ -82,7 +82,7 @@ def _has_code(error: sqlite3.Error, code: int, words: str) -> bool:
 class SqliteStore(Store):
     """A store in one file. Many processes of one machine may use a store at the same time.
 
-    Each process opens a connection when it needs one. A forked child opens its own connection and does not use the
+    Each process opens a connection at its first call. A forked child opens its own connection and does not use the
     parent's connection.
     """
 
@@ -333,7 +333,7 @@ class SqliteStore(Store):
         return application == 0 and not self._fetch(connection, "SELECT 1 FROM sqlite_master LIMIT 1")
 
     def _second_name(self) -> str | None:
-        """Return why the file may be open under another name with another log; None if it has only one name."""
+        """Return why the file may be open under another name with another log; None for a file with only one name."""
         status = self._status()
         if status is None:
             return None

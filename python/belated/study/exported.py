@@ -132,7 +132,7 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
         raise StoreError(
             f"the file was cut off: it has {len(events)} of {n_events} events of study {header.name!r}: export it again"
         )
-    # Opening a study makes the same check. A study that cannot be opened is therefore not written.
+    # Opening a study makes the same check, so a study that cannot be opened is not written.
     optimizer = optimizer_from(definition, lambda: header.at)
     SharedLog(optimizer._log, store, header.name, header.id).apply(records)
     return header, records

@@ -149,8 +149,8 @@ def load(storage: Any, name: str) -> Any:
 def space_of(trials: Sequence[Any]) -> Space:
     """Return the space of the parameters of trials, in the order of their first appearance.
 
-    Some parameters occur only in some of the trials. Such a parameter gets a condition if the value of another
-    parameter determines in which trials it occurs.
+    A parameter that occurs only in some of the trials gets a condition, if the value of another parameter determines
+    these trials.
 
     Raises
     ------
@@ -273,7 +273,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
     number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
     if optimizer.curve is not None:
-        # Optuna does not store the times of reports. With equal times, they do not forecast durations.
+        # Optuna does not store the times of reports. Durations are not forecast from reports with equal times.
         log_reports(log, number, shift, reports_of(trial), started)
     if outcome.value is not None:
         took = trial.duration
@@ -290,7 +290,8 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:
-    """Return a time of Optuna in seconds. An unknown time is None, or the current time if the clock counts seconds."""
+    """Return a time of Optuna in seconds. For an unknown time, return None, or the current time if the clock counts
+    seconds."""
     if at is not None:
         return at.timestamp()
     return optimizer._problem.wall_time() if optimizer.clock == "seconds" else None

@@ -9,7 +9,7 @@ _NONE = -1
 
 
 class History:
-    """Data about the events of a log that the store keeps and the core does not keep."""
+    """Data about the events of a log that only the store keeps."""
 
     def __init__(self) -> None:
         # The number of the trial of each event, or _NONE.

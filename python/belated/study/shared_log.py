@@ -28,16 +28,16 @@ LOGGER = logger()
 # and taking it again would take longer.
 _QUICK = 0.002
 
-# If other processes write during a slow proposal, the proposal is repeated. It is made at most this number of times
-# without the lock.
+# If other processes write during a slow proposal, the proposal is repeated, at most this number of times without the
+# lock.
 _ATTEMPTS = 3
 
 # If the connection is lost before a call writes, and other processes write in the meantime, the call is made at most
 # this number of times.
 _LOST_CONNECTIONS = 21
 
-# If the last read was more than this number of seconds ago, read the log before taking the write lock. There may be
-# many events; reading them while the lock is held would keep other processes from writing.
+# If the last read was more than this number of seconds ago, read the log before taking the write lock: reading many
+# events while the lock is held would keep other processes from writing.
 _LONG_AGO = 1.0
 
 
@@ -64,9 +64,9 @@ class SharedLog:
         self._readings = 0
         self._read_at = -math.inf
         # The events written by calls with a key: "call:i:key" → the number of the event. The dict has only strings and
-        # integers, which the garbage collector does not visit. With other objects, the collector would pause every
-        # process of a study for a long time after the same number of events. A process may hold the lock during its
-        # pause, so the pauses of all processes would follow one another.
+        # integers, which the garbage collector does not visit. Visiting other objects would take long and would happen
+        # in every process after the same number of events, often while a process holds the write lock, so that the
+        # others wait.
         self._keyed: dict[str | None, int] = {}
         # The methods of a core that only read.
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
@@ -143,7 +143,7 @@ class SharedLog:
             raise StoreError(f"study {self.name!r} has an event that cannot have happened: {error}") from error
 
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
-        """Record those data about events that the core does not store."""
+        """Record the data about events that the core does not store."""
         self.history.note(records, numbers)
         self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
         if records:
@@ -216,7 +216,7 @@ class SharedLog:
             self._synced = last, checksum
         return self._readings == readings
 
-    # The methods of a core that write. Some of them have more arguments here.
+    # The methods of a core that write, some with more arguments.
 
     def suggest(
         self,

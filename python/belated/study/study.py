@@ -38,7 +38,7 @@ T = TypeVar("T")
 # study's id and the call.
 LONGEST_NAME = 2500
 
-# A warning contains at most this many numbers of trials.
+# The maximum number of trial numbers in a warning.
 _NUMBERS_SHOWN = 10
 
 
@@ -609,7 +609,7 @@ class Study(Trials[SharedLog]):
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
         values, std, cost, duration, errors, attrs, curves, and the times of starts and ends, at the points that were
-        run. They count as added trials: estimates of delays leave them out. Pending trials, enqueued points and the
+        run. They count as added trials, which estimates of delays leave out. Pending trials, enqueued points and the
         times of reports are not copied.
 
         Parameters
@@ -788,7 +788,7 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     )
     assert number is not None  # the trial is new
     for step, value in record.curve:
-        # The record does not have the times of reports. With equal times, they do not forecast durations.
+        # The record lacks the times of reports. Durations are not forecast from reports with equal times.
         log.record(Action.report(number, step, value, record.attempt), record.started_at)
     if record.value is not None:
         observation = Observation(record.value, record.std, record.cost, record.duration)

@@ -1,4 +1,4 @@
-"""For the contract tests: every strategy, the arguments and calls that it supports, and random histories."""
+"""Every strategy with the arguments and calls that it supports, and random histories, for the contract tests."""
 
 import itertools
 import os
@@ -138,7 +138,7 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 
 @st.composite
 def situations(draw, cls):
-    """Return those of the shared arguments that this class supports."""
+    """Return the shared arguments that this class supports."""
     domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
     if supported(cls, "context") and draw(st.booleans()):

@@ -1,6 +1,6 @@
-"""Requirements on every strategy. The tests cover every class in `Optimizer.registry`. For a new class, only the
-required arguments of the class must be added to this file. The constructor of a class raises an error for each feature
-that the class does not support."""
+"""Requirements on every strategy. The tests cover every class in `Optimizer.registry`; only the required arguments of a
+new class must be added to this file. The constructor of a class raises an error for each feature that the class does
+not support."""
 
 import gc
 import json
@@ -172,7 +172,7 @@ def interrupted(call, after):
         raise Stopped
 
     previous = signal.signal(signal.SIGALRM, handler)
-    # Python ignores an exception that is raised in a callback of the garbage collector.
+    # Python ignores exceptions in callbacks of the garbage collector.
     gc.disable()
     try:
         with pytest.raises(Stopped):

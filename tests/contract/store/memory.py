@@ -1,4 +1,4 @@
-"""A store in the memory of this process. A URL with an additional scheme names the location of such a store."""
+"""A store in the memory of this process, with an additional scheme of URLs."""
 
 from belated.store import memory
 
@@ -6,7 +6,7 @@ _LOCATIONS = {}
 
 
 class MemoryStore(memory.MemoryStore):
-    """A store in memory. Stores with the same location share their content, like two stores in the same file."""
+    """A store in memory. Stores with the same location share their content, as if in the same file."""
 
     opens_by_url = True
 

@@ -1,4 +1,4 @@
-"""Choices of every kind in each store: a study keeps and returns values that JSON knows, and refuses the others."""
+"""Choices of every kind in each store: a study stores values that JSON has, and refuses all others."""
 
 import json
 

@@ -46,7 +46,7 @@ def test_a_deleted_study_leaves_other_studies_unchanged(url):  # noqa: F811
     for each in (opened, other):
         with pytest.raises(bl.errors.StoreError):
             each.events(7, 0)
-    # No operation on the id of the deleted study has an effect on a study with the same name.
+    # Operations on the id of the deleted study do not affect a study with the same name.
     assert other.create(header(id=9), [record(0, study=9)]) and opened.header("s") == header(id=9)
     assert not opened.delete(7) and not opened.replace_header(header(), header()._replace(definition="{}"))
     opened.flush(7)
@@ -68,7 +68,7 @@ def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):  # noq
     if again:
         other = bl.Study("s", url, random_search())
         other.suggest(n=n)
-    # The first call reads the header of the study that has the name now.
+    # The first call reads the header of the new study with this name.
     calls = [lambda: study.attrs, lambda: study.n_trials, study.suggest, lambda: study.add({"x": 0.5}, 1.0)]
     calls += [lambda: study.set_attrs({"a": 1}), lambda: study.copy("t"), lambda: study.report(0, 0.5, 1)]
     calls += [lambda: trials[0].observe(1.0)] * (n > 0)
@@ -204,7 +204,7 @@ def test_reading_all_studies_leaves_out_those_that_are_deleted_meanwhile(
     real = getattr(type(opened), moment)
 
     def then_deleted(self, *arguments):
-        """Read, as another process deletes study b just after the names, after its header, or before its events."""
+        """Another process deletes study b after the names, after the header or before the events are read."""
         if moment == "events" and arguments[0] == number:
             delete()
         found = real(self, *arguments)
@@ -306,7 +306,7 @@ def test_data_that_are_not_json_are_refused(url, attrs):  # noqa: F811
 
 
 def full(url, **arguments):  # noqa: F811
-    """Return a study whose trials have all facts, and the numbers of its finished trials."""
+    """Return a study whose trials have all kinds of data, and the numbers of its finished trials."""
     space = {"x": (0.0, 1.0), "kind": ["a", "b"], "depth": bl.Integer(1, 9, when={"kind": "b"}), "unit": "mg"}
     optimizer = bl.BayesOpt(space, direction="minimize", curve=bl.Curve(3), stopping=None, seed=3, **arguments)
     study = bl.Study("s", url, optimizer, time=lambda: 100.0)
@@ -381,7 +381,7 @@ def test_a_copy_is_created_in_one_transaction(url, monkeypatch):  # noqa: F811
     assert copy.attrs == {"data": "v3"} and copy.n_trials == 1
     copy.set_attrs({"data": "v4", "more": 1})
     assert bl.Study.load("copy", url).attrs == {"data": "v4", "more": 1} and study.attrs == {"data": "v3"}
-    # Another process creates a study of the name after it was found to be free.
+    # Another process creates a study of this name after the name was found to be free.
     real = opened.header
 
     def overtaken(self, name):

@@ -1,4 +1,4 @@
-"""In every column, a number that is read from a store has the same bits as the number that was written."""
+"""In every column, numbers are read from a store with the same bits with which they were written."""
 
 import itertools
 import math

@@ -3,7 +3,7 @@ several names, calls are interrupted, connections are lost, processes fork, and 
 again.
 
 The store contains exactly the events of acknowledged calls. After each step, another instance reads the store and
-checks its events. Handles of deleted studies never read or write the study that has the name now.
+checks its events. Handles of a deleted study never read or write a new study of the same name.
 """
 
 import os
@@ -52,7 +52,7 @@ OPTIMIZERS = {
 }
 
 
-# Attributes, and the JSON data that are stored instead of them. The first ones are JSON data.
+# Attributes, and the JSON data that are stored for them. The first attributes are JSON data already.
 ATTRS = [
     ({}, {}),
     ({"a": 1, "漢": [None, {"b": -0.0}]}, {"a": 1, "漢": [None, {"b": -0.0}]}),
@@ -158,7 +158,7 @@ class RandomUse(RuleBasedStateMachine):
         attrs=st.sampled_from(ATTRS),
     )
     def observe(self, which, number, value, attrs):
-        """A value is stored whatever is wrong with its attributes."""
+        """A value is stored even if its attributes are invalid."""
         if number < len(self.expected) and self.expected[number][1] is None:
             given, stored = attrs
             kept = self.expected[number][2] | stored
@@ -186,7 +186,7 @@ class RandomUse(RuleBasedStateMachine):
 
     @rule(which=st.integers(0, 1), reads=st.booleans(), kind=st.sampled_from(sorted(OPTIMIZERS)))
     def delete_and_create_again(self, which, reads, kind):
-        """Delete the study. Another study gets its name."""
+        """Delete the study, and give its name to another study."""
         if abs(self.clock.now) == 1e308:
             self.clock.now = 0.0
         pickled = pickle.dumps(self.studies[which])
@@ -295,8 +295,7 @@ class RandomUse(RuleBasedStateMachine):
         return f"鍵 {self.n_keys}"
 
     def call(self, which, action, outcome, number=None):
-        """Make a call. The call must be acknowledged, or raise an error about the clock and leave the study
-        unchanged."""
+        """Make a call. The call must succeed, or raise an error about the clock and leave the study unchanged."""
         try:
             action(self.studies[which])
         except bl.BelatedError:

@@ -179,7 +179,7 @@ def test_cma_accepts_late_and_unordered_results(compare, workers):
     compare.run_one(peer, function, setting, 0)
     generations = peer.strategy.countiter
     assert peer.strategy.countevals == 6 * generations <= 60
-    assert (6 + workers - 1) * (generations + 1) > 60  # when a generation ends, the other workers are busy
+    assert (6 + workers - 1) * (generations + 1) > 60  # the other workers are busy when a generation ends
     assert len(peer.points) == 59 + workers
     assert np.min(peer.points) >= 0 and np.max(peer.points) <= 1
 

@@ -1,4 +1,4 @@
-"""Simulated runs on learning curves agree with a loop over time steps; families are read as described."""
+"""Simulated runs on learning curves agree with a loop over time steps; families are read from files as described."""
 
 import importlib
 import math

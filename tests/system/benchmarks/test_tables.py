@@ -138,7 +138,7 @@ def test_the_kth_evaluation_shows_the_same_replicate_to_every_optimizer(compare,
         assert points != elsewhere
     assert set(shown[0, True][0][0]) == {0, 1, 2}
     assert (shown[0, True][0][0] != shown[1, True][0][0]).any()
-    # If a draw u gives replicate j of 3, u is in [j/3, (j+1)/3). A row with r replicates then gives replicate
+    # If a draw u gives replicate j of 3, u is in [j/3, (j+1)/3), and a row with r replicates gives replicate
     # floor(u·r).
     thirds = shown[0, True][0][0]
     for replicate, of, _ in shown[0, False]:
@@ -161,7 +161,7 @@ def test_a_failed_replicate_is_reported_as_failed_and_counts_as_the_largest_regr
 @pytest.mark.parametrize("failing", [0.0, 0.2])
 def test_with_equal_time_the_horizon_ends_a_run(compare, tables, monkeypatch, failing, most):
     table, by_count = tiny(tables, failing, largest=10.0)
-    table.seconds += 0.3  # so that the first regret is recorded before the first result
+    table.seconds += 0.3  # the first regret is recorded before the first result
     setting = tables.TimeSetting(lambda: table, n_evaluations=most, workers=4)
     monkeypatch.setattr(compare, "SETTINGS", {"tiny": setting})
     record = compare.measure("random", "tiny", 4)

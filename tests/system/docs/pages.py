@@ -9,7 +9,7 @@ from pathlib import Path
 DOCS = Path(__file__).parents[3] / "docs"
 # Pages that show a program for another package, and then the same program for belated.
 COMPARISONS = sorted(DOCS.glob("from_*.md"))
-# All pages that show only programs for belated; each block of a page continues the blocks above it.
+# Pages that show only programs for belated; each block of a page continues the blocks above it.
 GUIDES = sorted(set(DOCS.glob("*.md")) - set(COMPARISONS))
 
 

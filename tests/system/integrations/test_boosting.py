@@ -178,7 +178,7 @@ def test_the_direction_of_the_optimizer_decides_which_trial_is_stopped(boosting,
         assert (fast.state, slow.state) == ("observed", "stopped")
         assert (len(fast.curve), len(slow.curve)) == (ROUNDS, 1)
     else:
-        # The loss of the first trial is smaller, so it is the worse trial at each rung of the second.
+        # The first trial has the smaller loss, so it is worse than the second trial at each rung.
         result = bl.maximize(train, optimizer=optimizer, n_trials=2)
         assert [len(trial.curve) for trial in result.trials] == [ROUNDS, ROUNDS]
         assert result.best_params_["eta"] == 1e-6

@@ -1,5 +1,5 @@
-"""Choices of every kind in each adapter: a function that changes its params changes neither the space nor the record,
-and functions, NumPy scalars and NaN are found again."""
+"""Choices of every kind in each adapter: a function that changes its params changes neither the space nor the log, and
+functions, NumPy scalars and NaN are recognised."""
 
 import copy
 import math
@@ -29,7 +29,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 
 
 def check(found, kind):
-    """Assert that both choices were found, and that nothing else was."""
+    """Assert that both choices were found, and nothing else."""
     expected = KINDS[kind][1]
     assert {repr(value) for value in found} == {repr(value) for value in expected}
     if kind == "functions":
@@ -82,7 +82,7 @@ def test_ray(kind):
         search.on_trial_complete(f"t{i}", {"loss": config["x"]})
     check(found, kind)
     check([trial.params["kind"] for trial in search.optimizer_.trials], kind)
-    # The values of a config are found, also after pickling.
+    # The values of a config are recognised, also after pickling.
     again = pickle.loads(pickle.dumps(config["kind"])) if kind not in ("lists", "dicts") else found[-1]
     search.add_evaluated_point({"kind": again, "x": 0.5}, 0.5)
     assert repr(search.optimizer_.trials[-1].params["kind"]) == repr(found[-1])

@@ -1,4 +1,4 @@
-"""Spaces made from scikit-learn's distributions. A uniform draw from such a space follows the given distributions."""
+"""Spaces made from scikit-learn's distributions. Uniform draws from these spaces follow the given distributions."""
 
 import numpy as np
 import pytest

@@ -38,7 +38,7 @@ def run(n, n_jobs, n_in_flight, function=square):
 def test_all_tasks_are_done_and_each_is_requested_when_a_worker_is_free(n, n_jobs, n_in_flight):
     with joblib.parallel_config(backend="threading"):
         seen, under_way = run(n, n_jobs, n_in_flight)
-    # All tasks in flight may end before the next task is requested. In this case joblib alone would stop.
+    # All tasks in flight may end before the next task is requested, which would end a `Parallel` of joblib.
     assert sorted(seen) == [(x, x * x) for x in range(n)]
     assert max(under_way) < n_in_flight
 

@@ -81,7 +81,7 @@ def test_a_trial_that_tune_starts_again_replaces_its_curve():
     search.suggest("a")
     for step, loss in ((1, 4.0), (2, 3.0), (3, 2.0)):
         search.on_trial_result("a", result(step, loss))
-    search.on_trial_result("a", result(1, 4.0))  # the same value as before
+    search.on_trial_result("a", result(1, 4.0))  # the value is unchanged
     search.on_trial_result("a", result(2, 5.0))
     assert told(search) == [("pending", None, {1: 4.0, 2: 5.0})]
     search.on_trial_complete("a", result(3, 4.5))

@@ -162,7 +162,7 @@ class Rises:
         open(begun, "w").close()
         try:
             for step in range(1, STEPS + 1):
-                # Each attempt has other values.
+                # Each attempt reports different values.
                 yield params["x"] * step / STEPS - attempt * (step < STEPS)
                 if attempt == 0 and step == self.step_of_death:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -207,7 +207,7 @@ def test_the_curve_of_a_restarted_trial_is_that_of_its_last_attempt(pool, tmp_pa
 
 
 class NotImportedElsewhere:
-    """An object whose pickle can be read only in the process that made it."""
+    """An object whose pickle can be read only in the process that made the object."""
 
     def __init__(self):
         self.home = os.getpid()

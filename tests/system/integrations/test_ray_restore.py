@@ -42,8 +42,8 @@ def test_a_restored_search_continues_like_the_saved_search(make, tmp_path):
     search.save(path)
     assert b"cloudpickle" not in (tmp_path / "search").read_bytes()
     json.loads((tmp_path / "search").read_bytes())
-    # One search gets its space after it is restored, as in Tuner.restore without param_space. The other search gets its
-    # space before it is restored.
+    # One search gets its space after the restore, as in Tuner.restore without param_space, the other before the
+    # restore.
     restored = [BelatedSearch(optimizer=make), searched(optimizer=make)]
     restored[1] = BelatedSearch(optimizer=make)
     restored[1].set_search_properties("loss", "min", PARAM_SPACE)
@@ -152,7 +152,7 @@ def test_trials_only_in_the_table_of_tune_are_taken_over(tmp_path):
     ]
     assert states(restored) == expected
     assert [restored.suggest(trial_id) for trial_id in "abcdef"] == list(configs.values())
-    # Two of at most three trials are running, so one more may start.
+    # Two trials are running and three are allowed, so one more may start.
     new = restored.suggest("g")
     assert new not in configs.values() and restored.suggest("h") is None
     for trial_id, value in (("b", 4.0), ("e", 5.0)):
@@ -203,7 +203,7 @@ def test_points_of_trials_that_tune_lost_are_suggested_again_after_a_second_rest
     configs = {trial_id: search.suggest(trial_id) for trial_id in "abc"}
     search.on_trial_complete("a", {"loss": 1.0})
     write_table(tmp_path, [("a", "TERMINATED", configs["a"], {"loss": 1.0})])
-    # The search is saved again before it has returned the points.
+    # The search is saved again before it has suggested these points.
     for session in "123":
         search.save_to_dir(str(tmp_path), session)
         search = BelatedSearch()
@@ -324,7 +324,7 @@ def test_a_storage_that_cannot_be_read_does_not_end_the_restore(error, tmp_path)
     config = search.suggest("a")
     search.save_to_dir(str(tmp_path), "1")
     pickled = {"_type": "CLOUDPICKLE_FALLBACK", "value": cloudpickle.dumps(Unreadable(error("no"))).hex()}
-    # Of the two unreadable fields, the search reads only the storage.
+    # The search reads only one of the two unreadable fields, the storage.
     write_table(tmp_path, [("a", "RUNNING", config, {})], storage=pickled, other=pickled)
     restored = BelatedSearch()
     restored.restore_from_dir(str(tmp_path))
@@ -336,7 +336,7 @@ def test_an_unknown_trial_replaces_a_trial_that_ended(tmp_path):
     search = BelatedSearch({"k": ["p", "q"]}, metric="loss", mode="min", points_to_evaluate=points)
     for trial_id in "abc":
         search.suggest(trial_id)
-    # All three run.
+    # All three trials are running.
     search.on_trial_complete("unknown", {"loss": 0.0, "config/k": "p"})
     assert states(search) == [("pending", None)] * 3
     search.on_trial_complete("b", {}, error=True)

@@ -45,7 +45,7 @@ class StopsAfter(tune.Callback):
         if self.n is None or sum(trial.status == "TERMINATED" for trial in trials) < self.n:
             return
         # Tune copies the state of the run to the storage in a thread, while later steps write the original: a copy may
-        # be empty or cut off. Such a session goes on, because Tune could not restore it.
+        # be empty or cut off. In this case the session continues, because Tune could not restore it.
         deadline = time.monotonic() + 1.0
         while time.monotonic() < deadline:
             if state_is_stored(Path(trials[0].storage.experiment_fs_path)):

@@ -195,7 +195,7 @@ def test_several_workers_give_the_results_of_one_worker(backend):
 
 
 class Waiting(ClassifierMixin, BaseEstimator):
-    """A classifier. If `number` is 0, the fit lasts until twelve other fits have ended."""
+    """A classifier. The fit with the number 0 lasts until twelve other fits have ended."""
 
     others_are_done = threading.Event()
     others = []
@@ -462,8 +462,8 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
     clock = iter([0.0, 1.0, 2.0, 10.5])
     monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     search = search_of(GaussianNB(), {"var_smoothing": (1e-9, 1e-3)}, n_iter=1000, timeout=10, cv=2).fit(X, Y)
-    # The first candidate starts without a check of the time. Two further candidates start before the time is over. All
-    # of them finish.
+    # The first candidate starts without a check of the time, two further candidates start before the time is over, and
+    # all three finish.
     assert len(search.cv_results_["params"]) == 3
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
 

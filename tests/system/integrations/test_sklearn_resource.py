@@ -92,7 +92,7 @@ def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
 
-# The scores at each step, computed in another way.
+# The scores at each step are computed in another way.
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_epochs_without_a_target():
 
 def test_stopped_candidates_have_the_scores_of_their_resource_and_are_never_the_best():
     def score(estimator, X, y):
-        # The later a candidate is stopped, the lower are its scores.
+        # Candidates that are stopped later have lower scores.
         return estimator.learning_rate - estimator.n_estimators
 
     search = search_of(scoring=score, n_iter=12).fit(X, Y)

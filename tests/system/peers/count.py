@@ -1,9 +1,9 @@
 """Print how many lines of code the programs of other packages have, and their ports to belated.
 
 Run it as ``python tests/system/peers/count.py``. A line counts if it has code: empty lines, comments and docstrings do
-not count. All programs are formatted by the same rules, see ``programs/ruff.toml``. The first line of a docstring has
-the package and says what the program does. In a port, the text below it is the note of the table. If the note begins
-with "Longer:", the port may have more lines than the original, and the note has the reason.
+not count. All programs are formatted by the same rules, see ``programs/ruff.toml``. The first line of a docstring names
+the package and describes the program. In a port, the text below this line is the note of the table. If the note begins
+with "Longer:", it gives the reason why the port may have more lines than the original.
 """
 
 import ast

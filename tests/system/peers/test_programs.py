@@ -114,7 +114,7 @@ two'''
     assert n_lines(f'"""A module.\n\nIts text.\n"""\n{code}') == 8
 
 
-# What is refused: the message names what to use instead.
+# Features that belated refuses: the message names what to use instead.
 
 
 def with_constraint(params, trial):

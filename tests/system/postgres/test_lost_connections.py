@@ -94,7 +94,7 @@ def test_a_connection_that_is_lost_within_a_transaction_does_not_lose_it(opened,
     with opened.writing(7) as log:
         if when == "before events":
             hang_up(postgres)
-        # Taking the lock read only the events that this process did not know yet, so `events(0)` must query the server.
+        # With the lock, only the events that this process did not know were read, so `events(0)` must query the server.
         assert log.events(0) == [record(0), record(1)]
         if when == "before append":
             hang_up(postgres)
@@ -117,8 +117,7 @@ def test_events_are_not_written_if_other_processes_wrote_meanwhile(opened, postg
 
 @pytest.fixture
 def lose_answers(monkeypatch):
-    """A list of functions. Each of the next commits reaches the server, but the server's answer is lost. After each
-    lost answer, the next function in the list is called."""
+    """A list of functions: for each, the server's answer to a commit is lost, and then the function is called."""
     send, waiting = module._Transaction._send, []
 
     def losing(log, connection, key):

@@ -375,7 +375,7 @@ def test_a_fork_without_pythons_hooks_is_detected(opened, monkeypatch):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_fork_during_a_call_of_another_thread_leaves_a_usable_child(url):
-    """The store has a new lock and a new connection in the child before the child opens the study again."""
+    """In the child, the store has a new lock and a new connection before the study is opened again."""
     study = bl.Study("s", url, random_search())
     study.suggest()
     assert suggests_in_a_fork(study, study._log.lock, study._store._server.lock)

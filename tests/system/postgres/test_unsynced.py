@@ -56,7 +56,7 @@ def test_readers_of_undone_events_read_the_log_again(url, lazy):
     assert study.n_trials == 4
     crash(lazy)
     assert study.n_trials == 1 and study.trials[0].value == 0.5
-    # If writers then add as many events as were lost, the number of events alone does not show the loss.
+    # After the loss, writers add as many events as were lost, so the number of events does not show the loss.
     with unsynced():
         bl.Study.load("s", url).add({"x": 0.25}, 1.0)
     assert study.n_trials == 2

@@ -127,7 +127,7 @@ def test_real_processes_train_real_networks(small, monkeypatch):
     report = REPLAY.run(Options(runs=1, iterations=1, workers=2, data=small))
     (setting,) = report["settings"]
     assert setting["evaluations"] == [3]
-    # The same networks are trained in this process. The values do not depend on the process that computes them.
+    # The same networks are trained in this process, because the values do not depend on the process.
     train = partial(cifar.evaluate, data=small, scale=cifar.SMALL, seed=cifar.seed_of(0, "training", 0))
     first = cifar.initial_points(np.random.default_rng(cifar.seed_of(0, "initial", 0)))[0]
     here = train(first, bl.RunningTrial(0, first))

@@ -103,7 +103,7 @@ def test_adam_moves_by_the_rate_of_each_epoch_along_the_gradient(decay):
         scores, before = array(network(pixels)), array(network[-1].bias)
         rate = 1e-5  # the learning rate is so small that both epochs have the same gradient
         training.train(network, some, epochs=2, batch_size=30, learning_rate=rate, decay=decay)
-    # The gradient of the mean cross-entropy with respect to the last biases; The size of Adam's first steps is the
+    # The gradient of the mean cross-entropy with respect to the last biases. The size of Adam's first steps is the
     # learning rate.
     share = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     gradient = (share - np.eye(10)[some.classes]).mean(axis=0)

@@ -130,7 +130,7 @@ def test_known_cells_cost_no_time():
 
 
 def test_a_bias_contradicted_by_values_is_increased():
-    """C is estimated at the centre, and elsewhere the function changes faster in z."""
+    """C is estimated at the centre, but the function changes faster in z elsewhere."""
     made = evaluations(lambda x, z: float(z * (0.1 + 5 * abs(x[0] - 0.5))), fidelity=True)
     found = run_poo(made, UCB1Sigma(0.01), 600.0, 4.0, np.random.default_rng(0), at_most=3)
     assert found[0].nu == pytest.approx(math.sqrt(2) * 0.1)

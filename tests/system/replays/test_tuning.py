@@ -250,7 +250,7 @@ def test_every_prefix_of_the_order_has_balanced_classes(classes):
     for n in range(1, len(y) + 1):
         counts = np.array([np.sum(y[order[:n]] == each) for each in present])
         unfinished = counts < totals
-        # Classes take turns. As long as a class has unused rows, it has at most two rows fewer than any other class.
+        # Classes alternate: while a class has unused rows, it has at most two rows fewer than any other class.
         assert not unfinished.any() or counts.max() - counts[unfinished].min() <= 1
 
 
@@ -370,8 +370,7 @@ def test_a_small_replay_from_end_to_end(name, tmp_path, monkeypatch):
     assert text.startswith("scikit-learn's 1,797 bundled digits.") and "wait-and-act+DUCBV" in text
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
-    # The replay does not compute stored runs again. If a stored run is removed, the replay uses the stored evaluations
-    # of this run.
+    # The replay does not repeat stored runs, and uses the stored evaluations of a run that was removed.
     failing = replace(EXPERIMENTS[name], classifier=lambda *arguments: pytest.fail("computed again"))
     monkeypatch.setitem(EXPERIMENTS, name, failing)
     next((tmp_path / "kept").glob("*PCTS+DUCBV_*.json")).unlink()

@@ -53,7 +53,7 @@ def set_width(browser, width):
 
 
 def overflow(browser):
-    """Return the number of pixels by which the page is too wide."""
+    """Return the number of pixels by which the page exceeds the window's width."""
     return browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 

@@ -10,7 +10,7 @@ from campaigns import service
 
 @pytest.fixture(scope="session")
 def running(tmp_path_factory):
-    """A server that all tests share. Each test makes new studies in the file `running.url`."""
+    """A server that all tests share; each test makes new studies in the file `running.url`."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)

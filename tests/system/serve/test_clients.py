@@ -97,7 +97,7 @@ def test_a_server_serves_more_studies_than_it_keeps_open(running, tmp_path):
 
 
 def test_a_request_with_the_id_of_a_deleted_study_is_refused(client, running, study, path):
-    """The trials of a deleted study are never confused with the trials of a study that has its name now."""
+    """The trials of a deleted study are never confused with the trials of a new study of the same name."""
     first = ok(client.post(f"{path}/suggest"))
     assert first["study_id"] == ok(client.get(path))["study_id"] == study._log.id
     old = {"study_id": first["study_id"]}
@@ -105,7 +105,7 @@ def test_a_request_with_the_id_of_a_deleted_study_is_refused(client, running, st
     bl.Study.delete(study.name, running.url)
     again = bl.Study(study.name, running.url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     new = {"study_id": again._log.id}
-    # The server has the deleted study open, and finds the new one at once.
+    # The server has the deleted study open, but finds the new study at once.
     assert ok(client.post(f"{path}/suggest", params=new))["study_id"] == again._log.id
     for request, body in (("suggest", {}), ("trials/0/observe", {"value": 2.0}), ("trials/0/fail", {})):
         found = refused(client.post(f"{path}/{request}", params=old, json=body), 409, "was deleted and created again")
@@ -116,7 +116,7 @@ def test_a_request_with_the_id_of_a_deleted_study_is_refused(client, running, st
     ok(client.post(f"{path}/trials/0/observe", params=new, json={"value": 3.0}))
     assert again.best_value_ == 3.0 and again.n_trials == 1
     bl.Study.delete(study.name, running.url)
-    refused(client.get(path, params=new), 503, "deleted")  # the server had it open
+    refused(client.get(path, params=new), 503, "deleted")  # the server had the deleted study open
     refused(client.get(path, params=new), 404)
 
 
@@ -168,8 +168,7 @@ def test_a_missing_database_is_503_without_its_password(postgres):
         assert refused(answer, 503)["error"] == "StoreError" and "s3cr3t" not in answer.text
         postgres.execute("GRANT UPDATE ON belated.heads TO locked")
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 2
-        # The database server is stopped and started again. A call that is made in the meantime waits until the database
-        # server has started.
+        # A call that is made while the database server is stopped waits until it has started again.
         postgres.stop("immediate")
         postgres.start()
         assert ok(client.post("/v1/studies/s/suggest"))["trials"][0]["number"] == 3

@@ -1,5 +1,4 @@
-"""Clients without a token cannot occupy memory. Such clients can hold only a few connections, and only for a short
-time."""
+"""Clients without a token cannot occupy memory, and can hold only a few connections for a short time."""
 
 import os
 import socket
@@ -141,7 +140,7 @@ def test_a_malformed_body_is_400_and_is_not_logged(start, line, has_token):
         with ask(port, head + body) as connection:
             assert connection.recv(4096).split()[1] in (b"400", b"401")
             wait_until_closed(connection)
-        # The body may also be malformed after the answer has begun.
+        # The server may detect a malformed body after the answer has begun.
         with ask(port, head) as connection, suppress(ConnectionError):
             time.sleep(0.05)
             connection.sendall(body)
@@ -183,7 +182,7 @@ def test_more_connections_than_files_are_refused_in_few_lines(start):
         assert later.recv(4096).split()[1] == b"200"
     process.terminate()
     _, said = process.communicate(timeout=30)
-    # The log is one line, which states the server's limit. The server did not reach the system's limit of open files.
+    # The log is one line, which states the server's own limit and not the system's limit of open files.
     assert process.returncode == 0 and len(said.splitlines()) == 1, said
     for connection in crowd:
         connection.close()

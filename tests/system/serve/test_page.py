@@ -14,7 +14,7 @@ EVIL = "<img src=x onerror='window.hit=1'>"
 
 @pytest.fixture
 def served(tmp_path):
-    """A server with two studies. In one of the studies every text contains HTML."""
+    """A server with two studies. Every text in one of them contains HTML."""
     reason = service.missing()
     if reason is not None:
         pytest.skip(reason)
@@ -120,7 +120,7 @@ def test_the_token_is_kept_for_the_session_of_the_tab_only(browser, served):
     assert not browser.find_element("id", "login").is_displayed()
     assert browser.execute_script("return localStorage.length + document.cookie.length") == 0
     assert running.token not in browser.page_source
-    # A token in an address would be in the history of the browser and in the logs of proxies.
+    # A token in a URL would be in the history of the browser and in the logs of proxies.
     addresses = browser.execute_script("return performance.getEntries().map(each => each.name)")
     assert len(addresses) > 3 and not any(running.token in each for each in [*addresses, browser.current_url])
     tab = browser.current_window_handle

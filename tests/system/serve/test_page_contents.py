@@ -1,4 +1,4 @@
-"""The charts, tables and files of the web page in a browser: they show what the study has."""
+"""In a browser, the charts, tables and files of the web page show the data of the study."""
 
 import itertools
 import re
@@ -44,7 +44,7 @@ def curves(tmp_path_factory):
 
 @pytest.fixture
 def page(browser, curves):
-    """The browser, with the page of the study and all that the model says about it, at a width of 1200 pixels."""
+    """The browser with the complete page of the study, including answers of the model, at a width of 1200 pixels."""
     log_in(browser, curves[0])
     shown(browser)
     set_width(browser, 1200)
@@ -101,7 +101,7 @@ def test_forecasts_of_running_trials_equal_predict_final(page, curves):
     ends = [path.split("L")[1].split(" ") for path in drawn(page, ".ahead")]
     found = values_at(page, "curves", [y for _, y in ends])
     assert len(found) == 2 and np.allclose(sorted(found), sorted(mean for mean, _ in expected), atol=0.02)
-    # They stand at the last step, where complete curves end.
+    # The forecasts are drawn at the last step, where complete curves end.
     last = {path.split("L")[-1].split(" ")[0] for path in drawn(page, ".curve.observed")}
     assert {x for x, _ in ends} == last and len(drawn(page, ".interval")) == 2
 
@@ -122,7 +122,7 @@ def test_failed_trials_have_their_error_and_traceback(page, curves):
     assert "Traceback" not in text(page, "failures")
     page.find_element("css selector", "#failures summary").click()
     wait(page, lambda: 'raise ValueError("the loss is' in text(page, "failures"))
-    # The next refresh of the page leaves it open.
+    # The list of failures stays open at the next refresh of the page.
     updated = text(page, "updated")
     wait(page, lambda: text(page, "updated") != updated)
     assert "Traceback" in text(page, "failures")
@@ -133,7 +133,7 @@ def test_everything_fits_into_360_pixels(page, curves):
         set_width(page, width)
         wait(page, lambda: page.execute_script("return document.querySelector('#curves .tick') !== null"))
         assert overflow(page) == 0
-        # Cells are not hidden at the side of a region either.
+        # Tables are not wider than their region, which would hide cells.
         for region in page.find_elements("css selector", ".scroll"):
             assert page.execute_script("return arguments[0].scrollWidth - arguments[0].clientWidth", region) == 0
     set_width(page, 360)
@@ -209,7 +209,7 @@ def test_texts_of_a_file_are_not_formulas(page):
     )
     texts = [start + separator + formula for start, separator, formula in parts if start != "a" or separator]
     for cell in page.execute_script("return arguments[0].map(cellOf)", texts):
-        # A spreadsheet may divide the cell, with or without regard to its quotes.
+        # A spreadsheet may split the cell at separators, inside or outside of quotes.
         for shown_text in (cell, cell.strip('"')):
             assert not any(re.match("[=+@-]", part) for part in re.split("[;\t\r\n]", shown_text)), cell
 

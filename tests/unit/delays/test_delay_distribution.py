@@ -10,7 +10,7 @@ from belated._core import DelayDistribution
 
 CENSORED, ARRIVED, FAILED = 0, 1, 2
 
-# Weekly numbers of arrests of 432 released prisoners (Rossi et al. 1980). The others were followed for 52 weeks.
+# Weekly numbers of arrests among 432 released prisoners, who were followed for 52 weeks (Rossi et al. 1980).
 ROSSI = [1, 1, 1, 1, 1, 1, 1, 5, 2, 1, 2, 2, 1, 3, 2, 2, 3, 3, 2, 5, 2, 1, 1, 4, 3, 3]
 ROSSI += [2, 2, 0, 2, 1, 2, 2, 2, 4, 3, 4, 1, 2, 4, 0, 2, 4, 2, 2, 4, 1, 2, 5, 3, 0, 4]
 
@@ -157,7 +157,7 @@ def test_counts_of_arrivals_are_calibrated():
 
 @pytest.mark.parametrize("clock", ["seconds", "iterations"])
 def test_early_in_a_study_silence_is_not_read_as_loss(clock):
-    # All trials arrive, and 20 start per mean delay. Forecasts are made one mean delay after the start.
+    # All trials arrive, 20 trials start per mean delay, and forecasts are made one mean delay after the start.
     rng, never, inside = np.random.default_rng(3), [], []
     while len(never) < 80:
         delays, ages = rng.exponential(20, 20), np.arange(20.0, 0, -1)

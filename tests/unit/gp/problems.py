@@ -48,8 +48,8 @@ def close(a, b, tolerance):
 @st.composite
 def problems(draw):
     """Draw a kernel, θ, data and test points. θ covers several decades. The noise variance is at least a thousandth of
-    the signal variance, so the condition number of the covariance is at most n·1000. A bounded condition number bounds
-    the difference between two correct computations.
+    the signal variance, so the condition number of the covariance is at most n·1000, which bounds the difference
+    between two correct computations.
     """
     n, d = draw(st.integers(1, 500 if FULL else 60)), draw(st.integers(1, 10))
     rng = np.random.default_rng(draw(st.integers(0, 10**6)))

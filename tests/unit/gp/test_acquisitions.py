@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def quadrature(u):
-    """log E max(0, u + N(0, 1)) = log φ(u) + log ∫ t exp(ut − t²/2) dt over t > 0. This form avoids cancellation."""
+    """log E max(0, u + N(0, 1)) = log φ(u) + log ∫ t exp(ut − t²/2) dt over t > 0, a form without cancellation."""
     integral, _ = quad(lambda t: t * np.exp(u * t - t * t / 2), 0, np.inf, epsabs=0, epsrel=1e-13, limit=500)
     return -0.5 * u * u - 0.5 * np.log(2 * np.pi) + np.log(integral)
 

@@ -15,8 +15,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def data_sets():
-    """Each data set has a name, n, d, f and the standard deviation of the noise. None of the data sets is pure noise,
-    because the evidence of pure noise has dozens of equal maxima, and each library may find a different maximum.
+    """Each data set has a name, n, d, f and the standard deviation of the noise. No data set is pure noise, because its
+    evidence has dozens of equal maxima, and each library may find a different maximum.
     """
     sets = [
         ("smooth", 40, 2, lambda x: np.sin(3 * x.sum(axis=1)), 0.05),
@@ -59,8 +59,7 @@ def test_optimize_reaches_the_evidence_of_scikit_learn(kernel, n, d, f, noise):
 @pytest.mark.parametrize("seed", range(150) if FULL else [1, 36, 86, 88, 101, 102])
 def test_optimize_never_lowers_the_evidence(seed):
     rng = np.random.default_rng(seed)
-    # With many rows a fit starts with a subset of the rows. The fit must not lower the evidence of the full set of
-    # rows.
+    # With many rows a fit starts with a subset of the rows, but must not lower the evidence of all rows.
     n, d = int(rng.integers(152, 420) if seed < 100 else rng.integers(1, 152)), int(rng.integers(1, 7))
     x = rng.random((n, d))
     y = np.sin(x @ rng.normal(size=d) * rng.choice([1, 5, 15])) + rng.choice([0.01, 0.1, 0.5, 2.0]) * rng.normal(size=n)

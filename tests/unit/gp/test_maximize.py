@@ -45,8 +45,8 @@ def test_the_value_belongs_to_the_point_and_is_the_largest_of_all_integers(seed)
     seed=st.integers(0, 1000),
 )
 def test_the_maximum_is_reached_on_faces_and_corners_exactly(ends, kernel, seed):
-    """If `ends` gives a face for a coordinate, f is linear in this coordinate. If the entry is None, f is a parabola
-    whose maximum is inside the box."""
+    """f is linear in the coordinates for which `ends` gives a face, and a parabola with its maximum inside the box in
+    the others."""
     d = len(ends)
     x = np.random.default_rng(seed).random((40 * d, d))
     y = sum(-2 * (x[:, k] - 0.4) ** 2 if end is None else (2 * end - 1) * x[:, k] for k, end in enumerate(ends))

@@ -1,5 +1,5 @@
-"""The methods of `GaussianProcess` share one posterior. Reading does not copy the posterior, and several threads may
-read it at the same time."""
+"""The methods of `GaussianProcess` share one posterior, which they do not copy, and which several threads may read at
+the same time."""
 
 import threading
 import time

@@ -209,7 +209,7 @@ class Dense:
         return center, scale
 
     def unit_of_noise(self, opt):
-        """Return the current unit or, if θ is fitted, the unit of the last fit."""
+        """Return the unit of the last fit, or the current unit without a fit."""
         if not any(std is not None for std in self.known):
             return 1.0
         if self.fitted:
@@ -230,8 +230,7 @@ class Dense:
         return mean, prior - (k * np.linalg.solve(self.a, k.T).T).sum(axis=1)
 
     def weights(self, z):
-        """Return the norm of w at each row of z. The entries of w are the weights of the targets: the posterior mean is
-        w'y.
+        """Return the norm of w at each row of z, where the posterior mean is w'y.
 
         An error δA of the matrix changes the mean by w'δA A⁻¹y. With a linear kernel, w is large far from the rows.
         """

@@ -97,7 +97,7 @@ class DenseBPE:
         if f is not None:
             self.covered.append(bool(np.all((lower <= f) & (f <= upper))))
         lower, upper = lower[self.surviving], upper[self.surviving]
-        # The comparison makes sense only if all candidates differ from the limit by more than the rounding error.
+        # The comparison requires that all candidates differ from the limit by more than the rounding error.
         assert np.min(np.abs(upper - lower.max())) > 1e-9
         self.surviving = self.surviving[upper >= lower.max()]
         self.round, self.steps = self.round + 1, 0

@@ -127,7 +127,7 @@ class Run:
         if found is None:
             return None
         model, center, scale, slope = found
-        # The model maximises, so the sign of the center is changed.
+        # The model maximises, so the center is negated.
         return model, -center if self.opt.direction == "minimize" else center, scale, slope
 
     def dense(self, theta, pending, suggests=False, units=None):

@@ -43,7 +43,7 @@ def test_values_are_the_formulas_in_units_of_f(sign):
 
 @pytest.mark.parametrize("settings", [{}, {"acquisition": "ucb"}, {"acquisition": "log_ei", "pending": "liar"}])
 def test_the_next_suggestion_maximises_acquisition_at(settings):
-    """Results are late. The test checks optimizers before and between fits, and ignores candidates in flight."""
+    """The test checks optimizers with late results, before and between fits, and ignores candidates in flight."""
     x = np.random.default_rng(1).random((40, 2))
     opt = bl.BayesOpt(candidates=x, initial=3, seed=0, **settings)
     for trial in opt.suggest(4):

@@ -96,7 +96,8 @@ def test_a_lease_that_has_ended_censors_the_delay(clock, tmp_path):
 
 @surrogates
 def test_a_trial_keeps_the_window_of_its_suggestion(surrogate):
-    """All delays are 1 at the choice. Later trials have a window; a trial that was suggested before it has no limit."""
+    """All delays are 1 when the window is chosen. The window applies to later trials, but not to a trial that was
+    suggested earlier."""
     opt = make(surrogate, "seconds")
     early = opt.suggest()
     for _ in range(12):
@@ -108,7 +109,7 @@ def test_a_trial_keeps_the_window_of_its_suggestion(surrogate):
     opt.time.now += 30.0
     opt.suggest()
     rows = opt.surrogate_.n_observed
-    assert rows == 13  # the row of `late` is at the floor; `early` has no limit
+    assert rows == 13  # the row of `late` is at the floor; `early` has no window
     early.observe(2.0)
     late.observe(2.0)
     assert opt.surrogate_.n_observed == rows + 1

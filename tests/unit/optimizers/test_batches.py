@@ -78,8 +78,7 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
             assert bound[in_flight[-1]] >= bound.max() - 1e-9
             other = mean + expected(3 * j) * sigma
             differ += bound.max() - bound[other.argmax()] > 1e-9
-    # If beta were computed for three times as many trials, other points would be suggested. The test therefore detects
-    # an error in beta.
+    # The test detects errors in beta: with beta for three times as many trials, other points would be suggested.
     assert differ >= 3
 
 

@@ -107,8 +107,8 @@ def test_bounds_use_points_that_were_run_and_variances_suggested_points():
         for trial in opt.suggest(n=8):
             elsewhere = 59 - trial.index
             trial.observe(f[elsewhere] if opt is moved else f[trial.index], params=elsewhere if opt is moved else None)
-    # Running trials at other points does not change the suggested points. The bounds use each value at the point where
-    # the value was measured.
+    # If trials are run at other points, the suggested points are unchanged, and the bounds use each value at the point
+    # where it was measured.
     assert [t.index for t in plain.trials] == [t.index for t in moved.trials]
     moved.suggest()
     dense = dense_bpe.DenseBPE(X, [8, 42], (SE, 0.15, 1.0, 0.05**2), 2.5)

@@ -303,8 +303,8 @@ def test_bpe_refuses_a_delay_model():
 
 
 def test_a_point_that_failed_is_tried_again_later_each_time():
-    """One candidate always fails. Within a round, a failed point is evaluated again after 2 suggestions, then after 4,
-    then after 8. It stays active."""
+    """One candidate always fails. Within a round, a failed point stays active and is evaluated again after 2
+    suggestions, then after 4, then after 8."""
     opt = bl.BPEDelay(candidates=X[::6], horizon=4000, lengthscale=0.15, noise_std=0.05, seed=0, delay="none")
     tries = []
     while opt.n_trials < 60:

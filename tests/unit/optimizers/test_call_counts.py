@@ -1,5 +1,5 @@
-"""The work of a call in Python: the numbers of calls are small and do not depend on the number of trials, and no
-attribute that is found is looked up by `__getattr__`, which searches for similar names."""
+"""The work of a call in Python: the numbers of calls are small and do not depend on the number of trials, and existing
+attributes do not reach `__getattr__`, which searches for similar names."""
 
 import pickle
 import sys

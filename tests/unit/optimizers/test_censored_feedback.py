@@ -1,7 +1,7 @@
 """Late values under `Censor`: at t the model uses y_s if d_s ≤ min(m, t − s), otherwise the floor.
 
-Verma, Dai and Low 2022, section 3.1; m is the window. Targets are not standardised and have almost no noise. A
-prediction at a trial's point therefore shows which value the model uses for the trial.
+Verma, Dai and Low 2022, section 3.1; m is the window. Targets are not standardised and have almost no noise, so a
+prediction at a trial's point shows which value the model uses for the trial.
 """
 
 import pytest

@@ -109,7 +109,7 @@ def quadratic(params):
 
 
 def skewed(params):
-    """Under the constraint, the maximum is on the plane of the constraint, and its third coordinate is 0."""
+    """A function whose constrained maximum is on the plane of the constraint, with the third coordinate 0."""
     return 2 * params["a"] + params["b"] - (params["a"] - 0.2) ** 2 * 5 - params["c"] ** 2
 
 

@@ -82,7 +82,7 @@ def test_a_stopped_trial_has_a_curve_and_no_value():
     assert first.curve == {1: 5.0, 2: 6.0}
     with pytest.raises(bl.errors.AlreadyObserved, match="stopped"):
         second.stop()
-    # A value is accepted in every state.
+    # A value is accepted in every state of a trial.
     first.observe(7.0)
     assert (first.state, optimizer.best_value_) == ("observed", 7.0)
 

@@ -79,8 +79,7 @@ def test_with_few_durations_the_variance_has_the_errors_of_leaving_one_out():
         assert left_out.median[i] == pytest.approx(alone.durations_.predict(params[i]).median, rel=1e-9)
     _, half = logs(opt, params)
     errors = np.log(known / left_out.median)
-    # The stated variances are below the square errors, so that the variance of left-out predictions is the mean square
-    # error on average.
+    # On average, the variance of the left-out predictions equals their square error.
     stds = np.log(left_out.high / left_out.median) / _student(3)
     assert np.mean(stds**2) == pytest.approx(np.mean(errors**2))
     assert np.allclose(half, half[0]) and half[0] > 0

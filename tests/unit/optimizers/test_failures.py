@@ -67,7 +67,7 @@ def test_suggestions_avoid_regions_where_trials_fail(arguments):
 
 
 def test_a_single_failure_does_not_exclude_points_near_it():
-    """The best point fails once, at random. Later suggestions are close to the best point again."""
+    """The best point fails once, at random; later suggestions are close to it again."""
     opt = bl.BayesOpt(SQUARE, seed=0)
     opt.add({"x": 0.6, "y": 0.4})
     opt.fail(0)
@@ -147,8 +147,8 @@ def test_a_border_is_resolved(acquisition):
             report(opt.suggest(), lambda x, y: -((x - 0.3) ** 2) - (y - 0.7) ** 2, lambda x, y: x < 0.5)
         shares.append(states(opt)[60:].count("failed") / 60)
         regrets.append(-0.04 - opt.best_value_)
-    # On average over many seeds, about a quarter of the trials fail (benchmarks/failures.py). If the model did not
-    # resolve the border, all trials would fail.
+    # On average over many seeds, about a quarter of the trials fail (benchmarks/failures.py); if the model did not
+    # resolve the border, all would fail.
     assert np.median(shares) < 1 / 3 and np.median(regrets) < 1e-4
 
 

@@ -103,10 +103,10 @@ def recently_abandoned(opt):
 
 
 def waiting(opt, context):
-    """Return the candidates with exact values in this context, and the candidates that wait because they failed.
+    """Return the candidates with exact values in this context, and the candidates that wait after failures.
 
-    After its k-th failure, a candidate waits for 10 * 2**k values of other candidates, or for as many values as there
-    were other candidates left. A value with standard deviation 0 is exact.
+    After its k-th failure, a candidate waits for 10 * 2**k values of other candidates, or for one value for each other
+    candidate that was left. A value with standard deviation 0 is exact.
     """
     trials = {trial.number: trial for trial in opt.trials}
     here = [trials[number] for number in ended_in_order(opt._log) if trials[number].context == context]

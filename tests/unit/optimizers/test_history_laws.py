@@ -92,7 +92,7 @@ def test_without_delay_all_policies_are_equal(space, acquisition, theta):
             rng = np.random.default_rng(seed)
             for k in range(25):
                 trial = opt.suggest()
-                # The first trial does not fail, because a policy with a floor already uses a target for this trial.
+                # The first trial must not fail, because policies with a floor already use a target for it.
                 trial.fail() if failures and k and rng.random() < 0.1 else trial.observe(rng.normal())
             records.append([opt._log.trial(i).place for i in range(25)])
         assert all(record == records[0] for record in records)

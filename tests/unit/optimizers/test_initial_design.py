@@ -1,4 +1,4 @@
-"""Added and enqueued points cover the nearest points of the initial design, and only covered points are skipped.
+"""Each added or enqueued point covers the nearest point of the initial design, and only covered points are skipped.
 
 The expected points are computed with NumPy from the suggestions of an optimizer without other points.
 """
@@ -39,7 +39,7 @@ def encoded(params):
 
 
 def uncovered(design, rows):
-    """Return the points of the design that are not the nearest design point of any row."""
+    """Return the design points that are not covered: no row has them as its nearest design point."""
     if not len(rows):
         return list(design)
     points, rows = np.array([encoded(p) for p in design]), np.array([encoded(r) for r in rows])
@@ -227,7 +227,7 @@ def test_failed_points_are_replaced_after_the_end_of_a_list(arguments):
             found[-1].append(trial.params)
             trial.observe(10.0 * (number == 2))
     found = [plain(points) for points in found]
-    # The two acquisitions differ from the first point of the model on.
+    # The two acquisitions suggest the same design, and different points once the model chooses.
     assert found[0][:N] == found[1][:N] and found[0][N] != found[1][N]
 
 
@@ -244,7 +244,7 @@ def test_pending_rows_count_before_the_first_value():
 
 @pytest.mark.parametrize("arguments", [{"how": "uncertainty"}, {"how": "uniform", "constraints": [below]}])
 def test_a_drawn_point_is_left_out_for_each_covered_point(arguments):
-    """Rows in a corner cover one point, so N - 1 drawn points precede the first point of the model."""
+    """Rows in a corner cover one design point, so N - 1 design points precede the first point of the model."""
     corner = random_points(40, high=(0.01, 0.01))
     opt = made(**arguments)
     add(opt, corner)
@@ -254,7 +254,7 @@ def test_a_drawn_point_is_left_out_for_each_covered_point(arguments):
     alone = made(**arguments, acquisition=bl.UCB(1.0))
     add(alone, corner)
     other = next_points(alone, N)
-    # The two acquisitions differ from the first point of the model on.
+    # The two acquisitions suggest the same design, and different points once the model chooses.
     assert points[: N - 1] == other[: N - 1] and points[N - 1] != other[N - 1]
 
 

@@ -1,4 +1,4 @@
-"""The states of trials are right: after reports in any order, in copies of an optimizer, and with several threads."""
+"""Trials have the right states after reports in any order, in copies of an optimizer, and with several threads."""
 
 import math
 import pickle

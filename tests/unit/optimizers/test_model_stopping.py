@@ -23,7 +23,7 @@ def bayes(**arguments):
 
 
 def run(optimizer, n_trials, workers=3, each_event=lambda: None):
-    """Evaluate trials with several workers that make steps in turn."""
+    """Evaluate trials with several workers, which take turns step by step."""
     running, n_started = [], 0
     while running or n_started < n_trials:
         while len(running) < workers and n_started < n_trials:
@@ -150,7 +150,7 @@ def test_constant_reports_and_values_are_accepted(y):
 @pytest.mark.parametrize("diverged", [1e300, -1e300, 1e15])
 @pytest.mark.parametrize(("n_ended", "last"), [(2, STEPS), (8, 3), (8, STEPS)])
 def test_suggestions_use_the_model_if_a_curve_diverges(diverged, n_ended, last):
-    """A running and a stopped trial report a value that overflows in the units of the other values."""
+    """A running and a stopped trial report a value that overflows in the model's units."""
     opt = bayes(initial=1, pending="hallucinate")
     run(opt, n_ended)
     running, stopped = opt.suggest(n=2)
@@ -207,7 +207,7 @@ def test_forecasts_of_running_and_stopped_trials():
 
 
 def test_forecasts_contain_the_noise_of_the_last_value():
-    # Values are mostly noise, so the earlier reports of a trial say little about its last value.
+    # Values are mostly noise, so earlier reports carry little information about the last value.
     rng = np.random.default_rng(1)
 
     def curve(params):
@@ -228,5 +228,6 @@ def test_forecasts_contain_the_noise_of_the_last_value():
         mean, std = optimizer.predict_final(trial)
         inside.append(abs(values[-1] - mean) < 1.28 * std)
         trial.abandon()
-    # 80 are expected, with a standard deviation of 4. Without the noise of the last value, 59 were inside.
+    # 80 values are expected inside, with a standard deviation of 4; without the noise of the last value, 59 were
+    # inside.
     assert 68 <= sum(inside) <= 92

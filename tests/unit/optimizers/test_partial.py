@@ -1,5 +1,4 @@
-"""`enqueue` completes points with missing parameters, and `add` rejects such points; both methods accept arrays of
-points."""
+"""`enqueue` completes points with missing parameters, and `add` rejects them; both methods accept arrays of points."""
 
 import numpy as np
 import pandas as pd

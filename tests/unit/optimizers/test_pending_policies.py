@@ -1,9 +1,9 @@
 """Pending policies: the expected improvement agrees with joint draws of the pending values, and the constant liar is
 right.
 
-Notation: f is drawn at the points D. An observed point of D is in the query's context c, and a pending point is in its
-own context. The value of x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)] over D
-(Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
+Notation: f is drawn at the points D: observed points in the query's context c, and pending points in their own
+contexts. The acquisition at x is log E max(0, f(x, c) − f*). The incumbent f* is the largest of E[f(x_D, c) | f(D)]
+over D (Letham et al. 2019 and Balandat et al. 2020). If there is only one context, f* is the largest f(D).
 """
 
 import numpy as np
@@ -56,8 +56,8 @@ def in_context(rows, c):
 
 
 def log_values(dense, observed, pending, candidates, c):
-    """Return the expected improvement of each candidate, computed from 2¹² draws of f(D); `pending` are rows with their
-    contexts."""
+    """Return the log expected improvement of each candidate, computed from 2¹² draws of f at the points D; the rows
+    `pending` include their contexts."""
     drawn = np.vstack([in_context(observed, c), pending])
     here = in_context(drawn[:, :2], c)
     z = norm.ppf(np.clip(qmc.Sobol(len(drawn), seed=3).random_base2(12), 1e-12, 1 - 1e-12))
@@ -98,8 +98,7 @@ def shortfall(seed, noise, context_of_pending):
 
     observed = candidates[tried]
     dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
-    # The optimizer draws f at the observed points that may be the best point. In this test every observed point may be
-    # the best point.
+    # The optimizer draws f at the observed points that may be the best point: here, all of them.
     here = in_context(observed, 0.0)
     mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
     if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:
@@ -120,7 +119,7 @@ def test_noisy_expected_improvement_averages_joint_draws_in_the_querys_context(n
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 @pytest.mark.parametrize(("lie", "truth"), [("min", np.min), ("mean", np.mean), ("max", np.max), (4.5, lambda y: 4.5)])
 def test_the_constant_liar_keeps_its_value_if_the_prior_mean_is_estimated(direction, lie, truth):
-    """Ten equal points have little more weight than one point, so the estimated prior mean is far from the mean of the
+    """Ten equal points have little more weight than one, so the estimated prior mean is far from the mean of the
     values."""
     opt = liar(lie, direction)
     x = np.append(np.linspace(0.1, 0.12, 10), 0.9)

@@ -215,6 +215,6 @@ def test_only_explicit_choices_per_amount_warn_of_missing_amounts():
         assert warnings_of(bl.BayesOpt({"x": (0.0, 1.0)}, acquisition=acquisition, seed=0), 14) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        # A run measures durations, and without costs the trials of a budget cost 1.
+        # A run measures durations; trials without a reported cost count 1 toward the budget.
         bl.maximize(lambda p: p["x"], {"x": (0.0, 1.0)}, acquisition=bl.LogEI(per="time"), n_trials=14, seed=0)
         bl.maximize(lambda p: p["x"], {"x": (0.0, 1.0)}, budget=14.0, seed=0)

@@ -97,7 +97,7 @@ N_POINTS = 18
 @settings(max_examples=15, deadline=None)
 @given(failing=st.sets(st.integers(0, N_POINTS - 1), min_size=1, max_size=8), seed=st.integers(0, 99))
 def test_a_failing_point_waits_for_other_values(failing, seed):
-    """Values have declared noise, so a point is left unless it fails."""
+    """Values have declared noise, so points remain available unless they fail."""
     rng = np.random.default_rng(seed)
     rows = np.linspace(0, 1, N_POINTS)[:, None]
     opt = bl.BayesOpt(
@@ -110,7 +110,7 @@ def test_a_failing_point_waits_for_other_values(failing, seed):
 
 
 def test_equal_values_of_a_point_are_exact_after_failures():
-    """The fitted noise does not count here, because many trials have failed."""
+    """The fitted noise is not considered here, because many trials have failed."""
     opt = bl.BayesOpt(candidates=np.arange(30.0)[:, None], surrogate=bl.GP(lengthscale=0.2, signal_std=1.0), seed=0)
     for number in range(20, 26):
         opt.fail(opt.add(number))

@@ -1,5 +1,5 @@
-"""A report's cost, duration, attributes and errors are stored and copied if they are valid. Invalid data raise an
-error."""
+"""A report's cost, duration, attributes and errors are stored and copied if they are valid; otherwise an error is
+raised."""
 
 import json
 import math
@@ -32,7 +32,7 @@ def one(kind=bl.RandomSearch, **arguments):
 
 
 def exactly(value):
-    """Convert to text, in which 1, 1.0 and True differ."""
+    """Convert data to text, in which 1, 1.0 and True differ."""
     return json.dumps(value)
 
 

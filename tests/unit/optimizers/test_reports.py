@@ -1,4 +1,4 @@
-"""Some reports contradict or correct an earlier report. Other reports raise an error and leave the optimizer
+"""Reports that contradict or correct an earlier report, and reports that raise an error and leave the optimizer
 unchanged."""
 
 import math
@@ -57,7 +57,7 @@ def test_a_failed_trial_that_is_abandoned_leaves_the_model(arguments, between, p
 @policies
 def test_a_failed_trial_counts_until_it_is_abandoned(arguments):
     opt, trial = history(["fail"], False, **arguments)
-    # Failures have a separate model. Failures affect the choice of points, but not the model of f.
+    # Failures have a separate model, which affects the choice of points but not the model of f.
     assert opt.surrogate_.n_observed == 4 and trial.state == "failed"
     if not arguments:
         never, _ = history(["abandon"], False)

@@ -1,4 +1,4 @@
-"""Robust targets compress a long tail of bad values if the data support it. Predictions are in the original units."""
+"""Robust targets compress a long tail of bad values if the data support this; predictions are in the original units."""
 
 import json
 import math

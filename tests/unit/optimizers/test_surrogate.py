@@ -116,8 +116,8 @@ def test_lengthscales_of_ordinals_are_in_steps_and_constants_have_none():
 
 @pytest.mark.parametrize("seed", [16, 25, 32])
 def test_a_fit_does_not_use_rounding_errors_as_noise(seed):
-    # A linear function with such small noise cannot explain the values. With a large signal variance, the covariance
-    # matrix has rounding errors that exceed the noise and could explain the values.
+    # A linear function with such small noise cannot explain the values, but with a large signal variance the rounding
+    # errors of the covariance matrix exceed the noise and could explain them.
     rng = np.random.default_rng(seed)
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "n": (0, 3)}
     surrogate = bl.GP(kernel="linear", noise_std=math.sqrt(1e-3), targets="raw")

@@ -1,4 +1,4 @@
-"""The number of threads is a setting. The number does not change suggestions."""
+"""The number of threads is a setting that does not change suggestions."""
 
 import json
 import os
@@ -89,7 +89,7 @@ def test_busy_workers_leave_fewer_threads_by_default():
 )
 def test_all_workers_of_a_run_except_one_are_busy_until_its_end(monkeypatch, engine, busy, error):
     changes, seen = [], []
-    # The package belated.run has a function with the name of this module.
+    # The package belated.run has a function of the same name as this module.
     monkeypatch.setattr(sys.modules["belated.run.maximize"], "add_busy_workers", changes.append)
 
     def callback(opt, trial):

@@ -84,8 +84,7 @@ def test_trees_are_shown_and_several_share_the_trials():
     run(optimizer, 200, lambda p: -sphere(p))
     trees = optimizer.trees_
     assert [tree.rho for tree in trees] == [0.9, 0.7, 0.5] and {tree.nu for tree in trees} == {1.0}
-    # The trees take turns, and each tree visits one cell in each of its turns. The trees have more turns in total than
-    # there are trials.
+    # The trees take turns and visit one cell in each turn; there are more turns than trials.
     assert all(tree.n_cells > 200 / 3 for tree in trees) and sum(tree.n_cells for tree in trees) > 200
     assert trees[0].depth <= trees[2].depth <= 200
     one = run(bl.TreeSearch(SPACE, seed=0), 50, lambda p: -sphere(p)).trees_

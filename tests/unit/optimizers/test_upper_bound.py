@@ -51,8 +51,8 @@ class Bound:
         self.mean, self.variance = dense.mean(rows), dense.variances(rows)
 
     def values(self, beta, n_recent, in_sigma=False, in_nu=False):
-        """Return the bounds. nu_t is beta plus the sum of sigma over the last trials. The flags add the noise to the
-        sigma that nu_t multiplies, and to each sigma in the sum."""
+        """Return the bounds, where nu_t is beta plus the sum of sigma over the last trials. The flags add the noise to
+        the sigma that nu_t multiplies, and to each sigma in the sum."""
         recent = self.tried[len(self.tried) - n_recent :]
         nu = beta + np.sqrt(self.variance[recent] + self.noise * in_nu).sum()
         return self.mean + nu * np.sqrt(self.variance + self.noise * in_sigma)
@@ -87,7 +87,7 @@ def test_predictive_std_counts_the_noise_in_every_sigma(pending, beta, predictiv
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         wrong = [(not predictive, not predictive), (not predictive, predictive), (predictive, not predictive)]
         differ += [bound.best(bound.values(beta, m, *each)) != bound.best(values) for each in wrong]
-    # If one of the sigmas were wrong, enough suggestions would change for the test to detect it.
+    # A wrong sigma would change enough suggestions for the test to detect the error.
     assert (differ[: 3 if m else 2] >= 3).all()
 
 
@@ -115,5 +115,5 @@ def test_nu_sums_over_exactly_the_last_m_trials(clock, m, arrived):
         values = bound.values(0.0, m)
         assert bound.shortfall(values, opt.suggest().index) <= 1e-9
         differ += [bound.best(bound.values(0.0, k)) != bound.best(values) for k in (m - 1, m + 1)]
-    # If the sum had one trial more or less, enough suggestions would change for the test to detect it.
+    # A sum over one trial more or less would change enough suggestions for the test to detect the error.
     assert (differ >= 3).all()

@@ -1,8 +1,8 @@
-"""GP-TS-SDF suggests each point with the right frequency: its draws deviate nu_t times as far from the mean as draws of
-the posterior.
+"""GP-TS-SDF suggests each point with the right frequency: its draws deviate nu_t times as far from the mean as
+posterior draws.
 
 Verma, Dai and Low 2022, Algorithm 1: f_t ~ GP(mu, nu_t² Sigma), nu_t = sum of sigma(x_s) over the last m trials + beta.
-Three points are so far apart that their values are independent. Two of them were observed, with as much noise as
+Three points are so far apart that their values are independent; two of them were observed, with as much noise as
 signal.
 """
 

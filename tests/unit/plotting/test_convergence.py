@@ -1,4 +1,4 @@
-"""The plot of the best value so far, for one run and for several runs; the tests read the artists."""
+"""The plot of the best value so far, for one run and for several runs; the tests read matplotlib's artists."""
 
 import numpy as np
 import pytest

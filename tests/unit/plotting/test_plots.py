@@ -13,7 +13,7 @@ from tests.unit.plotting.searches import SPACE, drawn, f, labels, late
 pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
-# The plots of mean curves and of learning curves have tests of their own.
+# Other files test the plots of mean curves and of learning curves.
 OTHER = ("plot_curves", "plot_learning_curves")
 PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name not in OTHER]
 OF_A_SPACE = [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance]
@@ -115,7 +115,7 @@ def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
         drawn_function = RegularGridInterpolator(grid, both[i].reshape(41, 41))
         for level, path in zip(contours.levels, contours.get_paths(), strict=False):
             inner = [(x, c) for x, c in path.vertices if abs(x) < 1.99 and 1.1e-3 < c < 9.9]
-            # On the boundary of a filled contour, the function has one of two levels.
+            # On the boundary of a filled contour, the function has the lower or the upper level.
             values = drawn_function(inner) if inner else np.empty(0)
             assert np.minimum(abs(values - level), abs(values - level - step)).max(initial=0.0) < 1e-6 * step
         pending = [[trial.params["x"], trial.params["C"]] for trial in opt.pending]
@@ -235,11 +235,11 @@ def test_an_inactive_parameter_is_shown_at_the_best_trial_in_which_it_is_active(
     mean = drawn(degree)["mean ± std"].get_ydata()
     assert mean == pytest.approx(opt.predict([other | {"degree": d} for d in range(1, 6)])[0])
     assert "recommended" not in drawn(degree)
-    # The other choice of the kernel has the best degree, and the value of C at the recommended point.
+    # For the other kernel, the plot uses the recommended C and the best degree.
     points = [best, other | {"C": best["C"]}]
     assert kernel.containers[0].lines[0].get_ydata() == pytest.approx(opt.predict(points)[0])
     mean, _ = plotting.plot_contour(opt, ["kernel", "degree"])
-    # Only the choice in which the degree is active is filled.
+    # The contour is filled only for the kernel for which the degree is active.
     (contours,) = [each for each in mean.collections if hasattr(each, "levels")]
     assert {round(x, 9) for path in contours.get_paths() for x in path.vertices[:, 0]} == {0.5, 1.5}
 
@@ -276,8 +276,7 @@ GIVEN = bl.GP(kernel="matern52", lengthscale=0.4, signal_std=2.0, noise_std=0.5,
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_predictions_equal_those_of_models_without_the_value(direction):
-    """The closed form agrees with the predictions of n models. Each of these models is fitted without one of the
-    values."""
+    """The closed form agrees with the predictions of n models, each fitted without one of the values."""
     points = np.random.default_rng(0).random(9)
     values = np.sin(6 * points)
     stds = [0.25 if i % 3 == 0 else None for i in range(9)]

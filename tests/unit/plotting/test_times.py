@@ -40,8 +40,7 @@ def test_there_are_as_many_lanes_as_simultaneous_trials(spans):
     for lane in set(lanes):
         own = [span for span, each in zip(spans, lanes, strict=True) if each == lane]
         assert all(one[1] <= other[0] for one, other in zip(own, own[1:], strict=False))
-    # If a trial ends at the moment of its start, the plot must draw this trial in a row that no trial running at this
-    # moment occupies.
+    # A trial that ends at the moment of its start must be drawn in a separate row at this moment.
     at_once = max((sum(s <= t < e for s, e in spans) for t in range(30)), default=0)
     assert set(lanes) == set(range(1, len(set(lanes)) + 1))
     assert at_once <= max(lanes, default=0) <= at_once + any(s == e for s, e in spans)

@@ -85,7 +85,7 @@ def test_reported_costs_are_charged():
     # The first four trials cost 0.5 + 0.25 + 1 + 0, so one more trial of cost 1 fits into the budget.
     assert [trial.cost for trial in result.trials] == [0.5, 0.25, None, 0.0, 1.0] and result.stop_reason == "budget"
     assert result.cost == 2.75
-    # The run learns only after an evaluation that the evaluation cost more than its declared cost.
+    # Only after an evaluation does the run know that its cost exceeded the declared cost.
     assert len(bl.maximize(costing(7.0), SPACE, budget=3.0, seed=0).trials) == 1
 
 
@@ -151,7 +151,7 @@ def test_stopped_trials_are_charged():
 def test_running_trials_count_with_their_declared_cost():
     pool = ManualExecutor({2: [0, 1, 2], 3: [3]})
     result = bl.maximize(costing(0.5, 0.5, 0.5, 1.0), SPACE, budget=3, n_workers=8, executor=pool, seed=0)
-    # Three trials of declared cost 1 are started. Together these trials cost only 1.5, so one more trial fits into the
+    # Three trials of declared cost 1 are started, but they cost only 1.5 together, so one more trial fits into the
     # budget.
     assert len(pool.calls) == len(result.trials) == 4 and result.stop_reason == "budget"
 

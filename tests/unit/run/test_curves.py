@@ -181,7 +181,7 @@ def test_a_restarted_evaluation_is_a_new_attempt():
 
 
 class LosesStopped(ThreadPoolExecutor):
-    """An executor whose worker dies after it has stopped a trial, and before it has sent this outcome."""
+    """An executor whose worker dies between stopping a trial and sending this outcome."""
 
     def __init__(self):
         super().__init__(1)
@@ -217,7 +217,7 @@ def test_a_stopped_trial_whose_worker_dies_is_not_evaluated_again(retries):
 
 
 class Busy(MemoryStore):
-    """A store that is busy when step 2 of trial 1 is reported, or when the value of trial 1 is."""
+    """A store that is busy when step 2 or the value of trial 1 is reported."""
 
     refused = ("Reported", 2)
 
@@ -240,7 +240,7 @@ def wrapping(params, trial):
 
 
 def catching(params, trial):
-    """A function that goes on without reports."""
+    """A function that continues without reports."""
     try:
         return reporting(params, trial)
     except bl.errors.StoreError:
@@ -248,7 +248,7 @@ def catching(params, trial):
 
 
 def failing_later(params, trial):
-    """A function that goes on with reports, and fails later."""
+    """A function that continues with reports, and fails later."""
     try:
         trial.report(0.25, 1)
         trial.report(0.5, 2)
@@ -311,7 +311,8 @@ def test_a_later_failure_of_f_is_a_failure(workers):
 
 
 def test_the_first_and_the_last_exchange_with_the_store():
-    """The store is busy when an evaluation starts, when it asks whether to stop, and when its value is reported."""
+    """The store is busy when an evaluation starts, when the evaluation asks whether to stop, and when its value is
+    reported."""
     for name in ("start", "should_stop"):
         with pytest.MonkeyPatch.context() as patch:
             real = getattr(DirectReports, name)

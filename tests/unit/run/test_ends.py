@@ -1,5 +1,5 @@
 """How runs end. A run of zero trials ends at once; other runs end when all processes together reach a total, or when a
-stopper ends them. Other tests check the log of a run."""
+stopper ends them. The tests also check the messages that a run logs."""
 
 import html
 import logging
@@ -96,8 +96,8 @@ def test_runs_in_threads_never_exceed_a_total(kind, tmp_path):
 
 
 def slow_proposals(study):
-    """A study whose suggestions take long. These suggestions are first computed without the lock, so other processes
-    can write meanwhile."""
+    """A study whose suggestions take long; they are first computed without the lock, so other processes can write
+    meanwhile."""
     propose, core = study._log.core.propose, study._log.core
 
     class Core:

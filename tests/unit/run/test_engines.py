@@ -98,8 +98,8 @@ def to_the_total(study):
 
 
 class KillsOnce:
-    """An objective that records each call in a file. At the first call with a given trial number, the objective kills
-    its worker."""
+    """An objective that records each call in a file, and kills its worker at the first call with a given trial
+    number."""
 
     def __init__(self, path, number):
         self.path, self.number = str(path), number
@@ -120,8 +120,8 @@ class KillsOnce:
 
 
 class Rises:
-    """A generator whose values rise to x. When a generator ends, it writes its trial and its last step to a file. At
-    the first evaluation of a trial in `killed`, the generator kills its worker after step 3."""
+    """A generator whose values rise to x. At its end it writes its trial and its last step to a file. In the first
+    evaluation of a trial in `killed`, it kills its worker after step 3."""
 
     def __init__(self, path, killed=()):
         self.path, self.killed = str(path), killed
@@ -131,7 +131,7 @@ class Rises:
         self.note("began", trial.number, 0)
         try:
             for step in range(1, STEPS + 1):
-                # Each attempt has other values.
+                # Each attempt reports different values.
                 yield params["x"] * step / STEPS - attempt * (step < STEPS)
                 if trial.number in self.killed and attempt == 0 and step == 3:
                     os.kill(os.getpid(), signal.SIGKILL)
@@ -219,7 +219,7 @@ def test_a_timeout_with_the_number_of_workers_that_the_executor_has(executor, tm
     waits = Waits(tmp_path)
     result = bl.maximize(waits, SPACE, timeout=1.0, executor=executor)
     waits.go_on()
-    # Dask does not report that a future is running. The future can therefore be cancelled, and its trial is abandoned.
+    # Dask does not report that a future is running, so the future can be cancelled, and its trial is abandoned.
     expected = "pending" if isinstance(executor, ProcessPoolExecutor) or is_loky(executor) else "abandoned"
     assert result.stop_reason == "timeout" and states(result) == [expected] * 2
     assert states(bl.maximize(f, SPACE, n_trials=4, executor=executor)) == ["observed"] * 4
@@ -410,5 +410,5 @@ def test_ctrl_c(engine, tmp_path):
     finally:
         child.kill()
         child.wait()
-    # Dask does not report that a future is running. The future can therefore be cancelled, and its trial is abandoned.
+    # Dask does not report that a future is running, so the future can be cancelled, and its trial is abandoned.
     assert line == f"interrupted {' '.join(['abandoned' if engine == 'dask' else 'pending'] * 2)}\n"

@@ -218,7 +218,7 @@ def test_equal_errors_after_another_one_do_not_end_a_run():
 
 
 class Frozen(Exception):
-    """Takes no attributes."""
+    """An exception that does not take attributes."""
 
     def __setattr__(self, name, value):
         if not name.startswith("__"):

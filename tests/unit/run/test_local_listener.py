@@ -1,4 +1,5 @@
-"""The socket for workers on the same machine needs no short path, leaves no file behind, and serves one user only."""
+"""The socket for workers on the same machine does not depend on the length of a path, leaves no file behind, and serves
+one user only."""
 
 import os
 import socket

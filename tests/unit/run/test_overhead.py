@@ -1,7 +1,6 @@
 """The work that a run does for each evaluation does not grow with the number of evaluations.
 
-The tests do not measure time. The tests count executed lines, function calls, and the entries of lists that the log
-returns.
+Instead of times, the tests count executed lines, function calls, and the entries of lists that the log returns.
 """
 
 import gc

@@ -1,4 +1,4 @@
-"""Runs in worker processes. The run replaces workers that die, and all workers have ended when the run ends."""
+"""Runs in worker processes: workers that die are replaced, and all workers have ended when the run ends."""
 
 import json
 import multiprocessing
@@ -23,8 +23,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processe
 
 
 def running():
-    """The worker processes of runs. Processes of another class are loky's; tests that use loky leave these processes
-    running."""
+    """The worker processes of runs, but not loky's, which other tests leave running."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
 
@@ -52,8 +51,8 @@ def by_level(params):
 
 
 class Dies:
-    """An objective that records each start of an evaluation in a file. In some trials the objective kills its worker, a
-    given number of times."""
+    """An objective that records each start of an evaluation in a file, and in some trials kills its worker a given
+    number of times."""
 
     def __init__(self, path, times, how="SIGKILL"):
         self.path, self.times, self.how = str(path), times, how
@@ -170,7 +169,7 @@ def test_a_worker_that_dies_while_idle_is_replaced():
         assert process.pid == first
         process.kill()
         process.join(SECONDS)
-        # The executor may not have noticed the death of the worker yet, and may send the call to this worker.
+        # The executor may send the call to the dead worker, because it may not have noticed the death yet.
         end = time.monotonic() + SECONDS
         while time.monotonic() < end:
             try:
@@ -385,8 +384,7 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """An objective that starts a process and then sleeps or kills its worker. The started process continues after the
-    objective has ended."""
+    """An objective that starts a process, which continues after the objective, and then sleeps or kills its worker."""
 
     def __init__(self, how, is_killed):
         self.how, self.is_killed = how, is_killed

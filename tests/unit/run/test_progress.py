@@ -112,7 +112,7 @@ def test_a_tick_updates_only_the_remaining_seconds(bars, monkeypatch):
     assert first["best"] == 1.0 and first["in_flight"] == 1 and len(between) >= 3 and last["in_flight"] == 0
     assert all(facts["best"] == 1.0 and facts["in_flight"] == 1 and "failed" not in facts for facts in between)
     assert all(0 < int(facts["left"].removesuffix("s")) <= SECONDS for facts in bar.shown)
-    # If an update contains new trials, tqdm draws the bar. At any other update, the run must request a redraw.
+    # tqdm draws the bar at updates with new trials; at any other update, the run must request a redraw.
     assert bar.drawn == [False, *[True] * len(between), False] and bar.unit == "trial"
 
 

@@ -1,4 +1,4 @@
-"""What a failed evaluation had allocated is released at once, without the garbage collector."""
+"""The memory of a failed evaluation is released at once, without the garbage collector."""
 
 import gc
 import sys
@@ -179,7 +179,7 @@ def test_objects_of_an_error_that_is_reported_by_hand_are_released(kind, with_st
         except Exception as error:
             owner.fail(trial, error=error)
             assert error.__traceback__ is not None  # the error belongs to the caller
-        if kind not in (kept_in_a_local, kept_context, group):  # these make a cycle themselves
+        if kind not in (kept_in_a_local, kept_context, group):  # these errors are part of a reference cycle themselves
             assert n_alive() == 0
         assert f"in {kind.__name__}" in trial.error.traceback
 

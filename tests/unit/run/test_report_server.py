@@ -1,4 +1,4 @@
-"""The socket for reports of workers: lost and foreign connections, errors, and the end of a run."""
+"""The socket for reports of workers: lost connections, connections without the key, errors, and the end of a run."""
 
 import os
 import pickle
@@ -50,7 +50,7 @@ def test_every_start_of_an_evaluation_is_another_attempt(search, server):
     remote.report(0, 1, 0.5, 1)
     remote.report(0, 1, 0.25, 0)  # of the replaced attempt
     assert search.trials[0].curve == {1: 0.5}
-    # In a further run, numbers continue after the attempt that has reported.
+    # In a further run, the numbers of attempts continue after the last attempt that has reported.
     assert DirectReports(search).start(0) == 2
 
 

@@ -28,7 +28,7 @@ def search():
 
 @pytest.fixture(params=[None, "127.0.0.1"], ids=["local", "network"])
 def server(search, request, monkeypatch):
-    """A server that has room for a few strangers."""
+    """A server with a low limit of connections without the key."""
     monkeypatch.setattr(report_server, "MOST_STRANGERS", N_STRANGERS)
     monkeypatch.setattr(report_server, "PATIENCE", SECONDS)
     monkeypatch.setattr(report_server, "LEAST_PATIENCE", 0.0)
@@ -62,7 +62,7 @@ def test_the_oldest_stranger_is_dropped_and_workers_still_report(search, server)
             wait_until_closed(each)
         server.remote.report(0, 1, 0.5, 0)
         assert search.trials[0].curve == {1: 0.5}
-        assert len(threads()) <= N_STRANGERS + 3  # the thread that accepts, a worker, and one that ends
+        assert len(threads()) <= N_STRANGERS + 3  # for accepting, for a worker, and ending
 
 
 def test_a_stranger_is_not_dropped_before_it_had_time_for_the_handshake(server, monkeypatch):
@@ -74,7 +74,7 @@ def test_a_stranger_is_not_dropped_before_it_had_time_for_the_handshake(server, 
         crowd[-1].settimeout(0.2)
         with pytest.raises(TimeoutError):
             crowd[-1].recv(4)
-        # A stranger that ends makes room.
+        # When a connection without the key ends, another is accepted.
         crowd[0].close()
         crowd[-1].settimeout(SECONDS)
         assert crowd[-1].recv(4)
@@ -147,7 +147,8 @@ def test_connections_in_a_network_find_that_the_other_machine_has_vanished(searc
 
 
 def test_a_worker_does_not_wait_forever_for_the_handshake(search, monkeypatch):
-    # If the system has discarded the connection of a worker, because too many were waiting, only keepalive finds it.
+    # If the system has discarded the connection of a worker, because too many were waiting, only keepalive detects
+    # this.
     def challenge(connection, key):
         shared = socket.socket(fileno=connection.fileno())
         seen.append(shared.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE))

@@ -14,7 +14,7 @@ DIED = "its worker process was killed by SIGKILL"
 
 
 class KilledWorker(Exception):
-    """A replacement for Dask's error. belated recognises Dask's error by the name of the class."""
+    """A replacement for Dask's error, which belated recognises by the name of the class."""
 
     __module__ = "distributed.scheduler"
 
@@ -39,7 +39,7 @@ class Loses(ManualExecutor):
 
 
 class RayTaskError(Exception):
-    """A replacement for Ray's error. belated recognises Ray's error by the name of the class."""
+    """A replacement for Ray's error, which belated recognises by the name of the class."""
 
     __module__ = "ray.exceptions"
 

@@ -38,8 +38,8 @@ def renewal(cdf, workers, duration=T, n=3000):
     steps = np.diff(cdf(np.arange(n + 1) * h) ** workers)
     u = np.ones(n + 1)
     for i in range(1, n + 1):
-        # U in the middle of a step is approximated by the mean of U at both ends of the step. In the first step, one of
-        # these values is the unknown U(t).
+        # U in the middle of a step is approximated by the mean of U at its ends, of which one is the unknown U(t) in
+        # the first step.
         middles = 0.5 * (u[1:i] + u[: i - 1])[::-1]
         u[i] = (1 + 0.5 * steps[0] * u[i - 1] + middles @ steps[1:i]) / (1 - 0.5 * steps[0])
     # The first batch starts at 0; all later batches are assumed to start in the middle of a step of U.

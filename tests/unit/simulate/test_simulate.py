@@ -1,4 +1,4 @@
-"""Delay distributions agree with closed forms. The iteration clock and regrets agree with their definitions."""
+"""Delay distributions agree with closed forms; the iteration clock and regrets agree with their definitions."""
 
 from __future__ import annotations
 

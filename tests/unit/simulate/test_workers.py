@@ -1,4 +1,4 @@
-"""Workers in simulated time. The queue of events agrees with a direct definition; further tests check modes, regret and
+"""Workers in simulated time: the queue of events agrees with a direct definition; further tests check modes, regret and
 errors."""
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def batches(times, size):
 
 
 def starts(times, workers, mode):
-    """Return the start of each trial. In the synchronous mode a trial starts when all workers are free, otherwise when
-    one worker is free."""
+    """Return the start of each trial. A trial starts when all workers are free in the synchronous mode, and when one
+    worker is free in other modes."""
     free, started = [0.0] * workers, []
     for batch in batches(times, workers if mode == "synchronous" else 1):
         now = max(free) if mode == "synchronous" else heapq.heappop(free)

@@ -1,5 +1,5 @@
 """Choices of every kind: containers are copied, other objects stay the same, and scalars of NumPy and NaN become values
-that are found by equality and that JSON knows."""
+that equality finds and that JSON can store."""
 
 import copy
 import json
@@ -81,7 +81,7 @@ def test_changes_of_a_container_do_not_change_the_parameter(kind):
     for level, expected in enumerate(CONTAINERS):
         value = dimension.member(level)
         assert repr(value) == repr(expected) and type(value) is type(expected)
-        # A copy is found as the same choice.
+        # A copy is recognised as the same choice.
         assert dimension.level(copy.deepcopy(value)) == dimension.level(value) == level
         changed(value)
         assert repr(dimension.member(level)) == repr(expected)
@@ -145,7 +145,7 @@ def changing(params, trial):
     params["layers"].append(1)
     params["weight"].clear()
     del params["x"]
-    # The trial has params of its own.
+    # Changes of the params do not reach the trial.
     assert len(trial.params["layers"]) < 3 and trial.params["weight"]["a"] and "x" in trial.params
     trial.params["layers"].append(1)
     return float(n)
@@ -165,7 +165,7 @@ def test_a_function_that_changes_its_params_does_not_change_the_record(optimizer
         assert params["layers"] in ([16], [32, 32]) and params["weight"] in ({"a": 1}, {"a": 2, "b": [3]})
         assert any(params["f"] is each for each in (activation, abs))
         assert type(params["number"]) is float and "x" in params
-        # The params of a trial can be given back, and are found.
+        # The params of a trial can be passed to other methods, which recognise them.
         assert repr(opt.add(params, 1.0).params) == repr(params)
         params["layers"].append(0)
         assert 0 not in trial.params["layers"]

@@ -37,7 +37,7 @@ FLAT = {
 
 
 def flat(params):
-    """Return flat names → values, written without the package."""
+    """Return flat names → values, computed without the package."""
     found = {}
     for name, value in params.items():
         if name in ("model", "split"):

@@ -71,7 +71,7 @@ def test_steps_on_a_logarithmic_scale(dimension, values):
     expected = np.log(np.array(values) / values[0]) / np.log(values[-1] / values[0])
     assert np.allclose([dimension.encode(value)[0] for value in values], expected, atol=1e-12)
     assert [dimension.decode(dimension.encode(value)) for value in values] == values
-    # On a logarithmic scale, all values have draws, and the first values have more than the last.
+    # On a logarithmic scale, all values are drawn, the first values more often than the last.
     draws = [trial.params["x"] for trial in bl.RandomSearch({"x": dimension}, seed=0).suggest(n=400)]
     assert set(draws) == set(values) and draws.count(values[0]) > draws.count(values[-1])
 

@@ -116,7 +116,7 @@ def test_log_integer_round_trip(bounds, data):
 
 @given(st.lists(st.one_of(st.text(), st.integers(), st.none(), st.booleans(), st.tuples(st.integers())), unique=True))
 def test_categorical_round_trip(choices):
-    # hypothesis treats 1 and True as equal. The choices here all differ.
+    # hypothesis treats 1 and True as equal, but as choices all these values differ.
     assume(len(choices) >= 2)
     dimension = Categorical(choices)
     for i, choice in enumerate(choices):

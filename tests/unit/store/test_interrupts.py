@@ -50,8 +50,8 @@ class Interrupts:
             nonlocal last
             if event == "opcode":
                 place = places[frame.f_lasti // 2]
-                # An interrupt after a call goes to the exception handlers of the call. The test raises the interrupt at
-                # the next instruction, which is correct if both instructions have the same handlers.
+                # An interrupt after a call goes to the exception handlers of the call. The test raises it at the next
+                # instruction, which is equivalent if both instructions have the same handlers.
                 called = last[0].startswith("CALL") and last[1] == place[1]
                 last = place
                 if called or place[0].startswith(("RESUME", "JUMP_BACKWARD")):
@@ -98,8 +98,8 @@ def test_after_an_interrupt_other_processes_write_at_once(place, call):
         "suggest": study.suggest,
         "observe": lambda: study.observe(len(kept) % 5, len(kept), amend=True),
     }
-    # Each interrupt takes a few milliseconds to test with SQLite, and more with PostgreSQL, so only every second or
-    # seventh one is tested.
+    # The test of an interrupt takes a few milliseconds with SQLite, and more with PostgreSQL, so only every second or
+    # every seventh moment is tested.
     step = 2 if postgres is None and call != "create" else 7
     while True:
         interrupts = Interrupts(step * len(kept))

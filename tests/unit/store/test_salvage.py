@@ -1,4 +1,4 @@
-"""Salvage finds in the bytes of a file the same data as SQLite, for any layout of the file."""
+"""Salvage finds the same data in the bytes of a file as SQLite, for any layout of the file."""
 
 import json
 import os

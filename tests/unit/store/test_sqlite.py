@@ -260,7 +260,8 @@ def test_an_empty_file_is_a_store_without_studies(path, mode):
 
 
 def test_a_file_that_another_process_completes_meanwhile_is_a_store(path, monkeypatch):
-    """Two processes create the store. Each finds an empty file, and one is faster at each step of the other."""
+    """Two processes find an empty file and create the store; one process creates it before a given step of the
+    other."""
     real, opened = SqliteStore._fetch, []
 
     def fetch(self, connection, statement, arguments=()):

@@ -1,4 +1,4 @@
-"""Check a process that is forked while another thread of its parent uses a study."""
+"""Check a process that was forked while another thread of its parent used a study."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""The arguments of a study: names, keys, leases and clocks. Also, two processes may create a study at the same time."""
+"""The arguments of a study: names, keys, leases and clocks; and two processes that create a study at the same time."""
 
 import pickle
 

@@ -1,5 +1,4 @@
-"""Definitions contain everything that a study stores about an optimizer. The tests also check how two definitions are
-compared."""
+"""Definitions: everything that a study stores about an optimizer, and the comparison of two definitions."""
 
 import json
 

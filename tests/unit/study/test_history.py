@@ -1,4 +1,4 @@
-"""For each event, a study knows when the event was written and to which trial the event belongs."""
+"""For each event, a study knows the time of writing and the number of the trial."""
 
 import itertools
 import json

@@ -1,5 +1,5 @@
-"""`belated study import` adds an exported study unchanged to another store. If the command raises an error, it leaves
-the store unchanged."""
+"""`belated study import` adds an exported study unchanged to another store, or leaves the store unchanged after an
+error."""
 
 import io
 import json
@@ -187,7 +187,7 @@ def study_as_lines(name="s", study=7, at=1.0, keys=(None,), definition=None, mad
         optimizer.suggest()
     bodies = optimizer._log.events(0)
     records = [with_checksum(study, i, key, at, body) for i, (key, body) in enumerate(zip(keys, bodies, strict=True))]
-    # The header has the time `made`. If the events have an infinite time, tests pass a finite time for the header.
+    # `made` is the time in the header; tests pass a finite time if the events have an infinite time.
     made = header(study, name, definition, at if made is None else made)
     lines = [header_line(made, len(records), n_studies)]
     return [f"{line}\n" for line in lines + [event_line(name, study, record) for record in records]]

@@ -52,8 +52,8 @@ class Overtaken(SqliteStore):
 @pytest.mark.parametrize("seconds", [0.0, 10.0], ids=["quick", "slow"])
 @pytest.mark.parametrize("turn", [1, 2, 3])
 def test_simultaneous_calls_with_one_key_get_the_same_trials(url, monkeypatch, seconds, turn):
-    """Other processes write after a proposal was computed and before the write lock is acquired. One of these processes
-    makes the same request."""
+    """Other processes write after a proposal was computed and before the write lock is acquired; one of them makes the
+    same request."""
     other = bl.Study("s", url, optimizer())
     store = Overtaken.from_location(url.removeprefix("sqlite://"))
     study = bl.Study.load("s", store)

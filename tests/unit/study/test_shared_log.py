@@ -1,4 +1,4 @@
-"""The events that a study has read are replaced all at once. After an interrupted call, the study reads its events
+"""The events that a study has read are replaced all at once; after an interrupted call, the study reads its events
 again."""
 
 import gc

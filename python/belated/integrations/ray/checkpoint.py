@@ -45,7 +45,8 @@ class SavedSearch:
 
     @classmethod
     def read(cls, path: str) -> "SavedSearch":
-        """Read a file. Raise DamagedFile if belated did not write it, and InvalidSetting if its version is unknown."""
+        """Read a file. Raise DamagedFile if belated did not write the file, and InvalidSetting if the version of the
+        file is unknown."""
         try:
             data = json.loads(Path(path).read_bytes())
             if data["format"] != FORMAT:
@@ -123,8 +124,7 @@ def _names_in_storage(table: list[tuple[str, str]]) -> set[str]:
         files = storage.storage_filesystem.get_file_info(FileSelector(storage.experiment_fs_path))
         return {file.base_name for file in files}
     except Exception:
-        # The experiment may have been moved, or a pickle may come from another release. Reading such a pickle may raise
-        # any error.
+        # The experiment may have been moved. Reading a pickle from another release may raise any error.
         return set()
 
 

@@ -21,8 +21,8 @@ class Steps:
     def report(self, optimizer: Optimizer, number: int, result: Mapping[str, Any], metric: str) -> bool:
         """Report a result. Return True if a trial that ends with this result was stopped early.
 
-        A function of the user that ends by itself has reported its last result before. If Tune stops a trial, the last
-        result comes together with the end, or there is no result because the trial was paused.
+        If the user's function returns, its last result was reported earlier. If Tune stops a trial, the end comes with
+        the last result, or without a result if the trial was paused.
         """
         curve = optimizer.curve
         if curve is None:

@@ -76,7 +76,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     A trial fails if its results do not contain a finite number for the metric. A trial that ends without any result is
     abandoned. If a trial is run again, the new value replaces the earlier value. If a curve is declared, a trial that
-    Tune stops before the last step is stopped and does not have a value. A trial that ends by itself is observed with
+    Tune stops before the last step is stopped and does not have a value. A trial whose function ends is observed with
     the value that the curve declares.
 
     ``ConcurrencyLimiter`` and ``max_concurrent_trials`` set how many trials run at a time. This searcher keeps the
@@ -176,7 +176,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def set_max_concurrency(self, max_concurrent: int) -> bool:
         """Run at most this many trials at a time. Return True, because this searcher keeps the limit itself.
 
-        Tune's own limiter drops the results of trials that it does not know. After a restore there may be such trials.
+        Tune's own limiter drops the results of trials that the limiter does not know, which may exist after a restore.
         """
         self._max_concurrent = count("max_concurrent", max_concurrent, 1)
         return True
@@ -278,8 +278,8 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     def restore_from_dir(self, checkpoint_dir: str) -> None:
         """Continue the newest search that is saved in an experiment's folder; also read Tune's table of trials.
 
-        Damaged files are skipped; Tune may leave such files if it is killed. If all files are damaged, the search
-        continues from the table, which has the trials but not the fitted model.
+        Damaged files, which Tune may leave if it is killed, are skipped. If all files are damaged, the search continues
+        from the table, which has the trials but not the fitted model.
         """
         paths = sorted(Path(checkpoint_dir).glob(self.CKPT_FILE_TMPL.format("*")), reverse=True)
         try:
@@ -353,7 +353,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             trials = [(earlier, Trial(self._optimizer, number)) for earlier, number in self._trials.items() if params]
             same = [earlier for earlier, t in trials if t.state in ("pending", "failed") and t.params == params]
             ended = [earlier for earlier in same if earlier not in self._running]
-            # If several such trials are running, it is unknown which trial was restarted.
+            # If several trials with these params are running, it is unknown which trial was restarted.
             for earlier in ended[:1] or same * (len(same) == 1):
                 self._trials[trial_id] = self._trials.pop(earlier)
                 if earlier in self._running:

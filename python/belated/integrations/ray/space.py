@@ -100,7 +100,8 @@ class TuneSpace:
 
 
 def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the domains in Tune's ``param_space``, by name. Tune adds the constants to configs itself."""
+    """Return the domains in Tune's ``param_space``, by name. Constants are left out, because Tune adds them to
+    configs."""
     found: dict[str, Any] = {}
     for name, value in _leaves(config, refuse_slash=True):
         if isinstance(value, sample.Domain):
@@ -161,7 +162,7 @@ def _from_data(data: Any) -> Any:
     if kind == "dict":
         return {_from_data(key): _from_data(each) for key, each in content}
     if kind not in ("list", "tuple"):
-        raise InvalidSpace(f"there are objects ({content}) among the choices: give the searcher its space, as before")
+        raise InvalidSpace(f"there are objects ({content}) among the choices: pass the space to the searcher again")
     values = [_from_data(each) for each in content]
     return values if kind == "list" else tuple(values)
 
@@ -244,8 +245,8 @@ def _dimension(domain: Any) -> Dimension:
     if not isinstance(domain, (sample.Float, sample.Integer)) or not (is_log or isinstance(sampler, sample.Uniform)):
         raise InvalidSpace(
             f"{type(domain).__name__} drawn by {type(sampler).__name__.lstrip('_')} cannot be searched: write "
-            "tune.uniform(low, high), another domain with two bounds, or tune.choice; what follows from other "
-            "parameters belongs into the trainable"
+            "tune.uniform(low, high), another domain with two bounds, or tune.choice; compute numbers that "
+            "depend on other parameters in the trainable"
         )
     if isinstance(domain, sample.Integer):
         if q is None or q == 1:

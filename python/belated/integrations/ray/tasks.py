@@ -198,13 +198,13 @@ def _room_for(options: Mapping[str, Any]) -> int:
     wanted = {"CPU": options.get("num_cpus", 1), "GPU": options.get("num_gpus", 0), **resources}
     needed = {name: amount for name, amount in wanted.items() if amount}
     if not needed:
-        raise InvalidSetting("n_workers is missing: calls need no resources, so any number has room; pass it")
+        raise InvalidSetting("n_workers is missing, and calls need no resources that limit it: pass a number")
     there = ray.cluster_resources()
     # 1e-9 allows for rounding: 0.3 / 0.1 is slightly less than 3.
     room: int = min(math.floor(there.get(name, 0) / amount + 1e-9) for name, amount in needed.items())
     if room < 1:
         raise InvalidSetting(
             f"the cluster has { ({name: there.get(name, 0) for name in needed}) }, and a call needs {needed}: ask for "
-            "less, or pass n_workers where the cluster will grow"
+            "less, or pass n_workers if the cluster will grow"
         )
     return room

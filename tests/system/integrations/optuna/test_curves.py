@@ -94,7 +94,7 @@ def test_steps_begin_at_0_as_soon_as_a_trial_reports_step_0():
     assert curves(study) == [("observed", {1: 3.0, 5: 2.0})]
     trial = study.ask(DISTRIBUTIONS)
     run(study, trial, {0: 4.0})
-    study.ask(DISTRIBUTIONS)  # the same sampler as before
+    study.ask(DISTRIBUTIONS)  # the sampler of the earlier trials
     core = study.sampler._log._core
     assert [dict(core.trial(number).curve) for number in range(2)] == [{2: 3.0, 6: 2.0}, {1: 4.0}]
 
@@ -156,7 +156,7 @@ def test_another_process_continues_bit_for_bit(rule):
     for n in (7, 8, 1, 24):
         parts = go_on(study_of(storage, "parts", curve=CURVE), n)
     assert go_on(whole, 40) == parts
-    # The logs that the two samplers have now, and the log of a new sampler, have the same events.
+    # The present logs of the two samplers, and the log of a new sampler, have the same events.
     assert events(log_of(whole)) == events(log_of(study_of(storage, "parts", curve=CURVE)))
     assert sum(trial.state == TrialState.PRUNED for trial in whole.trials) >= 2
 

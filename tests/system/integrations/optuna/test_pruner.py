@@ -33,7 +33,7 @@ def curve_of(rng):
 def decisions(study, pruners, *, rule, direction, first=0, every=1, n_trials=40):
     """Run trials with random curves, three at a time, in Optuna and in belated; return the last step of each.
 
-    `pruners` are the pruners of as many processes. The objective asks after each `every` reports.
+    `pruners` has a pruner for each process. The objective calls `should_prune` after every `every` reports.
     """
     own = bl.RandomSearch(SPACE, direction=direction, seed=0, curve=bl.Curve(N_STEPS), stopping=rule)
     rng = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_processes_have_one_pruner_each(rule, url):
 
 @pytest.mark.parametrize("sampler", ["belated", "random"])
 def test_a_rule_that_uses_the_model_has_the_points_and_the_optimizer_of_the_sampler(sampler, monkeypatch):
-    """The median rule does not use points, so its decisions are the same with points."""
+    """The median rule does not use points, so its decisions do not depend on them."""
     monkeypatch.setattr(bl.MedianStopping, "_uses_model", True)
     curve = bl.Curve(N_STEPS)
     made = {"belated": sampler_of(curve=curve), "random": optuna.samplers.RandomSampler(seed=0)}[sampler]
@@ -107,7 +107,7 @@ def test_a_rule_that_uses_the_model_has_the_points_and_the_optimizer_of_the_samp
         assert log.space.params_of(log._core.trial(place)) == pytest.approx(trial.params)
     if sampler == "belated":
         assert log.definition == study.sampler._log.definition
-        # The fits of the sampler are known.
+        # The log of the pruner has the sampler's fits.
         assert any(log._core.trial(number).note for number in log._core.numbers(None))
 
 
@@ -134,8 +134,8 @@ def test_trials_with_any_parameters_are_compared():
 
 
 def test_steps_that_begin_at_0_are_found_late():
-    """Until trial 1 reports step 0, step 1 of trial 0 is the first step. Then step 1 is the second step of all trials,
-    where the rule does not decide."""
+    """Until trial 1 reports step 0, step 1 of trial 0 is the first step. Afterwards step 1 is the second step of all
+    trials, at which the rule does not decide."""
     study = optuna.create_study(pruner=BelatedPruner(bl.ASHA(reduction=2), curve=bl.Curve(9)))
     first, second, third = (study.ask() for _ in range(3))
     first.report(1.0, 1)

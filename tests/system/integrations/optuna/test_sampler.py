@@ -1,5 +1,4 @@
-"""BelatedSampler in Optuna: `BelatedSampler` passes Optuna's tests of samplers, chooses the points of `BayesOpt`, and
-checks its arguments."""
+"""`BelatedSampler` passes Optuna's tests of samplers, chooses the points of `BayesOpt`, and checks its arguments."""
 
 import functools
 import importlib.util
@@ -81,8 +80,7 @@ def test_points_equal_the_points_of_belateds_loop_with_late_or_missing_values(op
             own.observe(k, value)
             study.tell(k, value)
     derived = log_of(study)
-    # The log derived by the samplers equals the log of belated's loop bit for bit, including the fitted
-    # hyperparameters.
+    # The samplers derive the log of belated's loop, bit for bit, including the fitted hyperparameters.
     assert events(derived) == events(own._log)
     assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
 

@@ -91,7 +91,7 @@ def distributions(draw):
     assume(high > low * (1 + 1e-9))
     step = draw(st.integers(1, 10**4)) * 10.0 ** draw(st.integers(-4, 2)) if kind == "step" else None
     assume(step is None or 1 <= (high - low) / step < 1e6)
-    # Optuna refuses values that are 1e-8 steps away from a step, so rounding errors must be smaller.
+    # Optuna refuses values that differ from a step by 1e-8 steps, so rounding errors must be smaller.
     assume(step is None or max(abs(low), abs(high)) / step < 1e7)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

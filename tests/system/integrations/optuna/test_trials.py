@@ -36,7 +36,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
         own.observe(mine, f(mine.params))
     batch = [trial.params for trial in own.suggest(n=3)]
     trials = [study.ask() for _ in range(3)]
-    # Each trial is sampled in another process, with its own sampler. The last trial is the first to choose a point.
+    # Each trial is sampled in a separate process with a separate sampler. The last trial chooses its point first.
     points = {}
     for i in (2, 0, 1):
         points[i] = sampler_of().sample_relative(study, trials[i]._cached_frozen_trial, DISTRIBUTIONS)
@@ -52,8 +52,7 @@ def test_trials_that_start_at_the_same_time_are_chosen_as_one_batch():
 @pytest.mark.parametrize("optimizer", [bl.BayesOpt, bl.RandomSearch])
 @pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
 def test_trials_that_sample_in_another_order_have_the_points_of_their_numbers(optimizer, order):
-    """The objective computes before its first call of ``suggest_*``. The first call of ``suggest_*`` chooses the point
-    of the trial."""
+    """The objective computes before its first call of ``suggest_*``, which chooses the point of the trial."""
     own = optimizer(SPACE, direction="minimize", seed=3)
     study = study_of(optimizer=optimizer)
     trials = [study.ask() for _ in order]
@@ -122,9 +121,9 @@ def test_a_trial_without_a_point_is_drafted_for_a_minute_only(monkeypatch, hours
     seconds += 61
     drafted = study_of(name="t")
     drafted.add_trial(dead)
-    # The second drafted point is not used, so the next trial has the third drafted point.
+    # The second computed point is not used, so the next trial has the third point.
     assert study.ask(DISTRIBUTIONS).params == own.suggest().params
-    # A process that has not seen the dead trial drafts a point for this trial.
+    # A process that has not seen the dead trial computes a point for this trial, too.
     assert drafted.ask(DISTRIBUTIONS).params == batch[1].params
     seconds += 61
     alone = study_of(name="u")
@@ -151,7 +150,8 @@ def test_points_in_flight_are_not_suggested_again_by_threads():
 @pytest.mark.filterwarnings("ignore:every point has been observed")
 @pytest.mark.parametrize("seed", range(10))
 def test_points_in_flight_differ_although_results_come_between_trials_that_sample_out_of_order(seed):
-    """A trial drafts the points of trials with smaller numbers. After new results these trials have other points."""
+    """A trial that samples first assumes points for the trials with smaller numbers; new results change these
+    points."""
     random = np.random.default_rng(seed)
     space = {"i": IntDistribution(0, 3), "j": CategoricalDistribution(["a", "b", "c"])}
     study = optuna.create_study(sampler=sampler_of(search_space=space))

@@ -1,6 +1,6 @@
 """belated: accuracy is maximized, trials with too many nodes fail, other metrics are attributes.
 
-Only failures teach the model where nodes are too many; their numbers and the accuracy there do not.
+The model learns where trials fail, but not from their numbers of nodes or accuracies.
 """
 
 from sklearn.datasets import load_breast_cancer

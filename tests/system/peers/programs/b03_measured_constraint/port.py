@@ -1,6 +1,6 @@
 """belated: a trial fails if its model has more than 60 support vectors.
 
-Only failures teach the model where support vectors are too many; their numbers do not.
+The model learns where trials fail, but not from their numbers of support vectors.
 """
 
 from sklearn.datasets import load_breast_cancer

@@ -1,4 +1,4 @@
-"""Hyperopt: a choice of a model, in which the kernel is a choice with parameters of its own."""
+"""Hyperopt: a choice of a model, in which the kernel is a choice with further parameters."""
 
 import numpy as np
 from hyperopt import fmin, hp, space_eval, tpe

@@ -1,4 +1,4 @@
-"""belated: the groups of parameters are nested, and conditions say which belong to a kernel."""
+"""belated: groups of parameters are nested; conditions assign parameters to kernels."""
 
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score

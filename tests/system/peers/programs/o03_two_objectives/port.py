@@ -1,4 +1,4 @@
-"""belated: one objective made of both numbers; the attributes of the trials have the front.
+"""belated: one combined objective; the Pareto front is computed from attributes.
 
 Longer: several objectives are refused, and the program computes the front.
 """

@@ -1,6 +1,6 @@
 """belated: a trial fails if its forest has too many nodes.
 
-Only failures teach the model where nodes are too many; their numbers do not.
+The model learns where trials fail, but not from their numbers of nodes.
 """
 
 from sklearn.datasets import load_digits

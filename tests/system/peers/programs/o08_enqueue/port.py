@@ -1,6 +1,6 @@
 """belated: known settings are enqueued; the parameters that they leave open are drawn.
 
-Longer: `enqueue` takes no attributes, so that the function writes them.
+Longer: `enqueue` does not take attributes, so the function sets them.
 """
 
 from sklearn.datasets import load_breast_cancer

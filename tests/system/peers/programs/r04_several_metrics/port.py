@@ -1,4 +1,4 @@
-"""belated: one metric is the value, and the others are attributes, columns of the table."""
+"""belated: one metric is the value, and the others are attributes and columns of the table."""
 
 import time
 

@@ -1,6 +1,6 @@
 """belated: minimize with callbacks that print and stop.
 
-`NoImprovement` replaces `DeltaYStopper`; its rule is another one.
+`NoImprovement`, with another rule, replaces `DeltaYStopper`.
 """
 
 from sklearn.datasets import load_diabetes
