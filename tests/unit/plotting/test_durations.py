@@ -39,7 +39,7 @@ def test_each_duration_is_predicted_from_the_others(tmp_path):
     # With 4 durations, the model does not have hyperparameters that are fitted to all durations.
     for i, predicted in enumerate(np.concatenate([rows[:, 1] for _, rows in drawn])[:3]):
         others = {j: (point, d or 0.1) for j, (point, d) in durations.items() if j != i}
-        assert predicted == pytest.approx(searched(others).durations_.predict(POINTS[i]).median[0], rel=1e-9)
+        assert predicted == pytest.approx(searched(others).durations_.predict(POINTS[i]).median, rel=1e-9)
     intervals = [segment[:, 1] for container in ax.containers for segment in container.lines[2][0].get_segments()]
     within = sum(low <= d <= high for d, (low, high) in zip(known, intervals, strict=True))
     assert ax.get_title() == f"{within} of 4 durations in their interval"
