@@ -112,7 +112,8 @@ def finished(opt, digest, context=False):
     digest.add(delays.n_arrived, delays.n_failed, delays.n_abandoned)
     if delays.unknown is None:
         digest.add(*delays.quantile(0.5), *delays.mean())
-    digest.add(getattr(opt, "window_", None))
+    window = getattr(opt, "window_", None)
+    digest.add(None if window is None else float(window))
     return digest.hash.hexdigest()[:16]
 
 
