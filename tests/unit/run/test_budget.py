@@ -129,7 +129,7 @@ def test_failures_are_charged_their_declared_cost():
         return 0.0
 
     result = bl.maximize(fails, optimizer=queued([7000, 100]), budget=2.5)
-    assert states(result) == ["observed", "failed", "failed"] and result.cost_ == 2.02
+    assert states(result) == ["observed", "failed", "failed"] and result.cost == 2.02
     with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(lambda p: "no", SPACE, budget=2, seed=0)
     assert states(raised.value.result) == ["failed"] * 2

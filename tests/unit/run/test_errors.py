@@ -147,7 +147,7 @@ def test_unusable_values_of_several_types_do_not_end_a_run():
     returns = iter([None, np.nan, None] + [np.nan] * 6)
     with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(lambda params: next(returns), SPACE, n_trials=9)
-    assert raised.value.result.n_failed_ == 9
+    assert raised.value.result.n_failed == 9
 
 
 @METHODS
@@ -167,7 +167,7 @@ def test_errors_at_several_lines_do_not_end_a_run(f_raising):
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8, 8)])
     with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(f_raising, optimizer=opt, n_trials=9)
-    assert raised.value.result.n_failed_ == 9
+    assert raised.value.result.n_failed == 9
 
 
 @failures_expected
@@ -189,7 +189,7 @@ def test_errors_of_several_types_do_not_end_a_run():
 
     with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(raising, SPACE, n_trials=9)
-    assert raised.value.result.n_failed_ == 9
+    assert raised.value.result.n_failed == 9
 
 
 @failures_expected
@@ -198,7 +198,7 @@ def test_equal_errors_do_not_end_a_run_with_a_value():
     opt.add({"x": 0.5, "n": 1}, 1.0)
     with pytest.raises(bl.errors.RunError) as raised:
         bl.maximize(typo, optimizer=opt, n_trials=9)
-    assert raised.value.result.n_failed_ == 9
+    assert raised.value.result.n_failed == 9
     outcomes = iter([typo, f] + [typo] * 7)
     assert bl.maximize(lambda params: next(outcomes)(params), SPACE, n_trials=9).n_failed == 8
 

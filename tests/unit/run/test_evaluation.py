@@ -105,10 +105,10 @@ def test_a_run_without_a_success_is_an_error(workers):
     with pytest.raises(bl.errors.RunError, match="KeyError: 'y'") as raised:
         bl.maximize(lambda params: params["y"], optimizer=opt, n_trials=6, **workers)
     assert isinstance(raised.value.__cause__, KeyError)
-    assert raised.value.result.n_failed_ == 6 and raised.value.result.best_value_ == 1.0
+    assert raised.value.result.n_failed == 6 and raised.value.result.best_value_ == 1.0
     with pytest.raises(bl.errors.RunError) as raised:
         bl.minimize(lambda params: np.nan, SPACE, n_trials=2)
-    assert raised.value.result.n_failed_ == 2
+    assert raised.value.result.n_failed == 2
 
 
 @failures_expected
