@@ -243,7 +243,7 @@ def _tasks(rows: list[dict[str, str]]) -> Benchmark:
     accuracy = [_numbers(of_task, ("accuracy",))[:, 0] for of_task in by_task.values()]
     for name, *of_task in zip(by_task, configurations, features, accuracy, strict=True):
         if not np.array_equal(of_task[0], configurations[0]):
-            raise ValueError(f"task {name} and the first task have different configurations")
+            raise ValueError(f"task {name} has other configurations than the first task")
         if not (of_task[1] == of_task[1][0]).all():
             raise ValueError(f"task {name} has meta-features that change")
         if not all(((column >= 0) & (column <= 1)).all() for column in of_task[1:]):

@@ -112,7 +112,7 @@ def simulate(
             "simulate runs on the iteration clock: pass an optimizer with clock='iterations', or use simulate_workers"
         )
     if contexts is not None and len(contexts) != n_trials:
-        raise InvalidSetting(f"contexts must hold one context for each of the {n_trials} trials, got {len(contexts)}")
+        raise InvalidSetting(f"contexts must hold one for each of the {n_trials} trials, got {len(contexts)}")
     delay_stream, noise_stream = streams(seed)
     distribution = as_distribution(delay, n_trials, "delay", "delays")
     drawn = None if isinstance(distribution, ByPoint) else valid_delays(distribution.sample(delay_stream, n_trials))
