@@ -247,6 +247,15 @@ impl From<serde_json::Error> for Error {
     }
 }
 
+/// The error for a setting or an argument, whose public name is `name`.
+pub(crate) fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Error {
+    Error::InvalidSetting {
+        name,
+        got: got.to_string(),
+        expected,
+    }
+}
+
 /// The result of a fallible function of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -2,7 +2,7 @@
 
 use super::DelayDistribution;
 use super::draws::Draw;
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 
 /// A forecast with a central interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -162,21 +162,13 @@ impl Draw {
 pub(super) fn check_time(name: &'static str, time: f64) -> Result<()> {
     match time >= 0.0 && time.is_finite() {
         true => Ok(()),
-        false => Err(Error::InvalidSetting {
-            name,
-            got: time.to_string(),
-            expected: "give a finite number of 0 or above",
-        }),
+        false => Err(refuse(name, time, "give a finite number of 0 or above")),
     }
 }
 
 pub(super) fn check_share(name: &'static str, share: f64) -> Result<()> {
     match share > 0.0 && share < 1.0 {
         true => Ok(()),
-        false => Err(Error::InvalidSetting {
-            name,
-            got: share.to_string(),
-            expected: "give a number between 0 and 1",
-        }),
+        false => Err(refuse(name, share, "give a number between 0 and 1")),
     }
 }

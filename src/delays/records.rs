@@ -1,6 +1,6 @@
 //! The records of trials, sorted by age, with equal records grouped.
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 
 /// The end of a trial at its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,25 +210,18 @@ fn check(ages: &[f64], n_outcomes: usize, resolution: Resolution) -> Result<()> 
             ages.len()
         )));
     }
-    let refused = |name, got: f64, expected| {
-        Err(Error::InvalidSetting {
-            name,
-            got: got.to_string(),
-            expected,
-        })
-    };
     if let Resolution::Rounded(step) = resolution
         && !(step > 0.0 && step.is_finite())
     {
-        return refused("resolution", step, "give a finite number above 0");
+        return Err(refuse("resolution", step, "give a finite number above 0"));
     }
     if let Some(&bad) = ages.iter().find(|a| !(**a >= 0.0 && a.is_finite())) {
-        return refused("ages", bad, "give finite numbers of 0 or above");
+        return Err(refuse("ages", bad, "give finite numbers of 0 or above"));
     }
     if resolution == Resolution::Iterations
         && let Some(&bad) = ages.iter().find(|a| a.fract() != 0.0)
     {
-        return refused("ages", bad, "give whole numbers of iterations");
+        return Err(refuse("ages", bad, "give whole numbers of iterations"));
     }
     Ok(())
 }

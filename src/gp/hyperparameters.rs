@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 use crate::gp::kernel::{InputWarp, Kernel, KernelFamily};
 
 /// The largest noise variance at which data count as noiseless. At this limit, the noise standard deviation is a
@@ -53,13 +53,7 @@ impl Hyperparameters {
     /// Returns an error if a value is invalid.
     pub(super) fn check(&self) -> Result<()> {
         let positive = |value: f64| value > 0.0 && value.is_finite();
-        let invalid = |name, got: String, expected| {
-            Err(Error::InvalidSetting {
-                name,
-                got,
-                expected,
-            })
-        };
+        let invalid = |name, got: String, expected| Err(refuse(name, got, expected));
         if self.lengthscale.is_empty() {
             let expected = "give one for every column, or a single number";
             return invalid("lengthscale", "[]".to_string(), expected);

@@ -17,7 +17,7 @@ use super::feasible::{Feasible, Pool};
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::sweep::as_rows;
-use crate::error::{Error, Result, check};
+use crate::error::{Result, check, refuse};
 use crate::numerics::order::best_first;
 use crate::problem::{Domain, Objective};
 use crate::random::{Call, Rng};
@@ -70,11 +70,11 @@ pub(super) fn best_feasible(
     call: &mut Call,
 ) -> Result<Argmax> {
     let Domain::Box(product) = domain else {
-        return Err(Error::InvalidSetting {
-            name: "constraints",
-            got: "functions".into(),
-            expected: "candidates do not support constraints; leave out the rows that violate them",
-        });
+        return Err(refuse(
+            "constraints",
+            "functions",
+            "candidates do not support constraints; leave out the rows that violate them",
+        ));
     };
     let (none, excluded) = (Excluded::default(), allowed.excluded);
     let found = if pool.is_complete() {

@@ -16,7 +16,7 @@ use rand::RngExt;
 use super::argmax::Argmax;
 use super::scoring::Search;
 use super::sweep::is_large;
-use crate::error::{Error, Result, check};
+use crate::error::{Result, check, refuse};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::numerics::order::best_first;
 use crate::problem::{Coordinate, columns};
@@ -58,11 +58,11 @@ impl Plan {
     /// coordinates.
     pub fn new(coordinates: &[Coordinate], effort: f64, perturb: bool) -> Result<Plan> {
         if !(effort > 0.0 && effort.is_finite()) {
-            return Err(Error::InvalidSetting {
-                name: "effort",
-                got: effort.to_string(),
-                expected: "it must be a positive number; 1 is the default",
-            });
+            return Err(refuse(
+                "effort",
+                effort,
+                "it must be a positive number; 1 is the default",
+            ));
         }
         let scaled = |count: f64| ((count * effort).ceil() as usize).max(1);
         let d = coordinates.len() as f64;

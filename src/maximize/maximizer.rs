@@ -8,7 +8,7 @@ use super::excluded::Excluded;
 use super::scoring::Search;
 use super::starting_points::starting_points;
 use super::{default_search, direct, exhaustive, multistart};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::problem::{Coordinate, Domain, Objective};
 use crate::random::Call;
 
@@ -51,11 +51,11 @@ pub fn maximize(
 ) -> Result<Argmax> {
     if let Some(pool) = allowed.pool {
         let Maximizer::Default { effort } = maximizer else {
-            return Err(Error::InvalidSetting {
-                name: "maximizer",
-                got: format!("{maximizer:?}"),
-                expected: "multistart and direct do not support constraints; use the default search",
-            });
+            return Err(refuse(
+                "maximizer",
+                format!("{maximizer:?}"),
+                "multistart and direct do not support constraints; use the default search",
+            ));
         };
         let allowed = (allowed, pool);
         return constrained::best_feasible(
@@ -85,11 +85,11 @@ pub fn maximize(
             exhaustive::best_row(objective, points.view(), &skip, call)?
         }
         (Domain::Candidates(_), literature) => {
-            return Err(Error::InvalidSetting {
-                name: "maximizer",
-                got: format!("{literature:?}"),
-                expected: "candidates are always enumerated; use the default maximizer, or a box",
-            });
+            return Err(refuse(
+                "maximizer",
+                format!("{literature:?}"),
+                "candidates are always enumerated; use the default maximizer, or a box",
+            ));
         }
         (Domain::Box(product), Maximizer::Default { .. })
             if !product.contains(&Coordinate::Continuous)

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 
 /// The environment variable with the number of threads, and its largest value.
 const VARIABLE: &str = "BELATED_NUM_THREADS";
@@ -41,10 +41,12 @@ pub fn read_setting() -> Result<()> {
             let number = text.to_str().and_then(|text| text.parse().ok());
             number
                 .filter(|number| (1..=MAX_THREADS).contains(number))
-                .ok_or_else(|| Error::InvalidSetting {
-                    name: VARIABLE,
-                    got: format!("{text:?}"),
-                    expected: "set this environment variable to an integer from 1 to 1024, or unset it",
+                .ok_or_else(|| {
+                    refuse(
+                        VARIABLE,
+                        format!("{text:?}"),
+                        "set this environment variable to an integer from 1 to 1024, or unset it",
+                    )
                 })?
         }
     };

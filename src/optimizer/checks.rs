@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::Optimizer;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::maximize::feasible::Feasible;
 use crate::problem::Domain;
 
@@ -28,11 +28,11 @@ impl Optimizer {
 
     pub(super) fn check_constraints(&self, feasible: Feasible) -> Result<()> {
         match self.definition.problem.domain().as_ref() {
-            Domain::Candidates(_) if feasible.is_constrained() => Err(Error::InvalidSetting {
-                name: "constraints",
-                got: "functions".into(),
-                expected: "candidates do not support constraints; leave out the rows that violate them",
-            }),
+            Domain::Candidates(_) if feasible.is_constrained() => Err(refuse(
+                "constraints",
+                "functions",
+                "candidates do not support constraints; leave out the rows that violate them",
+            )),
             _ => Ok(()),
         }
     }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Parameter, Real};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 
 /// Fidelities that differ by at most this tolerance count as equal, as in the code of Wang et al. (2022).
 pub const TOLERANCE: f64 = 1e-3;
@@ -56,11 +56,7 @@ impl Fidelity {
         let positive = |x: f64| x > 0.0 && x.is_finite();
         let refuse = |name, got: f64, expected| {
             let got = got.to_string();
-            Err(Error::InvalidSetting {
-                name,
-                got,
-                expected,
-            })
+            Err(refuse(name, got, expected))
         };
         if let Some(got) = bias.filter(|bias| !positive(*bias)) {
             return refuse("bias", got, "give a finite number above 0, or leave it out");

@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::error::{Error, Result, check};
+use crate::error::{Error, Result, check, refuse};
 use crate::gp::draw::path::Path;
 use crate::gp::{BLOCK, Conditioned, GaussianProcess as Core};
 use crate::maximize::constrained::Allowed;
@@ -42,11 +42,7 @@ impl Acquisition {
         if given.is_finite() {
             return Ok(Self { gp, formula });
         }
-        Err(Error::InvalidSetting {
-            name,
-            got: given.to_string(),
-            expected: "give a finite number",
-        })
+        Err(refuse(name, given, "give a finite number"))
     }
 
     fn check(&self, width: usize) -> Result<()> {
@@ -95,11 +91,11 @@ impl Acquisition {
     ) -> PyResult<Self> {
         detached(py, |stop| {
             if !(1..=MAX_COUNT).contains(&n_features) {
-                return Err(Error::InvalidSetting {
-                    name: "n_features",
-                    got: n_features.to_string(),
-                    expected: "give a number of 1 or above, and no more than 1,000,000",
-                });
+                return Err(refuse(
+                    "n_features",
+                    n_features,
+                    "give a number of 1 or above, and no more than 1,000,000",
+                ));
             }
             let gp = gp.posterior()?;
             let mut rng = Rng::seed_from_u64(seed);

@@ -7,7 +7,7 @@ use ndarray::ArrayView2;
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 
-use crate::error::{Error, Result, Stop};
+use crate::error::{Error, Result, Stop, refuse};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Members, Problem};
 use crate::python::interrupt::detached;
@@ -39,11 +39,11 @@ impl Drop for Calling {
 pub fn check_not_calling(optimizer: usize) -> Result<()> {
     match CALLING.with_borrow(|calling| calling.contains(&optimizer)) {
         false => Ok(()),
-        true => Err(Error::InvalidSetting {
-            name: "constraints",
-            got: "a function that uses the optimizer it constrains".into(),
-            expected: "use only the params",
-        }),
+        true => Err(refuse(
+            "constraints",
+            "a function that uses the optimizer it constrains",
+            "use only the params",
+        )),
     }
 }
 

@@ -4,7 +4,7 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::curves::CurveModel as Core;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::python::interrupt::detached;
 use crate::python::{owned1, owned2};
 
@@ -37,11 +37,11 @@ impl CurveModel {
         let ended = owned2(ended);
         check_length("ended", ended.ncols(), &steps)?;
         if steps.is_empty() || steps[0] == 0 || !steps.is_sorted_by(|s, t| s < t) {
-            return Err(Error::InvalidSetting {
-                name: "steps",
-                got: format!("{steps:?}"),
-                expected: "give ascending whole numbers from 1",
-            }
+            return Err(refuse(
+                "steps",
+                format!("{steps:?}"),
+                "give ascending whole numbers from 1",
+            )
             .into());
         }
         let core = detached(py, |stop| {

@@ -10,7 +10,7 @@ use crate::delays::fit::Options;
 use crate::delays::forecast::Forecast;
 use crate::delays::records::Resolution;
 use crate::delays::{DelayDistribution as Core, Delays, Fitted, Outcome};
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 use crate::python::interrupt::detached;
 use crate::python::{Vector, owned1};
 
@@ -56,14 +56,6 @@ fn numbers(forecast: Forecast) -> Numbers {
     )
 }
 
-fn invalid(name: &'static str, got: String, expected: &'static str) -> Error {
-    Error::InvalidSetting {
-        name,
-        got,
-        expected,
-    }
-}
-
 /// The outcomes at their codes in Python.
 const OUTCOMES: [Outcome; 3] = [Outcome::Censored, Outcome::Arrived, Outcome::Failed];
 
@@ -74,7 +66,7 @@ fn outcome(code: &i64) -> Result<Outcome> {
     let expected = "give 0 (in flight or abandoned), 1 (arrived) or 2 (failed)";
     found
         .copied()
-        .ok_or_else(|| invalid("outcomes", code.to_string(), expected))
+        .ok_or_else(|| refuse("outcomes", code, expected))
 }
 
 fn resolution(clock: &str, step: Option<f64>) -> Result<Resolution> {
@@ -82,12 +74,12 @@ fn resolution(clock: &str, step: Option<f64>) -> Result<Resolution> {
         ("seconds", None) => Ok(Resolution::Exact),
         ("seconds", Some(step)) => Ok(Resolution::Rounded(step)),
         ("iterations", None) => Ok(Resolution::Iterations),
-        ("iterations", Some(step)) => Err(invalid(
+        ("iterations", Some(step)) => Err(refuse(
             "resolution",
-            step.to_string(),
+            step,
             "leave it out if the clock counts iterations",
         )),
-        _ => Err(invalid(
+        _ => Err(refuse(
             "clock",
             format!("{clock:?}"),
             "give \"seconds\" or \"iterations\"",
@@ -102,7 +94,7 @@ fn families(names: Option<Vec<String>>) -> Result<Vec<Family>> {
     let named = |name: &String| Family::ALL.into_iter().find(|f| f.name() == name);
     match names.iter().map(named).collect::<Option<Vec<Family>>>() {
         Some(families) if !families.is_empty() => Ok(families),
-        _ => Err(invalid(
+        _ => Err(refuse(
             "families",
             format!("{names:?}"),
             "give a list of \"exponential\", \"weibull\", \"log-normal\" or \"log-logistic\"",

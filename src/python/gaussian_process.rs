@@ -7,7 +7,7 @@ use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use rand::SeedableRng;
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, Stop, check, refuse};
 use crate::gp::fit::{Draws, FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{BLOCK, Conditioned, GaussianProcess as Core, Hyperparameters};
@@ -117,11 +117,11 @@ fn family(kernel: &Bound<'_, PyAny>) -> PyResult<KernelFamily> {
     if let Some(family) = name.as_deref().and_then(KernelFamily::from_name) {
         return Ok(family);
     }
-    Err(PyErr::from(Error::InvalidSetting {
-        name: "kernel",
-        got: kernel.repr()?.to_string(),
-        expected: KernelFamily::NAMES,
-    }))
+    Err(PyErr::from(refuse(
+        "kernel",
+        kernel.repr()?,
+        KernelFamily::NAMES,
+    )))
 }
 
 #[pymethods]
@@ -221,11 +221,7 @@ impl GaussianProcess {
     fn optimize(&self, py: Python<'_>, n_restarts: usize, seed: u64, priors: bool) -> PyResult<()> {
         detached(py, |stop| {
             if n_restarts == 0 {
-                return Err(Error::InvalidSetting {
-                    name: "n_restarts",
-                    got: "0".to_string(),
-                    expected: "give a number of 1 or above",
-                });
+                return Err(refuse("n_restarts", "0", "give a number of 1 or above"));
             }
             let gp = self.posterior()?;
             let groups = (0..gp.kernel().width()).collect();

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::delays::fit::Options;
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Result, Stop, check, refuse};
 use crate::ledger::{Action, Event, State};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer as Core, Request};
@@ -423,12 +423,13 @@ impl Optimizer {
     fn numbers(&self, py: Python<'_>, state: Option<&str>) -> PyResult<Vec<usize>> {
         let named = |name: &str| {
             let mut all = State::ALL.into_iter();
-            all.find(|state| state.name() == name)
-                .ok_or_else(|| Error::InvalidSetting {
-                    name: "state",
-                    got: format!("{name:?}"),
-                    expected: "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\" or None",
-                })
+            all.find(|state| state.name() == name).ok_or_else(|| {
+                refuse(
+                    "state",
+                    format!("{name:?}"),
+                    "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\" or None",
+                )
+            })
         };
         let wanted = state.map(named).transpose()?;
         self.with_core(py, |core, _| {

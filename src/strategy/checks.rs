@@ -1,6 +1,7 @@
 //! Checks of settings. Errors contain the public name of the setting.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+pub(super) use crate::error::refuse;
 
 /// The largest count that is allowed in settings. Larger counts are refused, because memory would run out.
 pub const MAX_COUNT: usize = 1_000_000;
@@ -10,14 +11,6 @@ pub(super) const COUNT_OR_NONE: &str = "give a number from 0 to 1,000,000";
 pub(super) const POSITIVE: &str = "give a finite number above 0";
 pub(super) const NOT_NEGATIVE: &str = "give a finite number, 0 or above";
 pub(super) const VALUE_OF_F: &str = "give a finite value of f";
-
-pub(super) fn refuse(name: &'static str, got: impl ToString, expected: &'static str) -> Error {
-    Error::InvalidSetting {
-        name,
-        got: got.to_string(),
-        expected,
-    }
-}
 
 pub(super) fn check(
     holds: bool,

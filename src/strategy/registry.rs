@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::elimination::BPEDelay;
@@ -79,11 +79,11 @@ pub fn defaults() -> Map<String, Value> {
 }
 
 fn unknown(kind: &str) -> Error {
-    Error::InvalidSetting {
-        name: "strategy",
-        got: kind.to_string(),
-        expected: "this version of belated has no strategy of this kind",
-    }
+    refuse(
+        "strategy",
+        kind,
+        "this version of belated has no strategy of this kind",
+    )
 }
 
 fn read<T: DeserializeOwned>(settings: Value) -> Result<T> {

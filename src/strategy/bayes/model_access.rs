@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Objective;
 use crate::random::Call;
@@ -59,12 +59,12 @@ impl ModelBased for BayesOpt {
         let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
         let Maximand::Formula(acquisition) = prepared.maximand else {
-            return Err(Error::InvalidSetting {
-                name: "acquisition",
-                got: "ThompsonSampling".to_string(),
-                expected: "it maximises a new draw at each suggestion, which has no value beforehand; \
+            return Err(refuse(
+                "acquisition",
+                "ThompsonSampling",
+                "it maximises a new draw at each suggestion, which has no value beforehand; \
                            use predict, or another acquisition",
-            });
+            ));
         };
         let mut values = vec![0.0; points.nrows()];
         let context = query.context;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView2, Axis};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result, Stop, unless_numerical};
+use crate::error::{Error, Result, Stop, refuse, unless_numerical};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::ledger::{Ledger, TrialNumber};
@@ -264,12 +264,12 @@ impl BPEDelay {
 fn check_lipschitz(settings: &Settings) -> Result<()> {
     match settings.beta {
         Beta::Fixed(_) => Ok(()),
-        Beta::Theory(_) => Err(Error::InvalidSetting {
-            name: "kernel",
-            got: settings.kernel.name(),
-            expected: "its functions are too rough for Theorem 6.2 (Assumption 4.2); give another kernel, candidates or \
+        Beta::Theory(_) => Err(refuse(
+            "kernel",
+            settings.kernel.name(),
+            "its functions are too rough for Theorem 6.2 (Assumption 4.2); give another kernel, candidates or \
                  a fixed beta",
-        }),
+        )),
     }
 }
 

@@ -7,7 +7,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
+use crate::error::{Result, refuse};
 use crate::gp::GaussianProcess;
 use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
@@ -135,12 +135,12 @@ impl Rule for LogEI {
                 (1.0 - limit.used).clamp(0.0, 1.0)
             }
             (Power::Named(NamedPower::Cooled), _) => {
-                return Err(Error::InvalidSetting {
-                    name: "acquisition.power",
-                    got: "\"cooled\"".to_string(),
-                    expected: "it falls with the time or cost that is left: run maximize with timeout= or budget=, or \
+                return Err(refuse(
+                    "acquisition.power",
+                    "\"cooled\"",
+                    "it falls with the time or cost that is left: run maximize with timeout= or budget=, or \
                                give a number",
-                });
+                ));
             }
         };
         Ok(Some((resource, power)))
