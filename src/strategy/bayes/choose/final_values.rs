@@ -21,13 +21,12 @@ use crate::strategy::model_based::Forecast;
 /// The smallest share of var u in the noise variance λ. λ and σ² are separate estimates, so λ − σ² can be negative.
 const LEAST_BETWEEN: f64 = 0.1;
 
-/// Forecasts the value of a running or stopped trial. Returns `None` without a pseudo-observation or a
-/// model.
+/// Forecasts the value of a running or stopped trial. Returns `None` without a pseudo-observation or a model.
 ///
 /// Expected improvements are E max(0, f − f*) without the curve and E max(0, h − f*) given the curve. Let s = h + e be
-/// the pseudo-observation, with e ~ N(0, v), and let b be the variance of u. The curve of a running
-/// trial is not a row of the model, so h ~ N(E f, var f + b) before s is known. The curve of a stopped trial is a row, so
-/// f is given s. Then h = f + w(s − f) + r with w = b/(b + v) and r ~ N(0, w v).
+/// the pseudo-observation, with e ~ N(0, v), and let b be the variance of u. The curve of a running trial is not a row of
+/// the model, so h ~ N(E f, var f + b) before s is known. The curve of a stopped trial is a row, so f is given s. Then
+/// h = f + w(s − f) + r with w = b/(b + v) and r ~ N(0, w v).
 ///
 /// With n observed values, var f and b are multiplied by 1 + [`UNCERTAINTY`]/n, because the hyperparameters are estimates.
 pub fn forecast(

@@ -166,12 +166,11 @@ fn a_preview_is_dropped_at_the_next_event() {
     observe(&mut log, 0, 1.0, 2.0);
     set.catch_up(&log).unwrap();
     let mut go_on = || ControlFlow::Continue(());
-    assert!(
-        set.fit().is_none()
-            && FitPurpose::Suggest
-                .is_due(&mut set, &log, &mut go_on)
-                .unwrap()
-    );
+    let purposes = [FitPurpose::Suggest, FitPurpose::Predict, FitPurpose::Decide];
+    let mut are_due = |set: &mut TrainingSet| {
+        purposes.map(|purpose| purpose.is_due(set, &log, &mut go_on).unwrap())
+    };
+    assert!(set.fit().is_none() && are_due(&mut set) == [true; 3]);
     let theta = Settings::default().gp().first_theta(&Columns::plain(1));
     let fit = Fit {
         rows: Some(1),
@@ -180,11 +179,7 @@ fn a_preview_is_dropped_at_the_next_event() {
     };
     set.fold.preview(Arc::new(fit.clone()), 0);
     assert_eq!(set.fit(), Some(&fit));
-    assert!(
-        !FitPurpose::Suggest
-            .is_due(&mut set, &log, &mut go_on)
-            .unwrap()
-    );
+    assert_eq!(are_due(&mut set), [false; 3]);
     set.catch_up(&log).unwrap();
     assert!(set.fit().is_none());
 }
