@@ -13,6 +13,7 @@ use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expense::fit_expense;
+use crate::strategy::bayes::model::fit_purpose::is_outdated;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::success::fit_success;
 use crate::strategy::bayes::model::targets::{RowValue, Targets};
@@ -42,7 +43,7 @@ pub fn fit_hyperparameters(
         FitRows::Policy => settings.pending().is_censor(),
     };
     let mut fit_settings = gp_settings.fit_settings(columns);
-    let outdated = training.is_outdated(log, call.stop)?;
+    let outdated = is_outdated(training, log, call.stop)?;
     let rows = training.fold.rows.len();
     let last_warp = training.fit().and_then(|last| last.units.warp);
     let (keeps_units, fit) = (gp_settings.keeps_units(), training.fit());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ndarray::Array2;
 
-use crate::error::{Result, Stop, unless_numerical};
+use crate::error::{Result, Stop};
 use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
@@ -29,16 +29,9 @@ use crate::strategy::warp::Warp;
 
 pub use fold::Fold;
 
-/// The later values contradict θ if their log density, given the earlier rows, is lower than expected by this number of
-/// nats plus twice the standard deviation.
-const MAX_LOSS: f64 = 5.0;
-
-/// If the last fit used at least this number of rows, a scheduled fit may wait.
-const MANY_ROWS: usize = 150;
-
 /// The training set: the trials that are rows of the model, the hyperparameters θ, and the posterior given the rows.
 pub struct TrainingSet {
-    settings: Settings,
+    pub settings: Settings,
     width: usize,
     categories: Vec<Range<usize>>,
     d: usize,
@@ -192,78 +185,14 @@ impl TrainingSet {
         self.fold.ended.iter().filter(failed).count()
     }
 
-    /// Whether the last fit used many rows and predicts the later rows well, so that a fit can wait.
-    ///
-    /// The later rows were predicted well if the mean of their squared whitened targets z² agrees with 1. If θ is
-    /// correct, z is standard normal, and the standard deviation of a mean over m rows is sqrt(2/m).
-    pub fn predicts_later_rows(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
-        let fitted = self.fit().filter(|fit| fit.success.is_none());
-        let Some(first) = fitted.and_then(|fit| fit.rows) else {
-            return Ok(false);
-        };
-        let rows = self.fold.rows.len();
-        if !self.settings.gp().keeps_units() || first < MANY_ROWS || 4 * rows >= 5 * first {
-            return Ok(false);
-        }
-        let squares = self.later_squares(first, log, stop)?;
-        let m = squares.len() as f64;
-        let mean_square = squares.iter().sum::<f64>() / m;
-        Ok((mean_square - 1.0).abs() < 2.0 * (2.0 / m).sqrt())
-    }
-
     /// The squared whitened targets z² of the observed values after the first n rows.
-    fn later_squares(&mut self, n: usize, log: &Ledger, stop: &mut Stop) -> Result<Vec<f64>> {
+    pub fn later_squares(&mut self, n: usize, log: &Ledger, stop: &mut Stop) -> Result<Vec<f64>> {
         let mut targets = self.targets(log);
         self.update_posterior(log, &mut targets, stop)?;
         let whitened = self.kept.iter().flat_map(|kept| kept.gp.whitened_targets());
         let later = whitened.zip(&self.fold.values).skip(n);
         let squares = later.filter_map(|(z, value)| value.map(|_| z * z));
         Ok(squares.collect())
-    }
-
-    /// Whether the number of rows or trials has grown since the last fit so that a fit is due.
-    pub fn has_grown(&self, log: &Ledger) -> bool {
-        // Failures count like observations, although failed trials are rows of the model of success and not of the
-        // model of f.
-        let (fitted, rows) = (self.fit(), self.fold.rows.len().max(self.fold.ended.len()));
-        let fitted = fitted.and_then(|fit| match &fit.success {
-            Some(success) => Some(success.rows),
-            None => fit.rows,
-        });
-        self.has_grown_since(fitted, rows, log)
-    }
-
-    /// Whether a fit is due for this number of rows, if the last fit had `fitted` rows.
-    pub fn has_grown_since(&self, fitted: Option<usize>, rows: usize, log: &Ledger) -> bool {
-        let gp = self.settings.gp();
-        gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
-    }
-
-    /// Whether the last fit no longer describes the data. There are three possible reasons: the units computed from the
-    /// current values differ from the units of the fit, values that were in the fit have been revised, or later values
-    /// contradict the fit.
-    pub fn is_outdated(&mut self, log: &Ledger, stop: &mut Stop) -> Result<bool> {
-        let Some(fit) = self.fold.fit.clone() else {
-            return Ok(false);
-        };
-        if !self.settings.gp().keeps_units() {
-            return Ok(false);
-        }
-        let today = self.warped_targets(log, fit.units.warp).units;
-        if self.fold.revised || today.differ_from(&fit.units) {
-            return Ok(true);
-        }
-        let first = fit.rows.unwrap_or(0);
-        if first >= self.fold.rows.len() {
-            return Ok(false);
-        }
-        let Some(squares) = unless_numerical(self.later_squares(first, log, stop))? else {
-            return Ok(true);
-        };
-        let losses = squares.iter().map(|square| 0.5 * (square - 1.0));
-        // If z is standard normal, ½(z² − 1) has mean 0 and variance ½.
-        let most = MAX_LOSS + 2.0 * (0.5 * squares.len() as f64).sqrt();
-        Ok(losses.sum::<f64>() > most)
     }
 
     /// Computes the targets of the rows in the units of the last fit. If the units may change between fits, compute the

@@ -39,9 +39,9 @@ pub struct Fold {
     /// The windows that were chosen from delays, each with the number of the first trial that has the window.
     pub(super) windows: Vec<(TrialNumber, f64)>,
     /// The last fit of θ.
-    pub(super) fit: Option<Arc<Fit>>,
+    pub fit: Option<Arc<Fit>>,
     /// Whether any row of the last fit has been removed since the fit, or has a new value or a new point.
-    pub(super) revised: bool,
+    pub revised: bool,
     /// The number of rows that are factorised together. Later rows are appended one by one.
     pub(super) base: usize,
     /// One checkpoint for each suggestion at the end of the processed log. There may be one more checkpoint, for a
