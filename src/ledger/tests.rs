@@ -249,9 +249,12 @@ fn failure(text: &str) -> Failure {
     }
 }
 
-/// Returns (state, value, standard deviation, run point) of each trial, computed from the changes alone.
-fn folded(ledger: &Ledger) -> Vec<(State, Option<f64>, Option<f64>, Option<Point>)> {
-    let mut trials = Vec::new();
+/// The state, value, standard deviation and run point of a trial.
+type Folded = (State, Option<f64>, Option<f64>, Option<Point>);
+
+/// Returns the trials, computed from the changes alone.
+fn folded(ledger: &Ledger) -> Vec<Folded> {
+    let mut trials: Vec<Folded> = Vec::new();
     for Change { number, effect } in (0..ledger.len()).filter_map(|i| ledger.change(i)) {
         if let Effect::Started { .. } = effect {
             assert_eq!(number, trials.len());
