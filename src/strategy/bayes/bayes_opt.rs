@@ -219,7 +219,7 @@ impl BayesOpt {
             settings,
             pool: self.pool.as_ref(),
         };
-        let lower_bound = match rule.explores() && !posterior.tail.trials.is_empty() {
+        let lower_bound = match rule.traits().explores && !posterior.tail.trials.is_empty() {
             false => None,
             true => {
                 // The lower bound is computed only from the observed rows.

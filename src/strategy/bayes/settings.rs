@@ -133,7 +133,7 @@ impl Settings {
     pub fn pending(&self) -> Pending {
         // For an upper confidence bound, averaging over outcomes has the same result as `Hallucinate`. `Ignore` is not
         // the default for draws, because draws would often be largest at points in flight.
-        let averages = self.acquisition.rule().averages_outcomes();
+        let averages = self.acquisition.rule().traits().averages_outcomes;
         self.pending.unwrap_or(match averages {
             true => Pending::Integrate(Integrate::default()),
             false => Pending::Hallucinate(Hallucinate::default()),

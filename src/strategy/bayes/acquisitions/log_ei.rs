@@ -16,7 +16,7 @@ use crate::strategy::bayes::acquisitions::incumbents::{incumbent, largest_feasib
 use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::{
     LogNoisyExpectedImprovement, baseline_points,
 };
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, TailKind};
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, TailKind, Traits};
 use crate::strategy::checks::check;
 use crate::strategy::{Query, Resource};
 
@@ -161,12 +161,12 @@ impl Rule for LogEI {
         }
     }
 
-    fn averages_outcomes(&self) -> bool {
-        true
-    }
-
-    fn is_logarithm(&self) -> bool {
-        true
+    fn traits(&self) -> Traits {
+        Traits {
+            averages_outcomes: true,
+            is_logarithm: true,
+            ..Traits::default()
+        }
     }
 }
 

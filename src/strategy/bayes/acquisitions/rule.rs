@@ -49,6 +49,17 @@ pub enum Maximand {
     Draw(Draws),
 }
 
+/// The properties of an acquisition on which its treatment depends.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traits {
+    /// The acquisition can be averaged over outcomes of pending trials.
+    pub averages_outcomes: bool,
+    /// The acquisition explores while trials are in flight, and needs a lower bound on the maximum.
+    pub explores: bool,
+    /// The acquisition is the logarithm of a positive function.
+    pub is_logarithm: bool,
+}
+
 /// The methods that every acquisition implements.
 pub trait Rule {
     /// The tail for the next suggestion. `observed` is the posterior given the observed rows.
@@ -86,19 +97,7 @@ pub trait Rule {
         None
     }
 
-    /// Whether the acquisition can be averaged over outcomes of pending trials.
-    fn averages_outcomes(&self) -> bool {
-        false
-    }
-
-    /// Whether the acquisition explores while trials are in flight. An acquisition that explores needs a lower bound on
-    /// the maximum.
-    fn explores(&self) -> bool {
-        false
-    }
-
-    /// Whether the acquisition is the logarithm of a positive function.
-    fn is_logarithm(&self) -> bool {
-        false
+    fn traits(&self) -> Traits {
+        Traits::default()
     }
 }

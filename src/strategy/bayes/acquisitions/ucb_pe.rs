@@ -15,7 +15,7 @@ use crate::gp::{GaussianProcess, contiguous, dot_row, variance_left};
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
 use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula, floored_std};
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, Traits};
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
 use crate::strategy::theory::Theory;
 
@@ -61,8 +61,11 @@ impl Rule for UCBPE {
         })
     }
 
-    fn explores(&self) -> bool {
-        true
+    fn traits(&self) -> Traits {
+        Traits {
+            explores: true,
+            ..Traits::default()
+        }
     }
 }
 

@@ -148,7 +148,7 @@ impl Pending {
     pub fn check(&self, acquisition: &Acquisition, has_window: bool) -> Result<()> {
         let rule = acquisition.rule();
         check(
-            matches!(self, Pending::Hallucinate(_)) || !rule.explores(),
+            matches!(self, Pending::Hallucinate(_)) || !rule.traits().explores,
             "pending",
             self.kind(),
             "acquisition=\"ucb_pe\" explores by the variance given hallucinated values; give \"hallucinate\", or leave it out",
@@ -157,7 +157,7 @@ impl Pending {
             Pending::Integrate(integrate) => {
                 check_count("pending.n", integrate.n)?;
                 check(
-                    rule.averages_outcomes(),
+                    rule.traits().averages_outcomes,
                     "pending",
                     "integrate",
                     "it needs acquisition=\"log_ei\": for other acquisitions the average over outcomes equals \
