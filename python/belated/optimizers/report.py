@@ -93,7 +93,7 @@ def _or_reason(text: Callable[[], str], what: str) -> str:
 
 
 class TracebackText(Exception):
-    """The cause of an error without frames. The cause shows the traceback of the error as text."""
+    """An exception that is set as the cause of an error without frames, and shows the error's traceback as text."""
 
     def __str__(self) -> str:
         return f"in a worker:\n\n{self.args[0]}"
@@ -199,7 +199,8 @@ def usable_attrs(attrs: Any, name: str = "attrs") -> tuple[dict[str, Any], str]:
             return {}, ""
         if not isinstance(attrs, Mapping):
             return {}, f"{name}={one_line(attrs)} is not a mapping: pass a dict with strings for keys"
-        # The text replaces objects of derived classes, which another process may not be able to read.
+        # The round trip through JSON replaces objects of derived classes, which another process may not be able to
+        # read.
         return json.loads(json.dumps(_as_json(attrs, name, 0), allow_nan=False)), ""
     except InvalidValue as error:
         problem = str(error)

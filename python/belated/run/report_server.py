@@ -198,8 +198,8 @@ class RemoteReports:
                 answer = self._exchange(sent)
             except (EOFError, OSError):
                 # The network may have closed a connection that was not used for a long time, or the server a connection
-                # that did not prove its key in time. Repeated calls do not have an effect, except that `start` may skip
-                # a number.
+                # that did not prove its key in time. Repeating a call does not have an effect, except that `start` may
+                # skip a number.
                 answer = self._exchange(sent)
         except (EOFError, OSError) as error:
             raise ConnectionError(

@@ -385,7 +385,7 @@ class Study(Trials[SharedLog]):
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Read the events that other processes wrote; return the number of new events. Every method does this."""
+        """Read the events that other processes wrote; return their number. All other methods call this first."""
         return self._log.sync()
 
     # The life cycle.
