@@ -210,7 +210,8 @@ class Evaluations:
         return value, z, delay
 
     def estimate_bias(self) -> float:
-        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return the time of the estimate."""
+        """Estimate C = sqrt(2)·|f_0.8 − f_0.2|/0.6, where f_z is the value at the centre of the cube with fidelity z.
+        Return the time that the estimate takes."""
         x = np.full(self.d, 0.5)
         (high, first), (low, second) = self.at(x, 0.8), self.at(x, 0.2)
         self.c = math.sqrt(2) * abs(high - low) / 0.6
