@@ -12,7 +12,8 @@ contain the truth, on average and for the worst distribution.
 forecast. The program prints the share of counts in the 80 % interval, the share of randomised probability integral
 transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of the PIT from the uniform distribution times
 the root of the number of studies. The distance is printed for all studies, and for each pair of the share of trials
-that never end and the share that fail. If all studies had the same design, its 1 % critical value would be 1.63.
+that never end and the share that fail. The 1 % critical value of the distance is 1.63 if all studies have the same
+design.
 
 *early*: trials start evenly, 20 per mean delay, up to 1, 2, 4 or 6 mean delays after the start of the study. At least 3
 have arrived. The number of arrivals in the next mean delay is forecast. The program prints the coverage of the

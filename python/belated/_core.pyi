@@ -101,7 +101,7 @@ def without_time(event: str) -> str:
     """The event without its wall-clock time."""
 
 def without_note(event: str) -> str:
-    """A suggested event, as JSON, without the note of its strategy."""
+    """The event of a suggestion, as JSON, without the note of the strategy."""
 
 @final
 class Parameter:

@@ -169,7 +169,7 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
         return space.active_part(free.named(numbers) | given)
 
     def is_feasible(point: dict[str, Any]) -> bool:
-        # A given parameter may be inactive at this point.
+        # Refuse a point at which a given parameter is inactive.
         if not given.keys() <= point.keys():
             return False
         return constraints is None or constraints.first_violated(space.nested(point)) is None

@@ -29,7 +29,7 @@ class PredictedDurations(NamedTuple):
 class Durations:
     """The durations of trials as a function of their params; `durations_` of `BayesOpt` and its studies returns it.
 
-    `LogEI` with ``per="time"`` uses the same model. The model is fitted to the durations of observed and failed trials.
+    The model, which `LogEI` with ``per="time"`` also uses, is fitted to the durations of observed and failed trials.
     `maximize` measures durations; without it, pass them to `observe`, `fail` and `add`. Trials that are still running
     count with their age as a lower bound, and so do abandoned trials. A duration of 0 counts as a tenth of the smallest
     positive duration. If a curve is declared, the model uses durations of complete evaluations. For a trial that was

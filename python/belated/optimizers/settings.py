@@ -93,7 +93,7 @@ class LogEI(Acquisition, name="log_ei"):
         of log d that the model explains. While fewer than two durations or costs have been reported, c is 0; if ten
         trials have ended and "time" or "cost" was passed, a suggestion then gives a warning. "auto" is "time" in a run
         that only ``timeout`` ends, "cost" in a run that only ``budget`` ends, and "trial" otherwise; if both can end
-        the run, the one counts of which the larger share has been used. `Result.per` is the resource that was used.
+        the run, the limit of which the larger share has been used decides. `Result.per` is the resource that was used.
         Durations in real time differ from run to run, so the seed does not determine the trials of a run with "time".
     power : float or "cooled", default 1.0
         The factor in c, from 0 to 10. "cooled" is the share of ``timeout`` or ``budget`` that is

@@ -131,8 +131,8 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of random points that the authors' code scores at trial j. Here every trial scores the number
-    of the last trial."""
+    """Return the number of random points that the authors' code scores at trial j. Here every trial scores as many
+    points as the last trial."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
 
 

@@ -263,7 +263,7 @@ def make_noise(options: Options) -> Report:
 
 
 def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, Any]:
-    """Return the noiseless value of the recommendation at the end."""
+    """Return the noiseless value of the last recommendation of a run."""
     problem, algorithm, duration = PROBLEMS[setting.function], setting.algorithm, options.iterations
     kind, factor = NOISES[setting.noise]
     variance = factor * problem.variance

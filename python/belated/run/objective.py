@@ -175,7 +175,7 @@ class Outcome:
     #: The duration of the call of f, in seconds.
     duration: float | None = None
     problem: str = ""
-    #: What is wrong with the attrs that f gave, before they were turned into JSON data.
+    #: Why the attrs that f gave are not JSON data; empty if they are.
     wrong_attrs: str = ""
     error: BaseException | None = None
     #: Whether the run continues after the error.

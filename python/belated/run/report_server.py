@@ -99,7 +99,7 @@ class ReportServer:
                 self._close(connection)
 
     def _end_old_strangers(self) -> None:
-        """End connections that do not prove that they have the key. Return when a further one is allowed."""
+        """End connections that do not prove that they have the key, until a further connection is allowed."""
         with self._changed:
             while not self._is_closed:
                 strangers = [(since, each) for each, since in self._open.items() if since < math.inf]

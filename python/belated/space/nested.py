@@ -84,8 +84,8 @@ class Leaf(NamedTuple):
         return ".".join(self.path)
 
     def conditional(self, dimension: Any) -> Any:
-        """Return a dimension with its own conditions and `when`. Names in its own conditions are first sought in its
-        group."""
+        """Return a dimension with its own conditions and `when`. A name in its own conditions means the parameter of
+        its group that has this name, if there is one."""
         own = {
             ".".join((*self.path[:-1], parent)) if parent in self.group else parent: values
             for parent, values in (dimension.when or {}).items()
