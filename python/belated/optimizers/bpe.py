@@ -25,8 +25,8 @@ class EstimatedDelay(Delay, name="estimated"):
     """Delay model that is estimated from the results so far and from the ages of the trials in flight.
 
     A round lasts until, according to the estimate, the results of its first `Round.n_explored` suggestions have
-    arrived. Before any result of the search has arrived, a round lasts until the first result arrives. Results that
-    never arrive are not counted.
+    arrived. Before any result of the search has arrived, a round lasts until the first result arrives. The estimate
+    describes only trials that return a result.
     """
 
 

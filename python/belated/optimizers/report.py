@@ -181,7 +181,8 @@ def check_amount(name: str, given: Any, what: str) -> float | None:
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
     """Return attributes as the text of a JSON object, or None if they are empty or None.
 
-    Warn if the attributes are not JSON data. They never prevent a report, because the reported value may be expensive.
+    Warn if the attributes are not JSON data. Attributes never prevent a report, because the reported value may be
+    expensive.
     """
     data, problem = usable_attrs(attrs, name)
     if problem:

@@ -318,8 +318,7 @@ class GP(Surrogate, name="gp"):
     the transformation, by 3 nats. Extremely bad values are treated as equal. Predictions are transformed back: if a
     transformation is used, `predict` and `recommend` use the median of f. The ``std`` that `predict` returns is then
     the width of the central 95 % interval of f divided by 2 · 1.96. The transformation and the unit of the targets
-    remain the same until the next fit. If an outlier arrives or a wrong value is corrected, the model is fitted
-    earlier.
+    remain the same until the next fit. If an outlier arrives or a wrong value is corrected, the next fit comes earlier.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ Accuracy = Callable[[Params, int], float]
 
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
-#: Lower limit of C, because the accuracies at the centre may be equal by chance.
+#: Lower limit of C, which would be 0 if the two accuracies at the centre were equal by chance.
 MIN_BIAS = 0.01
 N_READINGS = 40
 PCTS, WAITING = (tuple(f"{name}+{bound}" for bound in ("DUCB1-sigma", "DUCBV")) for name in ("PCTS", "wait-and-act"))

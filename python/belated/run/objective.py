@@ -119,7 +119,7 @@ class RunningTrial:
         self._curve[step] = number
 
     def should_stop(self) -> bool:
-        """Return True if the function should end before the last step. Its result is then ignored."""
+        """Return True if the function should end before the last step. The result of the function is then ignored."""
         channel = self._channel
         self._stopped = self._stopped or self._exchange(lambda: channel.should_stop(self.number))
         return self._stopped
