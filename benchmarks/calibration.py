@@ -1,9 +1,11 @@
 """Accuracy of predictions and recommendations in runs without noise; prints JSON.
 
-Every function is maximised in 120 sequential trials. The program prints two figures. *Coverage* is the share of 200
-random points whose value is in the 95 % interval of `predict`, measured after 40, 60, … trials and averaged over seeds.
-*Worse* is the best observed value minus the value at the recommended point, in units of the function's range, measured
-after 40, 44, … trials: the maximum and the median. Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
+Every function is maximised in 120 sequential trials. *Coverage* is the share of 200 random points at which the value of
+the function is in the 95 % interval of `predict`; the program prints its mean over seeds after 40, 60, … trials.
+*Worse* is the best observed value minus the value at the recommended point, in units of the function's range; the
+program prints the maximum and the median over seeds and over the readings after 40, 44, … trials.
+
+Usage: python benchmarks/calibration.py [--seeds 10] [--jobs 2]
 """
 
 import argparse

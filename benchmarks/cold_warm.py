@@ -8,8 +8,8 @@ that does not keep a model between suggestions takes the cold time for each sugg
 
 Each run is a new process, which measures wall and CPU time, with one thread and with two threads. The runs of the
 optimizers alternate, so that other programs on the machine slow down all optimizers alike. The table shows medians over
-the repeats, and the time of the faster library divided by the time of belated. The smaller of the ratios with one and
-with two threads counts. With ``--neighbour``, another process copies memory during all measurements.
+the repeats, and the time of the fastest other library divided by the time of belated. Of the ratios with one and with
+two threads, the smaller is shown. With ``--neighbour``, another process copies memory during all measurements.
 """
 
 import argparse
@@ -46,7 +46,7 @@ MOST_FOR_PEERS = 2000
 
 
 class Mixed:
-    """Return a quadratic function of ten reals, plus a number for every choice of ten categories."""
+    """A quadratic function of ten reals, plus a number for every choice of ten categories."""
 
     space = {f"x{i}": bl.Real(0.0, 1.0) for i in range(10)} | {
         f"c{i}": bl.Categorical(list(range(10))) for i in range(10)

@@ -156,8 +156,7 @@ def run_one(optimizer, function, setting, seed):
 
 
 def readings(setting, arrivals):
-    """Return the times at which regret is recorded. Without a horizon, the first time is not before the first
-    result."""
+    """Return the times at which regret is recorded. Without a horizon, regret is recorded from the first result on."""
     if setting.horizon is not None:
         return setting.horizon * np.arange(1, N_READINGS + 1) / N_READINGS
     if setting.workers:

@@ -154,7 +154,7 @@ class Curves:
         The covariance of g: as above; independent increments whose variances are those of the complete curves; or the
         covariance of the complete curves, shrunk towards freeze-thaw.
     weight : float
-        The number of curves that have the weight of freeze-thaw in the empirical covariance.
+        The weight of the freeze-thaw covariance in the empirical covariance, as a number of curves.
     student : float
         If positive, the covariance of a curve is uncertain by a factor with an inverse chi-squared prior with this
         number of degrees of freedom.

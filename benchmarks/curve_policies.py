@@ -13,14 +13,14 @@ highest value. The policies are:
 ``bayes-model``
     `BayesOpt` with ``stopping="model"``.
 ``bayes-time``
-    The same with ``acquisition=bl.LogEI(per="time")`` and the simulated durations, for ``--real-seconds``. Runs only if
-    ``--policies`` names it.
+    ``bayes-model`` with ``acquisition=bl.LogEI(per="time")`` and the simulated durations, for ``--real-seconds``. Runs
+    only if ``--policies`` names it.
 ``random-asha``, ``bayes-asha``
-    The same with ``stopping=bl.ASHA()``.
+    `RandomSearch` and `BayesOpt` with reports and ``stopping=bl.ASHA()``.
 ``bayes-asha-observe``
-    A stopped trial is observed with its last value, as if the curve were complete.
+    ``bayes-asha``, except that a stopped trial is observed with its last value, as if the curve were complete.
 ``bayes-asha-3``
-    The first rung of ``bayes-asha`` is at step 3.
+    ``bayes-asha``, with the first rung at step 3.
 ``tpe``, ``tpe-median``, ``tpe-hyperband``
     Optuna's multivariate TPE, with the pruner that the name gives. Stopped trials are told to Optuna as pruned.
 ``smac``, ``dehb``, ``mobster``

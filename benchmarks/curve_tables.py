@@ -4,12 +4,12 @@
     python benchmarks/curve_tables.py show
 
 A table has all configurations of a grid, `N_SEEDS` training seeds of each, and one value after each of T steps. A step
-is an epoch, or a stage of boosting. The split of the data and the wrong labels are the same in the whole table. The
-training seed determines the initial weights, the order of the rows, and the subsamples. Values are measured on the
-validation rows, and higher values are better: accuracy, R², or log-likelihood (the negative log loss). R² and
-log-likelihood are at least `LOWEST`. If training raises an error or gives a non-finite value at a step, the values from
-this step on are NaN. The duration of a step is the processor time of the training and the scoring, divided by the
-number of steps.
+is an epoch, or a stage of boosting. The split of the data, and the labels that are replaced by wrong labels
+(`Task.wrong`), are the same in the whole table. The training seed determines the initial weights, the order of the
+rows, and the subsamples. Values are measured on the validation rows, and higher values are better: accuracy, R², or
+log-likelihood (the negative log loss). R² and log-likelihood are at least `LOWEST`. If training raises an error or
+gives a non-finite value at a step, the values from this step on are NaN. The duration of a step is the processor time
+of the training and the scoring, divided by the number of steps.
 
 A file contains the array ``values`` (n, N_SEEDS, T) of int16 numbers in units of ``quantum``, where −32768 is NaN, and
 the array ``seconds`` (n,) of the mean durations of a step. The rows of the arrays are the rows of the `Grid` of the

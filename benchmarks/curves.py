@@ -170,11 +170,11 @@ def simulate_curves(policy, family, seed, workers=4, budget=30, real_seconds=Fal
     ----------
     policy : object
         With these methods. ``ask()`` returns the params of a new trial; the trials are numbered from 0 in the order of
-        the calls. It may instead return the number of a stopped trial, which then continues after its last step, or
-        None, which leaves the worker idle until the end. ``report(trial, step, value)`` gets the value after a step, 1
-        ≤ step ≤ T, and returns whether the trial is stopped; the return value is ignored at the last step. ``end(trial,
-        value)`` gets the declared value of a complete trial, or NaN if the training failed. The method is not called
-        for stopped trials. The attribute ``now`` is set to the time in steps before each call.
+        the calls. ``ask()`` may instead return the number of a stopped trial, which then continues after its last step,
+        or None, which leaves the worker idle until the end. ``report(trial, step, value)`` gets the value after a step,
+        1 ≤ step ≤ T, and returns whether the trial is stopped; the return value is ignored at the last step.
+        ``end(trial, value)`` gets the declared value of a complete trial, or NaN if the training failed. The method is
+        not called for stopped trials. The attribute ``now`` is set to the time in steps before each call.
     family : Family
     seed : int
         Determines the training seeds.

@@ -9,10 +9,11 @@ trial arrives and of the logs of the median and the 80 % quantile of the delay. 
 contain the truth, on average and for the worst distribution.
 
 *counts*: trials start at random times, at least 10 are in flight, and the number of arrivals in the next period is
-forecast. For all studies and for each pair of shares, the program prints the share of counts in the 80 % interval, the
-share of randomised probability integral transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of
-the PIT from the uniform distribution times the root of the number of studies. For one study design, the 1 % critical
-value is 1.63.
+forecast. The program prints the share of counts in the 80 % interval, the share of randomised probability integral
+transforms (PIT) between 0.1 and 0.9, and the Kolmogorov–Smirnov distance of the PIT from the uniform distribution times
+the root of the number of studies. The distance is printed for all studies, and for each pair of the share of trials
+that never end and the share that fail. The 1 % critical value of the distance is 1.63 if all studies have the same
+design.
 
 *early*: trials start evenly, 20 per mean delay, up to 1, 2, 4 or 6 mean delays after the start of the study. At least 3
 have arrived. The number of arrivals in the next mean delay is forecast. The program prints the coverage of the

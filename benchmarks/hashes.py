@@ -1,4 +1,4 @@
-"""A hash of the decisions of each of about 100 short runs: every strategy, setting and kind of study.
+"""A hash of the decisions of each of about 100 short runs, which cover every strategy, setting and kind of study.
 
 A change that must not affect decisions is checked by comparing the output before and after the change:
 

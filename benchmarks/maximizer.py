@@ -1,11 +1,11 @@
 """How often the search for the largest acquisition in a box reaches the value that a slow, dense search finds.
 
 There are 200 posteriors over boxes of 1 to 10 dimensions. The dense search scores 20,000 random points and random steps
-around the incumbents, and starts from the best 64 of all these points. The search has *reached* the value of the dense
-search if the value that it finds is smaller by at most 1 % of the acquisition's range over the box. The search is
-*beaten* if the best of 300 random points is better. With ``--spaces mixed``, the spaces have up to 20 dimensions, of
-which 0 to 10 are discrete. The dense search of mixed spaces is in `mixed_posteriors`, and each mixed space is searched
-with several seeds.
+around the incumbents, and starts local searches from the best 64 of all these points. The search has *reached* the
+value of the dense search if the value that it finds is smaller by at most 1 % of the acquisition's range over the box.
+The search is *beaten* if the best of 300 random points is better. With ``--spaces mixed``, the spaces have up to 20
+dimensions, of which 0 to 10 are discrete. The dense search of mixed spaces is in `mixed_posteriors`, and each mixed
+space is searched with several seeds.
 """
 
 import argparse

@@ -6,9 +6,9 @@ flight. A figure is the mean over seeds of log10 of the regret, minus log10 of t
 has as many successes. Regrets below 1e-3 of the range of f count as 1e-3 of the range. The share of runs whose regret
 is above the median of random search is also printed.
 
-The part *late* has two cases: quadratic functions on the unit square, whose maximum is in a region of failures.
-In the case *late*, the region is a disc, and trials in the disc fail only after the first 30 trials. In the case
-*entered late*, the region is a half-plane in which trials always fail. 30 random points outside the half-plane are
+The part *late* has two cases. Both maximise a quadratic function on the unit square whose maximum is in a region of
+failures. In the case *late*, the region is a disc, and trials in the disc fail only after the first 30 trials. In the
+case *entered late*, the region is a half-plane in which trials always fail. 30 random points outside the half-plane are
 observed before the run. The figures are the share of failures among the 60 trials that follow, and log10 of the regret
 relative to the best point outside the region, with standard errors.
 """

@@ -88,8 +88,8 @@ class BoTorch:
     The model is fitted again for each suggestion. The first max(5, 2d) points are Sobol points. Further Sobol points
     are suggested until two results have arrived, because standardising needs two results.
 
-    Settings: Settings: ``initial``, the number of Sobol points; ``analytic``, true to replace qLogNEI by LogEI over the
-    best value, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
+    Settings: ``initial``, the number of Sobol points; ``analytic``, true to replace qLogNEI by LogEI over the best
+    value, for sequential evaluations without noise; and the arguments of `optimize_acqf`.
     """
 
     packages = ("botorch", "gpytorch", "torch")

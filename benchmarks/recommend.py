@@ -7,15 +7,16 @@ same trials, so the differences are paired.
 
 * *noise*: the standard deviation of the noise in percent of the range. "declared" noise differs between trials (1 to 30
   %, log-uniform) and is reported with each value. In the case "random", the trials are at random points.
-* *rules*: `recommend()`; the point with the largest mean, mean − ½ std, mean − std or mean − 2 std, either among the
-  observed points or among these and the maximiser of the mean; the maximiser of mean − std in the domain; the best
-  observed point. Means and standard deviations are from `predict`. Maximisers are found by a search in this file.
+* *rules*: `recommend()`; the best observed point; the point of the domain with the largest mean, or with the largest
+  mean − std, found by a search in this file; and, in a finite set, the point with the largest mean, mean − ½ std, mean
+  − std or mean − 2 std. The set contains the observed points, with or without the point of the domain with the largest
+  mean. Means and standard deviations are from `predict`.
 
 With `--contexts`, trials run in random contexts, and each rule chooses a point for each of four contexts after 20, 40
-and 60 trials. In each context, the functions have another level, or another level and another place of the optimum.
+and 60 trials. The level of a function depends on the context; in some problems, the place of the optimum also does.
 
-With `--exact`, values do not have noise. The figure is the share of checks in which the value at the recommended point
-is lower than `best_value_` by more than 1 % and 5 % of the range.
+With `--exact`, values do not have noise. The figures are the shares of readings in which the value at the recommended
+point is below `best_value_` by more than 1 % of the range, and by more than 5 %.
 
 Usage: python benchmarks/recommend.py [--exact | --contexts] [--seeds 4] [--jobs 1] [--only branin jump]
 """

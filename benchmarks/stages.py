@@ -5,7 +5,7 @@
 
 ``search`` runs `BelatedSearchCV` with and without ``resource=``, with the same number of candidates, three splits and
 one worker. ``boosting`` trains XGBoost with and without the callback that reports each round. It prints the best log
-loss after the same number of trials, and after the same number of rounds. The number of seeds is 5. Differences are
+losses after equal numbers of trials, and after equal numbers of rounds. The number of seeds is 5. Differences are
 paired by seed; ± is one standard error.
 """
 

@@ -4,8 +4,8 @@
 
 The program uses every function of `belated.functions` that has a fidelity. The declared bias is the supremum of |f_z -
 f|/(1 - z), found numerically. The regret is the optimum of f minus the noise-free value at the recommended point, both
-at z = 1. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether half of the
-cost gives the same regret.
+at z = 1. Costs count full evaluations. Prints JSON: medians over the seeds at every budget, and whether the search that
+chooses fidelities reaches the regret of the other search at half of the cost.
 """
 
 import argparse

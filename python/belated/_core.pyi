@@ -101,7 +101,7 @@ def without_time(event: str) -> str:
     """The event without its wall-clock time."""
 
 def without_note(event: str) -> str:
-    """A suggested event, as JSON, without the note of its strategy."""
+    """The event of a suggestion, as JSON, without the note of the strategy."""
 
 @final
 class Parameter:
@@ -499,7 +499,7 @@ class Optimizer:
     def forecast_value(self, number: int, time: float | None) -> tuple[float, float] | None:
         """Return the mean and std of the value at the last step of a running or stopped trial.
 
-        The result is None if its curve says nothing, or if the strategy does not have a model."""
+        The result is None if the curve has no usable report, or if the strategy does not have a model."""
 
     def leave_one_out(self, time: float | None) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
         """Predict the value of each row of the model from all other rows. Return (trial numbers, mean, std).
@@ -513,7 +513,7 @@ class Optimizer:
         The result is None if fewer than two positive durations are known, or if the strategy does not have a model."""
 
     def status(self) -> str | None:
-        """The status as JSON if the strategy works in rounds, or None for other strategies."""
+        """The state of the strategy (rounds or trees) as JSON, or None if the strategy does not have a state."""
 
     def now(self, time: float | None) -> float:
         """The time on the optimizer's clock."""
@@ -540,7 +540,8 @@ class Optimizer:
         A time that is not known is NaN."""
 
     def late(self, time: float | None) -> list[int]:
-        """The observed and pending trials whose lease or window had passed before their result, or has passed now."""
+        """The observed trials whose lease or window passed before their result, and the pending trials whose lease or
+        window has passed."""
 
     def window(self) -> float | None:
         """The time for which a pending trial counts as arriving, on the clock, or None without a limit."""
@@ -724,12 +725,12 @@ class DelayDistribution:
     def arrival_probability(
         self, age: float, within: float, level: float = 0.8
     ) -> tuple[float, float, float, bool] | None:
-        """The probability that a trial in flight at ``age`` arrives within another ``within``."""
+        """The probability that a trial in flight at ``age`` arrives within a further time ``within``."""
 
     def failure_probability(
         self, age: float, within: float, level: float = 0.8
     ) -> tuple[float, float, float, bool] | None:
-        """The probability that a trial in flight at ``age`` fails within another ``within``."""
+        """The probability that a trial in flight at ``age`` fails within a further time ``within``."""
 
     def arrives_ever(self, age: float = 0.0, level: float = 0.8) -> tuple[float, float, float, bool] | None:
         """The probability that a trial in flight at ``age`` ever arrives."""
@@ -746,12 +747,12 @@ class DelayDistribution:
     def count(
         self, ages: NDArray[np.float64], within: float, level: float = 0.8
     ) -> tuple[float, float, float, bool] | None:
-        """The number of arrivals within another ``within`` among trials in flight at ``ages``.
+        """The number of arrivals within a further time ``within`` among trials in flight at ``ages``.
 
         The probability of the interval, whose ends are included, is as close to ``level`` as possible."""
 
     def count_distribution(self, ages: NDArray[np.float64], within: float) -> NDArray[np.float64] | None:
-        """The probabilities of 0, 1, … arrivals within another ``within`` among trials in flight at ``ages``."""
+        """The probabilities of 0, 1, … arrivals within a further time ``within`` among trials in flight at ``ages``."""
 
 @final
 class DurationModel:

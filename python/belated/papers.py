@@ -1,4 +1,4 @@
-"""Values for algorithms of papers: bounds, acquisitions, a pending policy, a delay model and constants of theorems."""
+"""Arguments for algorithms of papers: bounds, acquisitions, a pending policy, a delay model, constants of theorems."""
 
 from belated.optimizers.bpe import SubExponential
 from belated.optimizers.settings import UCBPE, MaxVariance, Nearest, Theory

@@ -462,7 +462,8 @@ def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
 
 
 def _stratified(seed: int, name: str, number: int) -> float:
-    """Return u in [0, 1) for a trial. The trials of a block form a Latin hypercube."""
+    """Return u in [0, 1) for the parameter `name` of a trial. Each block of `_STRATA` consecutive trials forms a Latin
+    hypercube over all parameters."""
     block, place = divmod(number, _STRATA)
     stream = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
     rng = np.random.default_rng([seed, stream, block])

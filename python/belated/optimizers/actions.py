@@ -30,7 +30,7 @@ Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
 def observation_of(problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts) -> Observation:
     """Return the observation of a trial.
 
-    If params were given, they are compared with the suggested point. `started` is then the record of the trial.
+    If params were given, `started` is the record of the trial, whose suggested point is compared with the params.
     """
     std, cost, duration, params, attrs = facts
     what = f"trial {number}"
@@ -162,14 +162,14 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
     missing = _missing(space, given)
     if not missing:
         return params
-    # Draw a value for every parameter, as if conditions did not exist: a given value may make a parameter active.
+    # Draw a value for every parameter, also for inactive parameters, because a given value may make them active.
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
 
     def completed(numbers: list[float | None]) -> dict[str, Any]:
         return space.active_part(free.named(numbers) | given)
 
     def is_feasible(point: dict[str, Any]) -> bool:
-        # A given parameter may be inactive at this point.
+        # Refuse a point at which a given parameter is inactive.
         if not given.keys() <= point.keys():
             return False
         return constraints is None or constraints.first_violated(space.nested(point)) is None

@@ -33,7 +33,7 @@ _SEN = "Sen, Kandasamy & Shakkottai 2018, Multi-fidelity black-box optimization 
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
-# Arguments that some algorithms require, each with the reason for the requirement.
+# Arguments that some algorithms require, each with the reason.
 _NEEDED = {
     "window": '{} keeps a trial at the floor if its result comes later; pass twice the expected delay, or "auto"',
     "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
@@ -87,8 +87,7 @@ _SCHEDULE = {"acquisition__beta": "kandasamy"}
 # and d = 6. docs/asyts.md reports how this affects the regret.
 _QUICK = {"search__effort": 0.25}
 
-# The settings of the experiments of Vakili et al. In the code of Vakili et al., bounds are sqrt(6) standard deviations
-# wide.
+# The settings in the experiments of Vakili et al., in whose code bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "theory__delta": 0.01}
 _EI = {"acquisition__incumbent": "best_value"}
 

@@ -16,9 +16,8 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     Parameters
     ----------
     space, context, candidates, constraints, clock, direction, seed, time, curve, stopping
-        As for `RandomSearch`. The model uses the values of finished trials, and what the curves of
-        running and stopped trials say about their values. If a curve was declared, ``stopping="auto"`` means
-        `ModelStopping`.
+        As for `RandomSearch`. The model uses the values of finished trials and the curves of running and stopped
+        trials. If a curve was declared, ``stopping="auto"`` means `ModelStopping`.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
         The function that is maximised to choose a point. A string ("log_ei", "ucb", "thompson", "max_variance" or
         "ucb_pe") denotes the value of this name with its defaults.
@@ -33,12 +32,11 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
         The suggestions before the model is used; a number n means ``Initial(n)``. Default None: ``Initial()``, which
         suggests twice as many points as there are parameters, but at least 4 and at most 10.
     window : float, timedelta or "auto", optional
-        The result of a pending trial is expected for at most this time, in units of the clock; a timedelta is for
-        ``clock="seconds"``. Twice the expected delay
-        is a good choice. A window that is too large is safe, but a window that is too small is harmful. "auto", which
-        requires `Censor`, is the time within which 99.5 % of the results arrive, estimated from the delays so far; see
-        `window_`. Default None: results are expected without a time limit. Once 20 results have arrived, a number below
-        the 25 % quantile of their delays gives a `BelatedWarning`.
+        The result of a pending trial is expected for at most this time, in units of the clock; a timedelta requires
+        ``clock="seconds"``. Twice the expected delay is a good choice. A window that is too large is safe, but a window
+        that is too small is harmful. "auto", which requires `Censor`, is the time within which 99.5 % of the results
+        arrive, estimated from the delays so far; see `window_`. Default None: results are expected without a time
+        limit. Once 20 results have arrived, a number below the 25 % quantile of their delays gives a `BelatedWarning`.
     search : Search, optional
         The search for the maximum of the acquisition. Default None: ``Search()``.
 
@@ -79,5 +77,5 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
         return super()._settings()
 
 
-# Remove the default of the argument, which hides the property of the base class.
+# Remove the default of the argument `pending`, because it hides the property `pending` of the base class.
 del BayesOpt.pending

@@ -24,8 +24,9 @@ class Delay(Value, argument=True):
 class EstimatedDelay(Delay, name="estimated"):
     """Delay model that is estimated from the results so far and from the ages of the trials in flight.
 
-    A round lasts until, according to the estimate, the first results of the round have arrived. Before any result of
-    the search has arrived, a round lasts until the first result arrives. Results that never arrive are not counted.
+    A round lasts until, according to the estimate, the results of its first `Round.n_explored` suggestions have
+    arrived. Before any result of the search has arrived, a round lasts until the first result arrives. The estimate
+    describes only trials that return a result.
     """
 
 
@@ -103,10 +104,10 @@ class BPEDelay(
 
     The search consists of rounds. Within a round, each suggestion is the point with the largest uncertainty. The
     uncertainty does not depend on the observed values, so delays do not matter within a round. A round lasts until the
-    first results of the round have most probably arrived. Then confidence bounds are computed only from the results of
-    this round, and points that cannot be the maximum are eliminated permanently. If the kernel, the noise and the
-    number of suggestions are known beforehand, the regret has a known bound. Delays add a term to this bound, and this
-    term does not grow with time.
+    results of its first `Round.n_explored` suggestions have most probably arrived. Then confidence bounds are computed
+    only from the results of this round, and points that cannot be the maximum are eliminated permanently. If the
+    kernel, the noise and the number of suggestions are known beforehand, the regret has a known bound, to which delays
+    add a term that does not grow with time.
 
     Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
     belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.

@@ -19,7 +19,7 @@ Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
 class Constraints:
-    """The constraints of an optimizer, as a function that the core calls with the numbers of points."""
+    """The constraints of an optimizer, as a function that the core calls with a list of points."""
 
     def __init__(self, functions: Sequence[Constraint], space: Space) -> None:
         self.functions = tuple(functions)

@@ -138,18 +138,18 @@ class MedianStopping(Stopping, name="median"):
 
 @dataclass(frozen=True, repr=False)
 class ModelStopping(Stopping, name="model"):
-    """A trial is stopped if its curve has made it much less promising than without the curve.
+    """A trial is stopped if its curve makes it much less promising than its params alone.
 
     The model of `BayesOpt` forecasts the value at the last step, with and without the curve of the trial. A trial is
     stopped if the expected improvement given its curve, divided by the number of steps that are left, is below a third
-    of the expected improvement without its curve, divided by the number of all steps. All trials continue before five
-    curves have ended, and after half of their steps: complete curves show how curves end.
+    of the expected improvement without its curve, divided by the number of all steps. No trial is stopped before five
+    curves have ended, or after half of its steps, because the model learns from complete curves how curves end.
 
     Parameters
     ----------
     power : float, default 1.0
-        Expected improvements are divided by numbers of steps to this power, from 0 to 10. With 0, the steps that are
-        left do not count.
+        Expected improvements are divided by numbers of steps to this power, from 0 to 10. With 0, numbers of steps have
+        no effect.
     """
 
     power: float = 1.0

@@ -13,11 +13,11 @@ from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, whole_number
 
-# The longest time that the core takes. A trial that does not arrive within this time never arrives.
+# The longest time that the core accepts. A trial that does not arrive within this time counts as never arriving.
 _FOREVER = 1e300
 
-# The level of the interval that decides whether a trial is overdue. It is high, because early in a study late trials
-# may look lost although they arrive.
+# The level of the interval that decides whether a trial is overdue. The level is high, because early in a study trials
+# that are only late may look lost.
 _OVERDUE_LEVEL = 0.98
 
 
@@ -55,8 +55,8 @@ class Forecast(NamedTuple):
     Attributes
     ----------
     by : float or None
-        The time on the optimizer's clock. On the clock of iterations, results count that are reported before the clock
-        shows this number.
+        The time on the optimizer's clock. On the clock of iterations, results that are reported before the clock shows
+        this number are counted.
     expected, low, high : float or None
         The expected number of results, and a central 80 % interval of this number. None if the delay distribution is
         unknown.
@@ -98,7 +98,8 @@ class Delays:
     suggestion, because the log does not store later starts. Negative delays, which occur if a clock was set back, are
     replaced by 0.
 
-    Methods return an `Estimate`, or None if `unknown` is not None. The object does not change afterwards.
+    Methods return an `Estimate`, or None if the distribution is unknown. The object does not change when further
+    results arrive.
 
     Attributes
     ----------

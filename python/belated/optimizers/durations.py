@@ -29,12 +29,12 @@ class PredictedDurations(NamedTuple):
 class Durations:
     """The durations of trials as a function of their params; `durations_` of `BayesOpt` and its studies returns it.
 
-    The model is the model of `LogEI` with ``per="time"``, and is fitted to the durations of observed and failed trials,
-    also if points are chosen per trial. `maximize` records durations, and by hand `observe`, `fail` and `add` report
-    them. Trials that are still running count with their age as a lower bound, and so do abandoned trials. A duration of
-    0 counts as a tenth of the smallest positive duration. If a curve is declared, a duration is the duration of
-    a complete evaluation: for a trial that was stopped, or that failed after reports, it is the time up to the last
-    report plus the remaining steps at the mean time per step.
+    The model, which `LogEI` with ``per="time"`` also uses, is fitted to the durations of observed and failed trials.
+    `maximize` measures durations; without it, pass them to `observe`, `fail` and `add`. Trials that are still running
+    count with their age as a lower bound, and so do abandoned trials. A duration of 0 counts as a tenth of the smallest
+    positive duration. If a curve is declared, the model uses durations of complete evaluations. For a trial that was
+    stopped, or that failed after reports, this is the time up to the last report plus the remaining steps at the
+    trial's mean time per step.
 
     Log durations are normal, log d(x) ~ N(m(x), s²(x)). Here m(x) = b + wᵀx + g(x), where g is the posterior mean of a
     Gaussian process that is fitted to the residuals of the linear model; with fewer than 5 durations, g = 0. Let v(x)
@@ -42,7 +42,7 @@ class Durations:
     of log duration i in a cross-validation. Then s²(x) = v(x) + max(0, Σ (e_i² - v_i) / n). If all durations are equal,
     the interval is a single number.
 
-    The object does not change afterwards. Reading `durations_` does not change suggestions.
+    The object does not change when further trials end. Reading `durations_` does not change suggestions.
 
     Attributes
     ----------
@@ -95,9 +95,8 @@ class Durations:
         -------
         PredictedDurations or None
             `median` = exp(m(x)), `low` and `high` = exp(m(x) ∓ t s(x)): arrays of shape (n,), or floats for a single
-            point. Here t is the
-            90 % quantile of Student's distribution with n_known - 1 degrees of freedom, so that the interval contains a
-            new duration with a probability of about 80 %. None if `unknown` is not None.
+            point. Here t is the 90 % quantile of Student's distribution with n_known - 1 degrees of freedom, so that
+            the interval contains a new duration with a probability of about 80 %. None if `unknown` is not None.
 
         Raises
         ------

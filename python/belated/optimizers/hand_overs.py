@@ -7,20 +7,22 @@ from belated.optimizers.log import Array
 # Gaps inside a cluster are below this share of the gaps between clusters.
 _INSIDE = 0.01
 
-# Hand-overs are recognised from this number of clusters, with this number of results per cluster on average.
+# Hand-overs are recognised if there are at least this number of clusters, and at least this mean number of results per
+# cluster.
 _MIN_CLUSTERS = 4
 _MIN_RESULTS = 2
 
-# Trials of a cluster that started within this share of the gap between clusters started together.
+# The trials of a cluster count as started together if their starts differ by at most this share of the gap between
+# clusters.
 _TOGETHER = 0.1
 
 
 def n_hand_overs(starts: Array, ends: Array) -> int:
     """Return the number of hand-overs, or 0 if results come one by one.
 
-    Results are handed over if they come in clusters, and the starts of their trials do not come in the same clusters:
-    trials that start together and run equally long also end together. If all starts are as far apart as the clusters,
-    the clock shows whole steps.
+    Results are handed over if they come in clusters, but the trials of a cluster did not start together: trials that
+    start together and run equally long also end together. If all starts are as far apart as the clusters, the clock
+    shows only whole steps, and there are no hand-overs.
     """
     order = np.argsort(ends, kind="stable")
     starts, gaps = starts[order], np.diff(ends[order])

@@ -61,7 +61,8 @@ class Log(Protocol):
         """Return the starts and ends of the suggested trials that were observed; a time that is not known is NaN."""
 
     def late(self, time: float | None) -> list[int]:
-        """Return the observed and pending trials whose lease or window had passed before their result, or has now."""
+        """Return the observed trials whose lease or window passed before their result, and the pending trials whose
+        lease or window has passed."""
 
     def window(self) -> float | None:
         """Return the time for which a pending trial counts as arriving, on the clock; None without a limit."""

@@ -28,9 +28,9 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     """The base of all optimizers; use a subclass.
 
     `get_params` returns the constructor arguments, which cannot change after the first trial. Each argument is also an
-    attribute of the same name; only `pending` is the list of pending trials.
-    Methods may be called from several threads. An optimizer can be pickled at any time, also while trials are pending.
-    The unpickled copy makes the same suggestions as the original.
+    attribute of the same name, except that the attribute `pending` is the list of pending trials. Methods may be called
+    from several threads. An optimizer can be pickled at any time, also while trials are pending. The unpickled copy
+    makes the same suggestions as the original.
     """
 
     # The optimizers that studies support: name of the strategy in the core → class.
@@ -87,7 +87,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
 
     @property
     def _source(self) -> Trials[Any]:
-        # `Study.optimizer` has this entry.
+        # `Study.optimizer` has the attribute ``_study``, the study.
         found: Trials[Any] = vars(self).get("_study", self)
         return found
 
@@ -240,7 +240,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
             vars(self)[name] = value
 
     def __getstate__(self) -> dict[str, Any]:
-        # `_constraints` comes before `constraints`, because it checks that the functions can be pickled.
+        # `_constraints` comes before `constraints`, because pickling it checks that the functions can be pickled.
         return {"_constraints": self._constraints} | vars(self) | {"_log": self._log.to_bytes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -100,7 +100,7 @@ class Problem:
         return tuple(float(each[0]) for each in found) if single else found
 
     def contexts(self, context: Any, n: int) -> list[list[float] | None]:
-        """Return n rows, one for each point, that all contain the numbers of the context."""
+        """Return the numbers of the context n times, once for each point."""
         contexts = None if self.context_space is None else self.context_space.several(context)
         if contexts is None:
             return [self.context_numbers(context)] * n

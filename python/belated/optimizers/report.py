@@ -93,7 +93,7 @@ def _or_reason(text: Callable[[], str], what: str) -> str:
 
 
 class TracebackText(Exception):
-    """The cause of an error without frames. The cause shows the traceback of the error as text."""
+    """An exception that is set as the cause of an error without frames, and shows the error's traceback as text."""
 
     def __str__(self) -> str:
         return f"in a worker:\n\n{self.args[0]}"
@@ -181,7 +181,8 @@ def check_amount(name: str, given: Any, what: str) -> float | None:
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:
     """Return attributes as the text of a JSON object, or None if they are empty or None.
 
-    Warn if the attributes are not JSON data. They never prevent a report, because the reported value may be expensive.
+    Warn if the attributes are not JSON data. Attributes never prevent a report, because the reported value may be
+    expensive.
     """
     data, problem = usable_attrs(attrs, name)
     if problem:
@@ -199,7 +200,8 @@ def usable_attrs(attrs: Any, name: str = "attrs") -> tuple[dict[str, Any], str]:
             return {}, ""
         if not isinstance(attrs, Mapping):
             return {}, f"{name}={one_line(attrs)} is not a mapping: pass a dict with strings for keys"
-        # The text replaces objects of derived classes, which another process may not be able to read.
+        # The round trip through JSON replaces objects of derived classes, which another process may not be able to
+        # read.
         return json.loads(json.dumps(_as_json(attrs, name, 0), allow_nan=False)), ""
     except InvalidValue as error:
         problem = str(error)

@@ -93,7 +93,7 @@ class LogEI(Acquisition, name="log_ei"):
         of log d that the model explains. While fewer than two durations or costs have been reported, c is 0; if ten
         trials have ended and "time" or "cost" was passed, a suggestion then gives a warning. "auto" is "time" in a run
         that only ``timeout`` ends, "cost" in a run that only ``budget`` ends, and "trial" otherwise; if both can end
-        the run, the one counts of which the larger share has been used. `Result.per` is the resource that was used.
+        the run, the limit of which the larger share has been used decides. `Result.per` is the resource that was used.
         Durations in real time differ from run to run, so the seed does not determine the trials of a run with "time".
     power : float or "cooled", default 1.0
         The factor in c, from 0 to 10. "cooled" is the share of ``timeout`` or ``budget`` that is
@@ -112,8 +112,8 @@ class UCB(Acquisition, name="ucb"):
 
     With the pending policy `Censor`, the multiple is beta plus a sum of standard deviations (GP-UCB-SDF). The standard
     deviations are taken at the points of all trials that were suggested within the window, whether their results have
-    arrived or not. Without a window, only pending trials count; with ``window="auto"``, all trials until the first
-    window is chosen.
+    arrived or not. Without a window, only pending trials count. With ``window="auto"``, all trials count until the
+    first window is chosen.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class UCB(Acquisition, name="ucb"):
     beta: float | Literal["kandasamy", "kandasamy_code", "theory"] = 2.0
     _: KW_ONLY
     theory: Theory = Theory()
-    # Whether the standard deviations include the noise.
+    # Whether the standard deviations that `Censor` adds to beta include the noise.
     predictive_std: bool = private(False)
     # Whether trials in flight are not counted in j. All points of a batch then have the same beta.
     per_batch: bool = private(False)
@@ -164,7 +164,7 @@ class ThompsonSampling(Acquisition, name="thompson"):
     draws: Literal["pathwise", "weight_space"] = private("pathwise")
     # Whether deviations are multiplied by nu with `Censor`.
     widen: bool = private(True)
-    # Whether the standard deviations in nu include the noise.
+    # Whether the standard deviations that are added to beta in nu include the noise.
     predictive_std: bool = private(False)
 
 
@@ -257,7 +257,7 @@ class Censor(PendingPolicy, name="censor"):
         The smallest value of f (if f is minimised, the largest value), in units of f. Default None: the worst observed
         value.
     late : {"accept", "discard"}, default "accept"
-        "accept": a value that is reported after the window is used. "discard": the trial keeps the value of the floor;
+        "accept": a value that is reported after the window is used. "discard": the trial keeps the floor as its value;
         this requires a window.
     """
 
@@ -318,8 +318,7 @@ class GP(Surrogate, name="gp"):
     the transformation, by 3 nats. Extremely bad values are treated as equal. Predictions are transformed back: if a
     transformation is used, `predict` and `recommend` use the median of f. The ``std`` that `predict` returns is then
     the width of the central 95 % interval of f divided by 2 · 1.96. The transformation and the unit of the targets
-    remain the same until the next fit. If an outlier arrives or a wrong value is corrected, the model is fitted
-    earlier.
+    remain the same until the next fit. If an outlier arrives or a wrong value is corrected, the next fit comes earlier.
 
     Parameters
     ----------
@@ -357,9 +356,9 @@ class GP(Surrogate, name="gp"):
     n_restarts : int, default 4
         Number of starting points of the first fit.
     refit_every : int, default 10
-        The model is fitted again after this number of new observations. It is fitted more often while it has few
-        observations. If 5 % of the observations are more than `refit_every`, it is fitted again after as many new
-        observations as these 5 %. From 150 observations on, a fit waits while later values are predicted well.
+        The model is fitted again after this number of new observations, or after 5 % new observations if these are
+        more. While it has few observations, it is fitted more often. From 150 observations on, the next fit is
+        postponed while the model predicts the values observed since the last fit well.
     """
 
     _: KW_ONLY
@@ -374,7 +373,8 @@ class GP(Surrogate, name="gp"):
     inputs: Literal["warped", "plain"] = "warped"
     n_restarts: int = 4
     refit_every: int = 10
-    # Number of starting points of later fits: the first starting point of a first fit and the result of the last fit.
+    # Number of starting points of every fit after the first. By default: the result of the last fit, and the first of
+    # the starting points that a first fit has.
     n_refit_restarts: int = private(2)
     # "trials": fit whenever refit_every divides the number of trials.
     refit_clock: Literal["observations", "trials"] = private("observations")
@@ -402,11 +402,11 @@ class Initial(Value):
 
     Notes
     -----
-    Each added or enqueued point covers the nearest of these points, and covered points are not suggested. Forty earlier
+    Each added or enqueued point covers the nearest initial point, and covered points are not suggested. Forty earlier
     results from a corner of the space therefore replace one point, and results that are spread over the space replace
-    most points. Only points in the context of the suggestion count. Pending and failed trials count, and abandoned
-    trials do not. If points are drawn one by one ("uncertainty", or "uniform" with constraints), one point is left out
-    for each point of a quasi-random design that would be covered.
+    most points. Points in other contexts than the suggestion do not count. Pending and failed trials count, and
+    abandoned trials do not. If points are drawn one by one ("uncertainty", or "uniform" with constraints), as many
+    points are left out as points of a quasi-random design would be covered.
     """
 
     n: int | None = None

@@ -84,9 +84,9 @@ class TreeSearch(Optimizer, strategy="TreeSearch", lacks=("context", "candidates
     longest side. For each suggestion, the search descends from the root to a leaf; at each cell it follows the child
     with the larger upper bound. The search suggests a point of the leaf and halves the leaf at once. Results may
     therefore arrive in any order and at any time (Wang et al. 2022, Algorithm 1). By default, only every second
-    suggestion is chosen in this way. Each of the other suggestions halves the best cell of a random size (Jones et al.
-    1993; Munos 2011), which prevents the search from staying in one small cell. The search does not fit a model: a
-    suggestion takes microseconds even after a million trials.
+    suggestion is chosen in this way. For each of the other suggestions, the search draws a random depth and halves the
+    cell with the best mean down to this depth (Jones et al. 1993; Munos 2011). This prevents the search from staying in
+    one small cell. The search does not fit a model: a suggestion takes microseconds even after a million trials.
 
     A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
     the bound of the cell. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more
@@ -115,12 +115,12 @@ class TreeSearch(Optimizer, strategy="TreeSearch", lacks=("context", "candidates
         several values of rho, of which the argument rho is the largest. If the horizon is longer, POO uses more values.
         Default None: the search uses only the argument rho.
     sample : {"uniform", "centre"}, default "uniform"
-        How the suggested point of a cell is chosen: at random, or as the centre of the cell.
+        The suggested point of a cell: a random point, or the centre.
     recommendation : {"lower_bound", "mean"}, default "lower_bound"
-        `recommend` returns a point of this leaf. "lower_bound": the leaf with the largest mean - nu rho**h. "mean": the
-        leaf with the largest mean.
+        The leaf from which `recommend` returns a point. "lower_bound": the leaf with the largest mean - nu rho**h.
+        "mean": the leaf with the largest mean.
     front : bool, optional
-        Whether every second suggestion ignores the bounds and halves the best cell among the cells down to a random
+        Whether every second suggestion ignores the bounds, and halves the cell with the best mean down to a random
         depth. The search then halves good cells of every size, independently of nu and rho. Default None: True if nu,
         rho, horizon and fidelity are not given.
 

@@ -52,7 +52,7 @@ def utc(seconds: float | None) -> datetime | None:
 
 
 class Owner(Protocol):
-    """What a trial needs of its optimizer or study."""
+    """The members of an optimizer or study that its trials use."""
 
     _problem: Problem
     _token: str
@@ -306,7 +306,8 @@ _ROWS_SHOWN = 10
 def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial | None) -> str:
     """Return an HTML table of the last trials with a caption; the latest trial comes first, and the best is bold.
 
-    Each parameter and each name of the context has a column. The best trial is the last row if it is older.
+    Each parameter and each name of the context has a column. If the best trial is older than these trials, it is the
+    last row.
     """
     import html
 

@@ -258,9 +258,10 @@ class Reading(ABC):
 
         `BayesOpt` returns the best observed point if all values are exact: their noise is declared to be zero, or the
         fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
-        ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). If a list is returned, the
-        observed points follow. Points that violate a constraint or where a trial probably fails are left out.
-        `RandomSearch` returns the best observed point. If a fidelity was declared, the highest fidelity counts.
+        ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). In a list, the observed
+        points follow this point, in the order of their bounds. Points that violate a constraint or where a trial
+        probably fails are left out. `RandomSearch` returns the best observed point. If a fidelity was declared, f is
+        the function at the highest fidelity.
 
         Parameters
         ----------
@@ -610,7 +611,7 @@ class Trials(Reading, Generic[AnyLog]):
             unchanged. For values that are reported without a std, the model fits the noise.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
-            of a run. The model of f does not use the cost, and ``LogEI(per="cost")`` does.
+            of a run. The model of f ignores the cost, but ``LogEI(per="cost")`` uses it.
         duration : float or timedelta, optional
             The duration of the evaluation, for `durations_` and ``LogEI(per="time")``; a number is in seconds.
         params : mapping; for candidates an index or a row; optional
@@ -799,8 +800,8 @@ class Trials(Reading, Generic[AnyLog]):
             The step, from 1 to the last step of the declared `Curve`.
         attempt : int, optional
             The number of the attempt, counted from 0, if the evaluation was started again. The first report of a new
-            attempt replaces the curve from its step on. Later reports of earlier attempts have no effect. Default
-            None: the attempt that reported last.
+            attempt replaces the curve from the reported step on. Later reports of earlier attempts have no effect.
+            Default None: the attempt that reported last.
 
         Raises
         ------
@@ -853,7 +854,8 @@ class Trials(Reading, Generic[AnyLog]):
         return True
 
     def stop(self, trial: Trial | int) -> None:
-        """Stop a trial before the last step of its curve. The trial counts as a trial of a run, and has no value.
+        """Stop a trial before the last step of its curve. The trial does not get a value, but counts as a trial of a
+        run.
 
         Raises
         ------
@@ -984,14 +986,14 @@ class Trials(Reading, Generic[AnyLog]):
         self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
 
     def _check_limit(self, name: str, limit: float, share: float) -> None:
-        """Warn once if a window or a lease is below this quantile of the delays."""
+        """Warn once if a window or a lease is below the quantile `share` of the delays."""
         log, checks = self._log, _CHECKS.setdefault(self, {})
         n_events, due = log.n_events(), checks.get(name, _MIN_ARRIVALS)
         if due is None or n_events < due:
             return
         is_lease = name == "expires_after"
         starts, ends = log.arrivals(in_wall_time=is_lease)
-        # Each further delay needs a further event.
+        # Check again when all missing delays may have arrived: each needs an event.
         missing = _MIN_ARRIVALS - len(starts)
         checks[name] = n_events + missing if missing > 0 else None
         if missing > 0:
@@ -1060,9 +1062,9 @@ def _fitted(what: str, found: T | None) -> T:
     return found
 
 
-# For each optimizer and study, when its delays are checked again: name of the check → number of events; None after the
-# check.
+# For each optimizer and study: the name of a check of its delays → the number of events at which the check is due, or
+# None if the check is complete.
 _CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictionary()
 
-# The number of results that a check of a window or a lease needs.
+# The number of results after which a window or a lease is checked.
 _MIN_ARRIVALS = 20

@@ -118,8 +118,8 @@ def optimizer(
     """Return the optimizer for a method.
 
     By default the method follows the paper, except that belated's own search maximises the acquisitions. With `direct`,
-    DIRECT is used, as in the paper; in many dimensions DIRECT finds lower values of the acquisition. With `faithful`,
-    random points are scored, as in the authors' code.
+    DIRECT maximises them, as in the paper; in many dimensions it finds lower maxima than belated's search. With
+    `faithful`, the best of `n_scored` random points is suggested, as in the authors' code.
     """
     settings: dict[str, Any] = {}
     if faithful and not method.endswith("RAND"):
@@ -131,8 +131,8 @@ def optimizer(
 
 
 def n_scored(d: int, j: int) -> int:
-    """Return the number of points that the authors' code scores at the last trial, j; here all trials score this
-    number."""
+    """Return the number of random points that the authors' code scores at trial j. Here every trial scores as many
+    points as the last trial."""
     return int(np.clip(10 * min(5, d) ** 2 * np.sqrt(min(j, 1000)), 2000, 30_000))
 
 

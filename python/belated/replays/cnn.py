@@ -73,7 +73,7 @@ def network(side: int = 28) -> Any:
     pooled = (side - KERNEL + 1) // POOLING
     return nn.Sequential(
         nn.Conv2d(1, CHANNELS, KERNEL),
-        # ReLU follows the maximum, because this gives the same result and is faster.
+        # ReLU is applied after max-pooling, which is faster than before max-pooling and gives the same result.
         nn.MaxPool2d(POOLING),
         nn.ReLU(),
         nn.Flatten(),

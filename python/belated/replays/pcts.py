@@ -8,30 +8,32 @@ over runs, and regret is measured from the optimum that the paper states. `belat
 
 By default algorithms follow the papers, and values are noisy. ``--faithful`` runs the authors' program
 (`belated.replays.reference_tree`). The program evaluates cell centres without noise at full fidelity, and has the
-settings of the authors' scripts. With this option, the four tree searches run in two versions. The second version has
-the settings of tables 5 and 9: POO has three instances, each instance has 600 units of cost, and each cell is evaluated
-at its own fidelity. In the second version, results arrive milliseconds later than their delay, as in real time. The
-tables have two measures of a run: ``full`` is the value of the recommended point at full fidelity; ``node`` is the
-largest value of a node at the fidelity of the node, which the program prints. ``--data`` adds the published medians.
-``--iterations T`` sets the duration of a run. ``--quick`` makes three runs of 200 units on the functions in two and
-three dimensions. ``--keep DIR`` keeps each finished run.
+settings of the authors' scripts. With this option, the four tree searches run in two versions. The first has these
+settings. The second has the settings of tables 5 and 9: POO has three instances, each instance has 600 units of cost,
+and each cell is evaluated at its own fidelity. In the second version, results also arrive some milliseconds after their
+delay, as in real time. The tables have two measures of a run: ``full`` is the value of the recommended point at full
+fidelity; ``node`` is the largest value of a node at the fidelity of the node, which the program prints. ``--data`` adds
+the published medians. ``--iterations T`` sets the duration of a run. ``--quick`` makes three runs of 200 units on the
+functions in two and three dimensions. ``--keep DIR`` keeps each finished run.
 
-The replay ``pcts-noise``. DUCB1σ and UCB1σ know the variance of the noise; DUCBV and UCBV estimate the variance
-(sections 3.3 and D.2 of the paper). Section D.2.3 states that with Laplace noise of variance 0.05, PCTS reaches 3.2942
-on Hartmann6, and that the second best method reaches 3.2562. Here the noise has the paper's variances, or variances
-four times as large. MFPOO and GP-UCB wait for each result before they start the next evaluation. The delay is 4, and
-there are ten runs of 600 units. The table shows the median over the runs of the noiseless value at the recommended
-point.
+The replay ``pcts-noise`` compares bounds under noise. DUCB1σ and UCB1σ know the variance of the noise; DUCBV and UCBV
+estimate the variance (sections 3.3 and D.2 of the paper). Section D.2.3 states that with Laplace noise of variance
+0.05, PCTS reaches 3.2942 on Hartmann6, and that the second best method reaches 3.2562. Here the noise has the paper's
+variances, or variances four times as large. MFPOO and GP-UCB wait for each result before they start the next
+evaluation. The delay is 4, and there are ten runs of 600 units. The table shows the median over the runs of the
+noiseless value at the recommended point.
 
-PCTS is the authors' program, with the noise that the program does not add itself. With ``--faithful``, the program runs
-at full fidelity and with the settings of the scripts. Otherwise the program evaluates each cell at the cell's own
-fidelity and has the settings of the paper. The table also shows the paper's algorithm. ``--iterations T`` is the time
-of a run. ``--quick`` makes three runs on two functions.
+PCTS is the authors' program. The replay adds noise to its values, which the program itself does not do. With
+``--faithful``, the program runs at full fidelity and with the settings of the scripts. Otherwise the program evaluates
+each cell at the cell's own fidelity and has the settings of the paper. The table also shows PCTS as the paper describes
+it, with uniformly random points of cells. ``--iterations T`` is the time of a run. ``--quick`` makes three runs on two
+functions.
 
-The replay ``pcts-sr``. "SR" of the paper is Algorithm 2 of Locatelli and Carpentier 2018. At each level of a partition,
-SR evaluates the centre of every remaining cell many times. Each cell is then halved or rejected. PCTS and SR evaluate
-at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation in flight. In
-the authors' script, SR has 30 evaluations in flight. This replay runs SR with one and with 30 evaluations in flight.
+The replay ``pcts-sr`` compares PCTS with the paper's "SR", Algorithm 2 of Locatelli and Carpentier 2018. At each level
+of a partition, SR evaluates the centre of every remaining cell many times. Each cell is then halved or rejected. PCTS
+and SR evaluate at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation
+in flight. In the authors' script, SR has 30 evaluations in flight. This replay runs SR with one and with 30 evaluations
+in flight.
 
 By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, without noise.
 ``--iterations T`` is the time of a run. ``--quick`` uses three functions.
@@ -149,7 +151,8 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Publish
 
 
 def cells(described: Sequence[Report], known: Published) -> dict[str, list[Report]]:
-    """For each version and measure, return a list over settings: whether the better PCTS is as good as published.
+    """For each version and measure, return a list with an entry for each function and delay: whether the better of the
+    two PCTS algorithms is as good as published.
 
     PCTS is as good as published if its median regret is at most 1.1 times the published median plus the published
     standard deviation.
@@ -238,7 +241,7 @@ NOISES = {
     "Gaussian, 4 times the variance": ("Gaussian", 4.0),
 }
 GP_UCB = "GP-UCB"
-#: Label of PCTS as described in the paper.
+#: Suffix of the label of PCTS as the paper describes it, in contrast to the authors' program.
 PAPER = ", uniform in cells"
 NOISE_ALGORITHMS = (*wang.TREES, GP_UCB, *(each + PAPER for each in wang.TREES if each.startswith("PCTS")))
 
@@ -260,7 +263,7 @@ def make_noise(options: Options) -> Report:
 
 
 def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, Any]:
-    """Return the noiseless value of the recommendation at the end."""
+    """Return the noiseless value of the last recommendation of a run."""
     problem, algorithm, duration = PROBLEMS[setting.function], setting.algorithm, options.iterations
     kind, factor = NOISES[setting.noise]
     variance = factor * problem.variance

@@ -29,8 +29,8 @@ The paper leaves some settings open. With b = 1, the last term of DUCBV's bound 
 3·log t values, but accuracies are between 0 and 1. DUCBV would then visit cells in the order of their depth until the
 end. For other functions the authors' scripts multiply the last term by 0.02. Here b = 1·0.02 by default, and b = 1 with
 ``--faithful``. No noise is added to the accuracies, as in the authors' program; DUCB1σ is given σ² = 0.02. C is
-estimated as in the authors' program, C = √2·|f(0.8) − f(0.2)|/0.6 at the centre, before the clock starts. ν = C and ρ =
-0.95, the largest value of the paper's POO.
+estimated before the clock starts, as in the authors' program: C = √2·|f_0.8 − f_0.2|/0.6, where f_z is the accuracy at
+the centre with fidelity z. ν = C and ρ = 0.95, the largest value of the paper's POO.
 
 At equally spaced times, a search is asked for its recommendation. A reading is the accuracy of this recommendation at
 full fidelity. If all evaluations are full evaluations, the recommendation is the best point so far. Otherwise the tree
@@ -63,7 +63,7 @@ Accuracy = Callable[[Params, int], float]
 
 NOISE_STD = math.sqrt(0.02)
 B, B_FACTOR = 1.0, 0.02
-#: Lower limit of C, because the accuracies at the centre may be equal by chance.
+#: Lower limit of C, which would be 0 if the two accuracies at the centre were equal by chance.
 MIN_BIAS = 0.01
 N_READINGS = 40
 PCTS, WAITING = (tuple(f"{name}+{bound}" for bound in ("DUCB1-sigma", "DUCBV")) for name in ("PCTS", "wait-and-act"))
@@ -240,7 +240,7 @@ def make_optimizer(
 
 
 def bias_constant(space: Mapping[str, Any], f: Accuracy, low: int, high: int) -> float:
-    """C = √2·|f(0.8) − f(0.2)|/0.6 at the centre of the space."""
+    """Return C = √2·|f_0.8 − f_0.2|/0.6 at the centre of the space; see the module's docstring."""
     centre = bl.TreeSearch(space, sample="centre", seed=0).suggest().params
     accurate, coarse = (f(centre, round(low + z * (high - low))) for z in (0.8, 0.2))
     apart = abs(accurate - coarse)

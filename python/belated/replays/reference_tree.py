@@ -7,8 +7,8 @@ evaluation, and C is the bias constant: |f(x, z) − f(x, z')| ≤ C·|z − z'|
 
 The program differs from the paper's Algorithm 1. When the program expands a leaf, it evaluates the centres of both
 children, and t grows by 2. The program adds nu·rho^h twice: once for the variation of f in the cell, and once for the
-bias of the fidelity. A leaf remains a leaf until the values of its children have arrived. While selection leads to an
-expanded leaf, the program does not start evaluations. B is recomputed when an expansion is started, not when a value
+bias of the fidelity. An expanded leaf remains a leaf until the values of its children have arrived. While it is the
+selected leaf, the program does not start evaluations. B is recomputed when an expansion is started, not when a value
 arrives. Among all cells that were a leaf at any time, the recommendation is the cell with the largest value − nu·rho^h.
 The best of several instances is chosen by the noiseless function. The program sleeps in real time, but here the clock
 is simulated. One detail is not reproduced: the program identifies leaves by B, so it can expand a leaf twice if two
@@ -210,7 +210,8 @@ class Evaluations:
         return value, z, delay
 
     def estimate_bias(self) -> float:
-        """Estimate C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre of the cube; return the time of the estimate."""
+        """Estimate C = sqrt(2)·|f_0.8 − f_0.2|/0.6, where f_z is the value at the centre of the cube with fidelity z.
+        Return the time that the estimate takes."""
         x = np.full(self.d, 0.5)
         (high, first), (low, second) = self.at(x, 0.8), self.at(x, 0.2)
         self.c = math.sqrt(2) * abs(high - low) / 0.6

@@ -1,4 +1,4 @@
-"""Algorithms with which Wang et al. 2022 compare, in simulated time: gradient ascent, and rejection of cells.
+"""Algorithms with which Wang et al. 2022 compare PCTS, in simulated time: gradient ascent, and rejection of cells.
 
 An algorithm is a function that requests values until the time is over. The function takes ``evaluate(x, z)``, d and a
 random generator. The function does not return: an exception in ``evaluate`` ends it. `belated.replays.rivals_bayesian`

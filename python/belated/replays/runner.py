@@ -25,7 +25,7 @@ from belated.replays.report import Report, write_json
 #: Library → the extra that installs the library, unless this extra is "replays".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
 
-# : Options that only some replays have; these replays name them in `Replay.options`.
+# : Options that only some replays have, and name in `Replay.options`.
 OWN_OPTIONS = ("given", "quick", "keep")
 
 ONE_THREAD = {

@@ -39,7 +39,8 @@ FAITHFUL: Mapping[str, Any] = {
     "acquisition__predictive_std": True,
     "initial": bl.Initial(0, how="uniform"),  # the initial points are enqueued
 }
-#: Additional arguments: for algorithms that draw functions, for all algorithms on a box, and for both conditions.
+#: Additional arguments: for algorithms that draw functions, for all algorithms on a box, and for algorithms that draw
+#: functions on a box.
 FAITHFUL_TS: Mapping[str, Any] = {"acquisition__widen": False}
 FAITHFUL_BOX: Mapping[str, Any] = {"search__multistart": (10_000, 100)}
 FAITHFUL_TS_BOX: Mapping[str, Any] = {"acquisition__draws": "weight_space", "acquisition__n_features": 200}

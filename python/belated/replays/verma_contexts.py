@@ -8,20 +8,20 @@ The paper does not state how a run starts. Here N_INITIAL uniform points come fi
 experiments without contexts. These points belong to the first context, are delayed like all other points, and do not
 count in the regret.
 
-The replay ``multitask``. The table of Wistuba, Schilling and Schmidt-Thieme (2015) has the validation accuracy of 288
-configurations of a support vector machine on each of 50 data sets. The table also has meta-features of the data sets;
-the first six meta-features are the context (appendix C.3). The tasks come in the order of the file, with 30 iterations
-each. Delays are Poisson(3), and m = 6. The results of a task help later tasks with similar contexts. In two pairs of
-tasks, both tasks have the same six meta-features.
+The replay ``multitask`` uses the table of Wistuba, Schilling and Schmidt-Thieme (2015), which has the validation
+accuracy of 288 configurations of a support vector machine on each of 50 data sets. The table also has meta-features of
+the data sets; the first six meta-features are the context (appendix C.3). The tasks come in the order of the file, with
+30 iterations each. Delays are Poisson(3), and m = 6. The results of a task help later tasks with similar contexts. In
+two pairs of tasks, both tasks have the same six meta-features.
 
 The value of a pending trial is assumed to be the floor 0, so the minimum of f has to be 0 (footnote 6). The smallest
 accuracy of each task is therefore subtracted, which does not change the regret. With ``--faithful``, the smallest
 accuracy is not subtracted, as in the authors' code for other tasks.
 
-The replay ``nonstationary``. The SVM of the replay ``svm`` is trained on prefixes of its training data and validated on
-prefixes of its validation data. Both parts were shuffled when the data were split. Each of the 20 prefixes contains the
-earlier prefixes, and the last prefix contains all data. The index of the prefix is the context. There are 30 iterations
-for each prefix, delays are Poisson(3), and m = 6. The paper states only that the data grow.
+In the replay ``nonstationary``, the SVM of the replay ``svm`` is trained on prefixes of its training data and validated
+on prefixes of its validation data. Both parts were shuffled when the data were split. Each of the 20 prefixes contains
+the earlier prefixes, and the last prefix contains all data. The index of the prefix is the context. There are 30
+iterations for each prefix, delays are Poisson(3), and m = 6. The paper states only that the data grow.
 
 Regret is measured from the best accuracy of a prefix. The best accuracy is taken over a 20 × 20 grid (C and gamma on
 logarithmic scales) and all points that any of the runs evaluated.

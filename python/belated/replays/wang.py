@@ -4,16 +4,16 @@ Notation: z is a fidelity, C is the bias constant, b is the range in DUCBV's bou
 and delays are in units of time; in the paper, the unit is a second.
 
 The paper states five functions, ten runs of 600 s, a delay of 4 s or geometric delays of mean 10 s, and the noise.
-However, the authors' program does not add noise, because its search never calls the method that draws the noise. The
-released version also evaluates only at z = 1. This file has the settings of the authors' scripts; where the settings of
-the paper differ, both are given. The scripts and the paper differ in the variances for DUCB1σ on CurrinExp and
-Borehole, in the b of DUCBV and a factor of its last term, and in the number of instances of POO. At lower fidelities,
-the program's functions also differ from the functions in the paper. CurrinExp is the full function at z = 0, and Branin
-has only the first of its three shifts. nu = C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre depends on these functions.
-With the program's functions, nu agrees with tables 5 and 9 of the paper in all digits. The settings behind these tables
-differ from the scripts. The best instance of DUCBV has the rho of the second or third of three instances. For some
-functions nu is 1.4·C, which is possible only if an earlier instance evaluated a cell at two fidelities. Each single
-tree has about as many nodes as 600 s allow.
+However, the authors' program does not add noise, because its search never calls the method that draws the noise. Its
+released version evaluates only at z = 1. This file has the settings of the authors' scripts; where the settings of the
+paper differ, both are given. The scripts and the paper differ in the variances for DUCB1σ on CurrinExp and Borehole, in
+the b of DUCBV and a factor of its last term, and in the number of instances of POO. At lower fidelities, the program's
+functions also differ from the functions in the paper. CurrinExp is the full function at z = 0, and Branin has only the
+first of its three shifts. These functions determine nu = C = sqrt(2)·|f_0.8 − f_0.2|/0.6, where f_z is the value at the
+centre with fidelity z. With the program's functions, nu agrees with tables 5 and 9 of the paper in all digits. The
+settings behind these tables differ from the scripts. The best instance of DUCBV has the rho of the second or third of
+three instances. For some functions nu is 1.4·C, which is possible only if an earlier instance evaluated a cell at two
+fidelities. Each single tree has about as many nodes as 600 s allow.
 """
 
 import math
@@ -164,7 +164,7 @@ def regret_panel(settings: Sequence[Report], duration: float, title: str, **argu
 
 
 def bias_constant(problem: Problem) -> float:
-    """Return C = sqrt(2)·|f(0.8) − f(0.2)|/0.6 at the centre, which is also nu."""
+    """Return C = sqrt(2)·|f_0.8 − f_0.2|/0.6, where f_z is the value at the centre with fidelity z. nu equals C."""
     x = np.full(problem.d, 0.5)
     return math.sqrt(2) * abs(problem.value(x, 0.8) - problem.value(x, 0.2)) / 0.6
 

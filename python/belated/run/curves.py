@@ -91,7 +91,7 @@ def reports_for(
 
 
 def _host_for_workers(executor: Executor) -> str | None:
-    """Return the address of this machine in the network of a cluster; None if the executor is not of a cluster."""
+    """Return the address of this machine in the network of the executor's cluster; None without a cluster."""
     if type(executor).__module__.startswith("distributed."):
         from distributed.comm import get_address_host
         from distributed.utils import get_ip

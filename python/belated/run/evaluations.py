@@ -159,7 +159,7 @@ class Evaluations:
 
         With `wait`, wait until an evaluation finishes or the deadline is reached.
         """
-        if not wait and self.finished.empty():  # the most frequent case, which is faster without an exception
+        if not wait and self.finished.empty():  # avoid the exception, which is slow, in the most frequent case
             return None
         while True:
             left = max(0.0, self.deadline - monotonic()) if wait else 0.0

@@ -20,7 +20,7 @@ def local_listener() -> Listener:
 class _AbstractListener(Listener):
     """A listener in the abstract namespace of Linux, which only processes of the same user can use.
 
-    A socket with a file needs a short path, and its file would remain if the process is killed.
+    A socket with a file needs a short path, and its file would remain if the process was killed.
     """
 
     @property

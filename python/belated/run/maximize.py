@@ -102,7 +102,8 @@ def _optimize(
     bar = progress_bar(progress, None if expected == math.inf else int(expected))
     pool = executor if executor is not None else arguments.own_pool(size, timeout, processes)
     reports, server = reports_for(chosen, pool, executor is None, function.is_generator)
-    # While one worker waits for a trial, the other workers are busy. Workers of a given executor may run elsewhere.
+    # While one worker waits for a trial, the other workers keep processors of this machine busy, unless they belong to
+    # a given executor and may run elsewhere.
     busy = size - 1 if executor is None else 0
     evaluations = Evaluations(
         function,

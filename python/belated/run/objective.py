@@ -119,7 +119,7 @@ class RunningTrial:
         self._curve[step] = number
 
     def should_stop(self) -> bool:
-        """Return True if the function should end before the last step. Its result is then ignored."""
+        """Return True if the function should end before the last step. The result of the function is then ignored."""
         channel = self._channel
         self._stopped = self._stopped or self._exchange(lambda: channel.should_stop(self.number))
         return self._stopped
@@ -144,7 +144,7 @@ class RunningTrial:
         return self._reports
 
     def _value_of_curve(self) -> float | None:
-        """Return the value that the declared curve has after the reported steps; None without a number."""
+        """Return the value that the declared curve has after the reported steps; None if all of them are NaN."""
         known = [self._curve[step] for step in sorted(self._curve) if not math.isnan(self._curve[step])]
         if not known:
             return None
@@ -175,7 +175,7 @@ class Outcome:
     #: The duration of the call of f, in seconds.
     duration: float | None = None
     problem: str = ""
-    #: What is wrong with the attrs that f gave, before they were turned into JSON data.
+    #: Why the attrs that f gave are not JSON data; empty if they are.
     wrong_attrs: str = ""
     error: BaseException | None = None
     #: Whether the run continues after the error.
@@ -344,12 +344,12 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
 
 
 def _filled_in(required: list[str]) -> str:
-    """Return source code of a call that passes the params and the further required arguments of a function."""
+    """Return, as text for a message, a lambda that calls f with the params and with its other required arguments."""
     return f"lambda p: f({', '.join(['p', *(f'{name}=…' for name in required[1:])])})"
 
 
 def _spread(own: list[inspect.Parameter]) -> str:
-    """Return source code of a call that passes each of the params as a keyword argument."""
+    """Return, as text for a message, a lambda that calls f with each of the params as a keyword argument."""
     takes_trial = any(each.name == "trial" for each in own)
     return "lambda p, trial: f(**p, trial=trial)" if takes_trial else "lambda p: f(**p)"
 
@@ -370,7 +370,7 @@ def signature_of(f: Any) -> inspect.Signature | None:
 
 
 class _Unusable(Exception):
-    """An invalid result of f, with the end of a message as its argument."""
+    """An invalid result of f. The argument of the exception is the end of a message."""
 
 
 def read_returned(returned: Any, written: Any, duration: float) -> Outcome:

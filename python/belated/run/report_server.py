@@ -99,7 +99,7 @@ class ReportServer:
                 self._close(connection)
 
     def _end_old_strangers(self) -> None:
-        """End connections that do not prove that they have the key. Return when a further one is allowed."""
+        """End connections that do not prove that they have the key, until a further connection is allowed."""
         with self._changed:
             while not self._is_closed:
                 strangers = [(since, each) for each, since in self._open.items() if since < math.inf]
@@ -198,8 +198,8 @@ class RemoteReports:
                 answer = self._exchange(sent)
             except (EOFError, OSError):
                 # The network may have closed a connection that was not used for a long time, or the server a connection
-                # that did not prove its key in time. Repeated calls do not have an effect, except that `start` may skip
-                # a number.
+                # that did not prove its key in time. Repeating a call does not have an effect, except that `start` may
+                # skip a number.
                 answer = self._exchange(sent)
         except (EOFError, OSError) as error:
             raise ConnectionError(

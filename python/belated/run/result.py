@@ -38,7 +38,8 @@ class Result(Reading):
         The duration of the run.
     per : {"trial", "time", "cost"} or None
         The resource per unit of which `LogEI` maximised the improvement, as ``per="auto"`` chose it; None for other
-        acquisitions and optimizers. If a timeout and a budget could end the run, the one that was closer to its end.
+        acquisitions and optimizers. If both a timeout and a budget could end the run, the resource of which the larger
+        share was used.
     """
 
     optimizer: Optimizer | Study

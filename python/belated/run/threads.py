@@ -1,4 +1,4 @@
-"""An executor of daemon threads: a program ends although evaluations still run."""
+"""An executor of daemon threads, so that a program can end while evaluations still run."""
 
 import atexit
 import threading

@@ -13,7 +13,7 @@ from belated.space.space import Place
 
 
 def _numbers(given: Any) -> NDArray[Any] | None:
-    """Return a copy of `x` as an array, or None if `x` is not an array of real numbers."""
+    """Return a copy of `given` as an array, or None if `given` is not an array of real numbers."""
     try:
         array: NDArray[Any] = np.array(given)
         if array.dtype.kind == "O":

@@ -73,7 +73,7 @@ class Leaf(NamedTuple):
     given: Any
     #: Flat name of a choice → its option, on which the entry depends.
     when: dict[str, Any]
-    #: The names of the group of the entry.
+    #: The names in the group that contains the entry.
     group: frozenset[str]
     #: Whether the entry is the choice between options.
     is_choice: bool
@@ -84,7 +84,8 @@ class Leaf(NamedTuple):
         return ".".join(self.path)
 
     def conditional(self, dimension: Any) -> Any:
-        """Return a dimension with `when` and its own conditions, in which names of the same group come first."""
+        """Return a dimension with its own conditions and `when`. A name in its own conditions means the parameter of
+        its group that has this name, if there is one."""
         own = {
             ".".join((*self.path[:-1], parent)) if parent in self.group else parent: values
             for parent, values in (dimension.when or {}).items()

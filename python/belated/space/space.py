@@ -279,7 +279,7 @@ class Space(Mapping[str, Dimension]):
         return [name for name, active in zip(self, self.core.active(numbers), strict=True) if active]
 
     def active_part(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the values of the parameters that are active among these values."""
+        """Return those of the values whose parameters are active."""
         return {name: values[name] for name in self.active_names(values) if name in values}
 
     def locate(self, params: Any) -> list[float | None]:

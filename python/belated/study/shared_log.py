@@ -24,12 +24,12 @@ Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()
 
-# If a proposal takes less than this number of seconds, it is repeated while the write lock is held: releasing the lock
-# and taking it again would take longer.
+# An outdated proposal that took less than this number of seconds is repeated while the write lock is held, because
+# releasing the lock and taking it again would take longer.
 _QUICK = 0.002
 
-# If other processes write during a slow proposal, the proposal is repeated, at most this number of times without the
-# lock.
+# A slow proposal that is outdated, because other processes wrote during it, is repeated without the lock. Attempt
+# number `_ATTEMPTS` may be repeated with the lock.
 _ATTEMPTS = 3
 
 # If the connection is lost before a call writes, and other processes write in the meantime, the call is made at most
@@ -216,7 +216,7 @@ class SharedLog:
             self._synced = last, checksum
         return self._readings == readings
 
-    # The methods of a core that write, some with more arguments.
+    # Methods that write to the log. Some have further arguments, which the core's methods of the same name lack.
 
     def suggest(
         self,

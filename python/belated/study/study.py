@@ -385,7 +385,7 @@ class Study(Trials[SharedLog]):
             return super()._number_of(trial)
 
     def sync(self) -> int:
-        """Read the events that other processes wrote; return the number of new events. Every method does this."""
+        """Read the events that other processes wrote; return their number. All other methods call this first."""
         return self._log.sync()
 
     # The life cycle.
@@ -494,9 +494,10 @@ class Study(Trials[SharedLog]):
 
     @property
     def optimizer(self) -> Optimizer:
-        """The optimizer of the study, for its settings and for what only its class has, such as `TreeSearch.trees_`.
+        """The optimizer of the study, for its settings and the attributes of its class, such as `TreeSearch.trees_`.
 
-        Reading reads the trials of the study. Methods that write raise `InvalidSetting`: call them on the study.
+        The returned optimizer shows the trials of the study. Its methods that write raise `InvalidSetting`: call them
+        on the study.
         """
         view: Optimizer = object.__new__(type(self._optimizer))
         vars(view).update(vars(self._optimizer), _study=self, _token=self._token, _log=_ReadOnly(self.name))
