@@ -32,8 +32,8 @@ pub struct Units {
 }
 
 impl Units {
-    /// Returns the median and the interquartile range of the last values. If the range is within rounding errors, the
-    /// mean absolute deviation replaces the range.
+    /// Returns the median and the interquartile range of the last values. If the range is not larger than rounding
+    /// errors, the mean absolute deviation replaces the range.
     fn of(finals: &[f64], curves: &[&Curve]) -> Self {
         let n = finals.len() as f64;
         let [low, centre, high] = quartiles(finals.to_vec());

@@ -206,7 +206,7 @@ fn pseudo_observations_give_the_posterior_of_the_joint_gaussian_process() {
                 .unwrap(),
         );
     }
-    // Standardised observations of h, without the factor for the uncertainty of the model.
+    // Standardise the observations of h, and remove the factor for the uncertainty of the model.
     let h = Array1::from_iter(found.iter().map(|s| (s.value - centre) / scale));
     let errors: Vec<f64> = found.iter().map(|s| s.variance / 1.25 / 9.0).collect();
     let same = |i: usize, j: usize, value: f64| if i == j { value } else { 0.0 };

@@ -29,8 +29,8 @@ const PROPOSAL: f64 = 1.4;
 /// family is exact.
 const SMALL_SAMPLE: f64 = 4.0;
 
-/// Delays of one outcome in units of the scale: with probability `probability` the log of the delay is `location` +
-/// `spread` Z.
+/// The delays of one outcome, in units of the scale. The outcome has probability `probability`, and the log of its
+/// delay is `location` + `spread`·Z.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     pub family: Family,

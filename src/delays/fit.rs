@@ -14,7 +14,8 @@ use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 pub const LOWER: [f64; P] = [-60.0, -6.9, -25.0, -25.0, -60.0, -6.9];
 pub const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
 
-/// With more groups of records, a fit starts at the maximum for a sample of about this size per outcome.
+/// With at least twice this number of groups for an outcome, a fit starts at the maximum for a sample of about this
+/// size per outcome.
 const SAMPLE: usize = 2048;
 
 /// With a larger damping λ, steps are too small to change θ.
@@ -214,7 +215,7 @@ fn minimize(
         theta[i] = theta[i].clamp(LOWER[i], UPPER[i]);
     }
     let mut here = f(&theta);
-    // A wider spread increases the likelihood of far ages.
+    // Widen the spread until the likelihood of the largest ages does not underflow.
     while !here.value.is_finite() && theta[SPREAD] < UPPER[SPREAD] && free.contains(&SPREAD) {
         theta[SPREAD] += 0.5;
         here = f(&theta);
@@ -236,7 +237,7 @@ fn minimize(
         };
         let mut next = theta;
         for (&i, s) in moving.iter().zip(&step) {
-            // Longer steps would leave the region in which the quadratic model is useful.
+            // Limit the step, because the quadratic model is useful only near θ.
             next[i] = (theta[i] + s.clamp(-3.0, 3.0)).clamp(LOWER[i], UPPER[i]);
         }
         let expected: f64 = moving

@@ -43,7 +43,7 @@ impl Incidence {
             }
             j += n_groups;
             let [a, f, censored] = counts;
-            // In flight at age k on the clock of iterations is known not to have had a delay of k − 1.
+            // On the clock of iterations, the delay of a trial in flight at age k is above k − 1, but may be k.
             let exposed = match records.resolution {
                 Resolution::Iterations => at_risk - censored,
                 Resolution::Exact | Resolution::Rounded(_) => at_risk,
@@ -84,7 +84,7 @@ impl Incidence {
         for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Outcome::Censored) {
             let elapsed = records.resolution.elapsed(*age);
             let before = until(self.times.partition_point(|&t| t <= elapsed)) / all;
-            // Trials that were just suggested are not silent yet, and count little.
+            // Trials that were just suggested count little, because few results arrive at their age.
             sum += weight * before * (1.0 - before);
             total += weight * before;
         }

@@ -115,7 +115,8 @@ pub(super) struct Fitted<'d, 'a> {
 }
 
 impl<'d, 'a> Fitted<'d, 'a> {
-    /// The model with parameters p. `log_slope` contains log dt/dy of each row, or is empty if all entries are 0.
+    /// The model with parameters p. `log_slope` contains log dt/dy of each row. An empty slice stands for zeros in all
+    /// rows.
     pub(super) fn new(
         data: Data<'d>,
         log_slope: &'a [f64],

@@ -54,7 +54,8 @@ pub enum Draws {
 }
 
 impl FitSettings {
-    /// The settings for fitting all hyperparameters with priors. Each group is a named parameter.
+    /// The settings for fitting all hyperparameters with priors. Each group of columns is assumed to be one parameter
+    /// of the space, so `dimensions` is the number of groups.
     pub fn new(family: KernelFamily, groups: Vec<usize>, n_restarts: usize) -> Self {
         let n_groups = groups.iter().max().map_or(0, |last| last + 1);
         Self {

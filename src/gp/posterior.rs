@@ -254,8 +254,8 @@ impl GaussianProcess {
         points.rows().into_iter().map(row).collect()
     }
 
-    /// Posterior mean at one point. The cost is O(n). The workspace stores the vectors that `gradient` needs if the
-    /// derivative by the variance is 0.
+    /// Posterior mean at one point. The cost is O(n). The workspace stores the vectors that `gradient` needs if
+    /// `by_variance` is 0.
     pub(crate) fn mean_at(&self, x: &[f64], workspace: &mut Workspace) -> f64 {
         let Workspace { v, slope, .. } = workspace;
         v.resize(self.len(), 0.0);
@@ -352,7 +352,7 @@ impl GaussianProcess {
     }
 
     /// Appends a tail: the noiseless rows of `baseline` (m, d), followed by the rows of `pending` (p, d) with the given
-    /// noise variance. The numbers that the last tail and this tail have in common are not computed again.
+    /// noise variance. Numbers that were computed for the last tail are reused.
     pub(super) fn append_tail(
         &mut self,
         baseline: ArrayView2<f64>,

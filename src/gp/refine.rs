@@ -56,10 +56,11 @@ const LEAST_CURVATURE: f64 = 0.03;
 
 /// Searches on each level after the coarsest level, whose rows are `coarsest`. Returns the end point on all rows.
 ///
-/// A search on a subset of the rows may lead to a poor θ. Therefore the first start is compared on each level with the
-/// other starts, until the evidence of a start is much too small. On the first level, searches run from all starts that
-/// were not dropped. A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to
-/// λ, so a search on many rows needs many steps to raise a small λ. Therefore a larger λ is also tried.
+/// A search on a subset of the rows may lead to a poor θ. Therefore the end point of each level is compared on the next
+/// level with other starts, until the evidence of these starts is much smaller. On the first level, searches run from
+/// all starts that were not dropped. A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ
+/// is proportional to λ, so a search on many rows needs many steps to raise a small λ. Therefore a larger λ is also
+/// tried.
 pub(super) fn refine(
     problem: Problem,
     levels: &[usize],
@@ -114,7 +115,7 @@ pub(super) fn refine(
             false => f64::INFINITY,
         };
         ends.retain(|(_, value)| *value < dropped);
-        // After the first level, only the start of the fit is compared.
+        // After the first level, the end point of each level is compared only with the start of the fit.
         let others = ends.iter().take(1).map(|(start, _)| start.clone());
         let others: Vec<_> = others.collect();
         let mut searched = vec![top];

@@ -80,7 +80,7 @@ impl SolvedTail {
         Ok(())
     }
 
-    /// Drops the rows that are not rows of `x`, in the same order. The kept rows are the first rows of `x`.
+    /// Keeps the rows that equal the first rows of `x`, in the same order, and drops all others.
     fn keep_common(&mut self, x: ArrayView2<f64>) {
         let mut kept = 0;
         for i in 0..self.rows.len() {

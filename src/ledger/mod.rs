@@ -270,9 +270,8 @@ impl Ledger {
         &self.pending
     }
 
-    /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of such
-    /// abandoned trials again before the next value or failure.
-    /// The last one comes first.
+    /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
+    /// points of these trials again before the next value or failure.
     pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
         self.abandoned.iter().rev().copied().collect()
     }
@@ -350,7 +349,7 @@ impl Ledger {
 
     /// Removes suggestions from the end of the log until the log has `len` events.
     ///
-    /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
+    /// The removal stops at an event that is not a suggestion, so only drafts of an interrupted batch are removed.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len
             && let Event::Suggested { queued, .. } = self.event(self.len() - 1)

@@ -56,7 +56,7 @@ pub struct Forecast {
     pub value: (f64, f64),
     /// The logarithm of the expected improvement, up to a constant.
     pub log_improvement: f64,
-    /// The same without the curve of the trial.
+    /// The logarithm of the expected improvement without the curve of the trial, up to the same constant.
     pub log_improvement_before: f64,
 }
 

@@ -28,7 +28,7 @@ pub struct RandomSearch {
     domain: Arc<Domain>,
     /// The random generator of the pool.
     pool_rng: Rng,
-    /// The pool of feasible points. The pool is computed at the first suggestion under constraints.
+    /// The pool of feasible points, which is computed at the first suggestion under constraints.
     pool: Option<Pool>,
     /// The default fidelity of trials: 1 if a fidelity is declared, and `None` otherwise.
     fidelity: Option<f64>,

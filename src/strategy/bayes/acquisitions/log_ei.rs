@@ -36,7 +36,7 @@ pub struct LogEI {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// The resource whose limit ends the run. By hand, improvement per trial.
+    /// The resource whose limit ends the run. If no such limit is given, the improvement per trial is maximised.
     #[default]
     Auto,
     Trial,
@@ -65,7 +65,7 @@ impl Default for Power {
     }
 }
 
-/// The default exponent. With 1, cheap points are preferred too strongly at the end of a run.
+/// The default exponent. The exponents from 0.7 to 2 are equally good (docs/compared.md).
 const DEFAULT_POWER: f64 = 1.0;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ pub struct ThompsonSampling {
     pub n_features: usize,
     /// Whether, under `Censor`, the deviation of a draw from the posterior mean is multiplied by nu_t.
     pub widen: bool,
-    /// Whether the sigma in the formula of nu_t includes the noise.
+    /// Whether nu_t sums standard deviations that include the noise.
     pub predictive_std: bool,
 }
 

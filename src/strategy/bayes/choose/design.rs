@@ -62,8 +62,8 @@ pub struct Design<'a> {
 impl Design<'_> {
     /// The place of the next design point, or `None` if the design is complete.
     ///
-    /// Without added or enqueued trials, trial number i takes point i. Otherwise, each of these trials covers the nearest
-    /// design point, and only covered points are skipped. A random or most uncertain point is left out for each covered
+    /// Without added or enqueued trials, trial number i takes point i. Otherwise, every trial covers the nearest design
+    /// point, and covered points are skipped. If points are drawn one by one, one point less is drawn for each covered
     /// point. Points that the strategy suggested count in every context. If they counted only in their own context, a
     /// continuous context would never complete the design.
     pub fn next_place(

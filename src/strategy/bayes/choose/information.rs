@@ -37,8 +37,8 @@ pub struct InformationGain {
 }
 
 impl InformationGain {
-    /// Creates the state before the first choice. Points are chosen among the rows of `points` (N, d). `noise` is λ >
-    /// 0.
+    /// Creates the state before the first choice. Points are chosen among the rows of `points` (N, d). `noise` is the
+    /// noise variance λ, which must be positive.
     pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
         let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
         Self {

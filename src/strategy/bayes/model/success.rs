@@ -7,9 +7,9 @@
 //!
 //! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
-//! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures lower the score of points that
-//! are chosen by a logarithm, by at most the probability of a region. During a series of failures, the search prefers
-//! points with P ≥ ½ without excluding the others.
+//! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures only lower the scores of
+//! acquisitions that are logarithms, and by little if a region is unlikely. During a series of failures, the search
+//! prefers points with P ≥ ½ without excluding the others.
 
 use crate::error::{Result, Stop};
 use crate::gp::RowNoise;
@@ -59,8 +59,8 @@ const CHANGE: f64 = 0.05;
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// A rate of failures that changes before each trial with a fixed probability. The trials are in the order in which
-/// they ended in the log. Each rate has the prior Beta(½, ½). With probability 0 the rate is constant. The sum over all
-/// moments of the changes is computed as in Adams & MacKay 2007.
+/// they ended in the log. Each rate has the prior Beta(½, ½). If this probability is 0, the rate is constant. The sum
+/// over all moments of the changes is computed as in Adams & MacKay 2007.
 struct Rates {
     log_evidence: f64,
     /// The probability that the next trial fails.
