@@ -79,7 +79,7 @@ pub struct Request<'a> {
     pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
-    /// The limit that ends the run, if a limit on time or cost does.
+    /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
 }
 

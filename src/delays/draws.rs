@@ -20,8 +20,8 @@ const SMALLEST_WEIGHT: f64 = 1e-3;
 /// is close to normal.
 const MAX_WEIGHTED: usize = 4096;
 
-/// The factor by which the draws are wider than the normal approximation, if they have importance weights. The posterior
-/// has longer tails than the approximation.
+/// The factor by which draws with importance weights are wider than the normal approximation, because the posterior has
+/// longer tails than the approximation.
 const PROPOSAL: f64 = 1.4;
 
 /// Deviations from the maximum are multiplied by √(1 + this number / number of arrivals). Without this factor, 80 %

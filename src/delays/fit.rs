@@ -142,7 +142,7 @@ fn fit_family(
     })
 }
 
-/// Two starts: all trials in flight never end, or most of them arrive later.
+/// Returns a start at which all trials in flight never end, and a start at which most of them arrive later.
 fn starts(records: &Records, family: Family, options: &Options) -> Vec<[f64; P]> {
     let (n, lost) = (records.arrived.total(), records.censored.total());
     let mut start = [f64::NEG_INFINITY; P];

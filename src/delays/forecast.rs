@@ -94,12 +94,12 @@ impl DelayDistribution {
         })
     }
 
-    /// The time in units of the scale that has passed at an age.
+    /// Converts an age to the time that has passed, in units of the scale.
     pub(super) fn elapsed(&self, age: f64) -> f64 {
         self.resolution.elapsed(age) / self.scale
     }
 
-    /// The delay on the clock for a time in units of the scale.
+    /// Converts a time in units of the scale to a delay on the clock.
     fn delay(&self, t: f64) -> f64 {
         self.resolution.delay((t * self.scale).min(f64::MAX))
     }

@@ -84,7 +84,7 @@ impl Incidence {
         for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Outcome::Censored) {
             let elapsed = records.resolution.elapsed(*age);
             let before = until(self.times.partition_point(|&t| t <= elapsed)) / all;
-            // Trials that were just suggested count little, because few results arrive at their age.
+            // Trials that were just suggested count little, because few results have arrived with a smaller delay.
             sum += weight * before * (1.0 - before);
             total += weight * before;
         }

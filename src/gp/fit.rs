@@ -182,7 +182,7 @@ pub fn fit_best(
         let problem = problem.on(part.data());
         chosen.input_warp = best_input_warp(&problem, &p, call.stop)?;
         (variant, starts) = (best, vec![p]);
-        // With one variant and one kernel, only the evidence of all rows is needed.
+        // If there is nothing to compare on the kept rows, the end point on all rows is also a start.
         if variants.len() == 1 && families.len() == 1 {
             starts.extend(of_all_rows);
         }

@@ -26,7 +26,7 @@ const NEGLIGIBLE: f64 = 2e-4;
 /// smaller than this number. A further step would improve the evidence by a small part of this number.
 const SMALL: f64 = 2e-3;
 
-/// The largest relative difference between the predicted and the actual improvement of a last step.
+/// An improvement agrees with its prediction if their relative difference is at most this number.
 const AGREEMENT: f64 = 0.3;
 
 /// The largest number of steps on a level.
@@ -35,7 +35,7 @@ const MAX_STEPS: usize = 15;
 /// The largest change of an entry of p in one step. The entries of p are logarithms.
 const MAX_CHANGE: f64 = 1.5;
 
-/// The factors by which a step is multiplied, until f decreases.
+/// The factors by which a step is multiplied in turn, until f decreases.
 const FACTORS: [f64; 4] = [1.0, 0.3, 0.1, 0.01];
 
 /// A start is dropped if its log evidence on a level is smaller than the largest log evidence by this number of nats.

@@ -64,7 +64,7 @@ impl Optimizer {
         in_units.map(|(m, s)| (self.oriented(m), s)).unzip()
     }
 
-    /// The address of this optimizer. The address identifies the optimizer while the optimizer is borrowed.
+    /// The address of this optimizer, which identifies the optimizer while it is borrowed.
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.core) as usize
     }

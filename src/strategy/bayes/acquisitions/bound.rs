@@ -44,7 +44,7 @@ pub struct Bound {
     pub beta: Beta,
     pub constants: Constants,
     pub predictive_std: bool,
-    /// Whether all points of a batch use the same j. If all points use the same j, j does not count trials in flight.
+    /// Whether all points of a batch use the same j, which then does not count trials in flight.
     pub per_batch: bool,
     /// Whether the multiplier widens draws (true) or scales sigma in a bound (false).
     pub draws: bool,

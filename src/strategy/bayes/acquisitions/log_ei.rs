@@ -28,7 +28,7 @@ pub struct LogEI {
     pub incumbent: Incumbent,
     /// The resource per unit of which improvement is maximised.
     pub per: Per,
-    /// The exponent of the expected expense by which the improvement is divided.
+    /// The improvement is divided by the expected duration or cost to this power.
     pub power: Power,
 }
 
@@ -44,7 +44,7 @@ pub enum Per {
     Cost,
 }
 
-/// An exponent of the expected expense.
+/// An exponent of the expected duration or cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Power {
@@ -55,7 +55,7 @@ pub enum Power {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedPower {
-    /// The share of the limit that is left, which falls from 1 to 0 (Lee et al. 2020, "EI cooling").
+    /// The exponent is the share of the limit that is left, which falls from 1 to 0 (Lee et al. 2020, "EI cooling").
     Cooled,
 }
 

@@ -319,8 +319,8 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row equals, up to rounding, an observed row with an exact value. A trial that repeats an exact value would
-/// not give information.
+/// Whether a row equals, up to rounding, an observed row with an exact value, so that a trial at this row would not
+/// give information.
 ///
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
