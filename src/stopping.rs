@@ -44,7 +44,7 @@ pub enum Stopping {
     /// T/2, where little would be saved, and complete curves show how curves end.
     #[serde(rename = "ModelStopping")]
     Model {
-        /// The power of the number of steps by which an expected improvement is divided.
+        /// Expected improvements are divided by a number of steps to this power.
         power: f64,
     },
 }
@@ -139,7 +139,7 @@ impl Stopping {
     }
 }
 
-/// The declared curve and the last reported step of a running trial, unless this is the last step of the curve.
+/// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
 fn running(log: &Ledger, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
     let trial = log.trial(number)?;
     let last = log.problem().curve.zip(trial.curve().last());

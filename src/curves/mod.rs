@@ -82,10 +82,10 @@ impl CurveModel {
     /// A trial has ended if it has a report at `last_step`; other curves are ignored. The result is `None` if fewer
     /// than five ended curves have an earlier report, or if no earlier step has a report from half of these curves.
     ///
-    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression. S
-    /// does not assume a form of the curves, but has rank at most n and contains the noise of the last values. K_θ is a
-    /// kernel whose four hyperparameters θ maximise the evidence, see [`covariance`]. K = (n·S + w·K_θ)/(n + w) with w
-    /// = 20.
+    /// K = (n·S + w·K_θ)/(n + w) with w = 20 is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, for the
+    /// residuals r_i of the regression, does not assume a form of the curves, but has rank at most n and contains the
+    /// noise of the last values. K_θ is a kernel whose four hyperparameters θ maximise the evidence, see
+    /// [`covariance`].
     pub fn fit<C: Borrow<Curve>>(
         ended: &[C],
         last_step: u32,

@@ -10,7 +10,7 @@ use super::records::{Cells, Records};
 use crate::error::{Result, Stop, check};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 
-/// The bounds of θ. A spread of 0.001 means delays that are equal to one part in a thousand.
+/// The bounds of θ. With a spread of 0.001, delays agree to one part in a thousand.
 pub const LOWER: [f64; P] = [-60.0, -6.9, -25.0, -25.0, -60.0, -6.9];
 pub const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
 

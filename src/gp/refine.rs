@@ -47,7 +47,7 @@ const MUCH_NOISE: f64 = 0.05;
 /// With a smaller λ, the log evidence is far from quadratic, and L-BFGS-B is used.
 const LITTLE_NOISE: f64 = 1e-4;
 
-/// The change of an entry of p from which a difference of gradients is computed.
+/// The step of an entry of p in finite differences of gradients.
 const DIFFERENCE: f64 = 0.2;
 
 /// The number that is added to the diagonal of H, in units of the largest entry on the diagonal. This number limits the

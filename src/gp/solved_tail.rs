@@ -5,7 +5,7 @@
 //!
 //! Usually, two successive tails differ by a few rows, and a few observed rows are appended between the two tails. The
 //! solutions of the common rows then need only the entries of the new observed rows. The terms of v_iᵀv_j are
-//! subtracted in chunks of observed rows. Terms of complete chunks are kept.
+//! subtracted in chunks of observed rows, and the differences after the last complete chunk are kept.
 //!
 //! Every kept number is computed in a fixed order that depends only on the observed rows and on the two rows of the
 //! tail. Therefore the kept numbers are the same, bit for bit, as numbers that are computed without earlier tails.

@@ -163,8 +163,7 @@ impl Optimizer {
             })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
-                // If warnings are raised as errors, the caller does not receive the new trials. Therefore abandon the
-                // new trials.
+                // If warnings are raised as errors, the caller does not receive the new trials, so abandon them.
                 self.with_core(py, |core, _| {
                     numbers.iter().try_for_each(|&number| {
                         core.record(Action::Abandon { number }, time).map(drop)

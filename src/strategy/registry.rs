@@ -66,7 +66,7 @@ pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     Value::Object(fields)
 }
 
-/// All strategies, and the structured values of their settings, by kind. Every field has its default.
+/// All strategies, and the structured values of their settings, by kind, with the default in every field.
 pub fn defaults() -> Map<String, Value> {
     let strategies = STRATEGIES
         .iter()

@@ -372,8 +372,8 @@ impl Strategy for BayesOpt {
             return Ok(Vec::new());
         }
         self.update_pool(query, call.stop)?;
-        // The fit is kept between calls. It draws from a copy of the stream, so that the search finds the same points
-        // whether or not the fit is already known.
+        // The fit is kept between calls. The fit draws from a copy of the stream, so that the search finds the same
+        // points whether or not the fit is already known.
         let mut rng = call.rng.clone();
         let fit_call = &mut Call::new(&mut rng, call.stop);
         self.fit_for(FitPurpose::Predict, log, query, fit_call)?;

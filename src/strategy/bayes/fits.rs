@@ -40,7 +40,7 @@ impl BayesOpt {
             if let Some(fit) = &mut fit {
                 let fit = Arc::make_mut(fit);
                 fit.window = Some(window);
-                // A note has a number of rows, also if θ is given.
+                // A note needs a number of rows even if θ is given.
                 fit.rows = fit.rows.or(Some(0));
             }
         }

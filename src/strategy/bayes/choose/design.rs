@@ -134,9 +134,9 @@ impl Design<'_> {
     }
 }
 
-/// Returns for each design point whether a row covers it. Each row covers the nearest design point; of several nearest
-/// points, the first. Equal design points are covered together. In the distance, every parameter counts equally: the
-/// differences of a column are divided by the spread of its dimension.
+/// Returns for each design point whether a row covers it. Each row covers the nearest design point, or the first of
+/// several nearest points. Equal design points are covered together. In the distance, every parameter counts equally:
+/// the differences of a column are divided by the spread of its dimension.
 fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<bool> {
     let mut covered = vec![false; points.len()];
     let distance = |a: &[f64], b: &[f64]| {

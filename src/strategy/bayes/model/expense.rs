@@ -43,7 +43,7 @@ use linear::Linear;
 const MIN_ROWS: usize = 5;
 
 /// The largest number of rows of the Gaussian process at a fit. The rows are evenly spread over the order in which the
-/// trials ended. Rows that are known after the fit are added. The linear model uses all rows.
+/// trials ended. Expenses that become known after the fit add further rows. The linear model uses all rows.
 const MAX_ROWS: usize = 150;
 
 /// A trial that has not ended is a row of the Gaussian process if its log age is above the expected log d minus this

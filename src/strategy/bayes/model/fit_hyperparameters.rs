@@ -79,7 +79,7 @@ pub fn fit_hyperparameters(
                 let means = posterior
                     .gp
                     .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
-                // The means are in the units of the posterior.
+                // Convert the means from the units of the posterior to the new units.
                 let (before, units) = (posterior.targets.units, targets.units);
                 let means = means.into_iter().map(|mean| match before == units {
                     true => mean,

@@ -55,12 +55,12 @@ const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
 /// The probability that the rate of failures changes between two trials.
 const CHANGE: f64 = 0.05;
 
-/// A start of the present rate is dropped if its probability is at most this number.
+/// A possible start of the present rate is dropped if the probability of this start is at most this number.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// A rate of failures that changes before each trial with a fixed probability. The trials are in the order in which
-/// they ended in the log. Each rate has the prior Beta(½, ½). If this probability is 0, the rate is constant. The sum
-/// over all moments of the changes is computed as in Adams & MacKay 2007.
+/// A rate of failures that changes before each trial with a fixed probability, which is 0 for a constant rate. The
+/// trials are in the order in which they ended in the log. Each rate has the prior Beta(½, ½). The sum over all moments
+/// of the changes is computed as in Adams & MacKay 2007.
 struct Rates {
     log_evidence: f64,
     /// The probability that the next trial fails.
@@ -69,7 +69,8 @@ struct Rates {
 
 impl Rates {
     fn of(failed: &[bool], change: f64) -> Self {
-        // For each start of the present rate: its probability, and the numbers of successes and failures since then.
+        // For each possible start of the present rate: the probability of this start, and the numbers of successes and
+        // failures since then.
         let mut starts = vec![(1.0, [0.0; 2])];
         let mut log_evidence = 0.0;
         let chance = |counts: [f64; 2], fails: bool| {
