@@ -17,8 +17,8 @@ const BETA: usize = 2;
 const SIGMA: usize = 3;
 pub const P: usize = 4;
 
-/// The standard deviation of the normal prior on the log of each hyperparameter. The mean of the prior is the start of
-/// the search. The prior on the amplitude is flat.
+/// The standard deviation of the normal prior on the log of each hyperparameter, with the start of the search as mean.
+/// The prior on the amplitude is flat.
 const PRIOR: [f64; P] = [f64::INFINITY, 2.0, 2.0, 2.0];
 
 /// A variance that is added to σ² (in standardised units), so that equal curves do not determine the last value

@@ -17,7 +17,7 @@ use crate::numerics::cholesky::subtract_gram_of_rows;
 use crate::numerics::growing_cholesky::{GrowingCholesky, slices};
 use crate::numerics::simd::{add_multiple, dot};
 
-/// The number of test points in a block. A block and its triangular solve fit in the cache.
+/// The number of test points in a block, so that a block and its triangular solve fit in the cache.
 pub(crate) const BLOCK: usize = 256;
 
 /// The noise variance of a row.
@@ -111,7 +111,7 @@ impl GaussianProcess {
         self.rows.view()
     }
 
-    /// The number of observed rows. The rows after the observed rows belong to pending trials.
+    /// The number of observed rows, which precede the rows of pending trials.
     pub(crate) fn n_observed(&self) -> usize {
         self.n_observed
     }
@@ -195,8 +195,8 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. The target of a row
-    /// that is not hallucinated is the given target.
+    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean; all other targets are
+    /// as given.
     pub(crate) fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }

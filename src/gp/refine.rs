@@ -308,7 +308,7 @@ fn hessian(problem: Problem, p: &[f64], stop: &mut Stop) -> Result<Array2<f64>> 
     Ok(hessian)
 }
 
-/// The step −H⁻¹g, with entries of at most `MAX_CHANGE`. Entries of p that would leave their bounds are fixed.
+/// The step −H⁻¹g, with entries limited to `MAX_CHANGE`. Entries of p that would leave their bounds are fixed.
 fn step(
     hessian: &Array2<f64>,
     p: &[f64],

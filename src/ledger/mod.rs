@@ -12,8 +12,8 @@
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
 //!
-//! The encoded point and context of a trial are a row of an array. The row contains the point where the trial was run.
-//! The event that started the trial contains the start point and the context in the user's units.
+//! The encoded point and context of a trial are a row of an array. This point is the point where the trial was run. The
+//! event that started the trial contains the start point and the context in the user's units.
 
 mod apply;
 pub mod delays;
@@ -167,8 +167,7 @@ impl Ledger {
         })
     }
 
-    /// The row of a trial for a model. The row contains the encoded point where the trial was run, followed by the
-    /// context.
+    /// The row of a trial for a model: the encoded point where the trial was run, followed by the encoded context.
     pub(crate) fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
@@ -184,7 +183,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point where a trial was run. The point is the start point, unless a different point was reported.
+    /// The point where a trial was run: the reported point or, if none was reported, the start point.
     pub fn point(&self, number: TrialNumber) -> Point {
         let run = self.run_point(number);
         run.unwrap_or_else(|| self.started_point(number))
@@ -329,7 +328,7 @@ impl Ledger {
         self.events.bytes()
     }
 
-    /// Appends an event. An event that is not valid after the events of this log is refused.
+    /// Appends an event, or returns an error if the event is not valid after the events of this log.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
         self.check_event(&event)?;
         self.push(event)

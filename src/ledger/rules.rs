@@ -1,4 +1,4 @@
-//! The rules of the log. The rules determine which event an action causes, and which events are valid.
+//! The rules of the log: which event an action causes, and which events are valid.
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};

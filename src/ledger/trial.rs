@@ -64,8 +64,7 @@ pub struct Trial {
     /// The numbers of the events that started and ended the trial.
     pub(super) started_by: u32,
     pub(super) ended_by: u32,
-    /// Data that few trials have. The data are in a box, because a million trials would otherwise need four times the
-    /// memory.
+    /// Data that few trials have. Without the box, a million trials would need four times the memory.
     pub(super) details: Option<Box<Details>>,
 }
 

@@ -14,7 +14,7 @@ use crate::random::{Call, Rng};
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
-/// The settings of random search. Random search does not have any settings.
+/// The settings of random search, which are empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}

@@ -1,4 +1,4 @@
-//! The registry of strategies. The registry makes a strategy from a name in [`STRATEGIES`] and settings in JSON.
+//! The registry of strategies, which makes a strategy from a name in [`STRATEGIES`] and settings in JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;

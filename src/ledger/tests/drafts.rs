@@ -1,4 +1,4 @@
-//! Tests of drafts. Drafts are suggestions at the end of the log that can be removed.
+//! Tests of drafts, which are suggestions at the end of the log that can be removed.
 
 use super::*;
 

@@ -171,7 +171,7 @@ impl BayesOpt {
         warning
     }
 
-    /// Prepares the posterior and the acquisition for a suggestion. The posterior includes the pending trials.
+    /// Prepares the posterior, including the pending trials, and the acquisition for a suggestion.
     pub(super) fn prepare(
         &mut self,
         log: &Ledger,

@@ -159,7 +159,7 @@ pub struct Scorer<'a> {
     formula: &'a dyn Formula,
     /// The values of the context columns. In a row of the model, the context columns follow the columns of the domain.
     context: &'a [f64],
-    /// Buffers for rows of the model. The buffers already contain the context.
+    /// Buffers for rows of the model, which already contain the context.
     rows: Array2<f64>,
     row: Vec<f64>,
     gradient: Vec<f64>,

@@ -20,8 +20,7 @@ use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::{Query, uniform_point};
 
-/// The number of additional quasi-random points after the first n. The additional points are used for trials that start
-/// before the first observation.
+/// The number of quasi-random points after the first n, for trials that start before the first observation.
 const N_EXTRA: usize = 128;
 
 /// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly; in

@@ -1,5 +1,5 @@
-//! The model of expenses. The expense d of an evaluation is its duration or its cost. An acquisition per unit of expense
-//! needs the expected log d at every point.
+//! The model of expenses, where the expense d of an evaluation is its duration or its cost. An acquisition per unit of
+//! expense needs the expected log d at every point.
 //!
 //! The expected log d is the sum of a [`linear`] model and of a Gaussian process, which is fitted to the residuals of the
 //! linear model. With few rows, the linear model predicts well. With many rows, the Gaussian process adds what is not

@@ -1,5 +1,4 @@
-//! The note that Bayesian optimisation logs with a suggestion. The note contains the fit that was made for the
-//! suggestion.
+//! The note that Bayesian optimisation logs with a suggestion: the fit that was made for the suggestion.
 
 use serde::{Deserialize, Serialize};
 

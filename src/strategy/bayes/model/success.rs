@@ -1,5 +1,5 @@
-//! The model of success, which predicts the probability that a trial succeeds. The model is fitted to the observed and
-//! the failed trials.
+//! The model of success, which predicts the probability that a trial succeeds, and is fitted to the observed and the
+//! failed trials.
 //!
 //! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
 //! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). The probability

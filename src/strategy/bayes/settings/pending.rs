@@ -249,8 +249,8 @@ impl Pending {
         }
     }
 
-    /// The value that the constant liar uses, given the observed values. The result is `None` for all other policies.
-    /// The result is also `None` if the value is a statistic and `observed` is empty.
+    /// The value that the constant liar uses, given the observed values. The result is `None` for all other policies,
+    /// and if the value is a statistic and `observed` is empty.
     pub fn lie(&self, observed: &[f64]) -> Option<f64> {
         let Pending::Liar(liar) = self else {
             return None;

@@ -300,8 +300,7 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether a fit chooses the units of the targets. The units that the fit has chosen do not change until the next
-    /// fit.
+    /// Whether a fit chooses the units of the targets, which then do not change until the next fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }

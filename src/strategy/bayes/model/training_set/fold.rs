@@ -188,14 +188,13 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// The window of a trial. A trial keeps the window that is in force when it is suggested.
+    /// The window of a trial, which is the window that was in force when the trial was suggested.
     pub fn window_of(&self, number: TrialNumber, settings: &Settings) -> Option<f64> {
         let n = self.windows.partition_point(|(first, _)| *first <= number);
         settings.window(n.checked_sub(1).map(|i| self.windows[i].1))
     }
 
-    /// Uses a fit from now on. The fit may come from this process or from another process. `number` is the number of
-    /// the next trial.
+    /// Uses a fit, which another process may have made, from now on. `number` is the number of the next trial.
     pub fn adopt(&mut self, fit: Arc<Fit>, number: TrialNumber) {
         if let Some(window) = fit.window {
             self.windows.push((number, window.length));
