@@ -68,8 +68,8 @@ pub struct Request<'a> {
     /// The context, with one number for each searched parameter. The list is empty if the problem does not have a
     /// context.
     pub context: &'a [f64],
-    /// The fidelity in the user's units. If the fidelity is None, the strategy chooses a fidelity, if the problem
-    /// declares one. Otherwise, it must be None.
+    /// The fidelity in the user's units, or None if the strategy should choose the fidelity. Must be None if the
+    /// problem does not declare a fidelity.
     pub fidelity: Option<f64>,
     /// The wall-clock time in seconds, which is required if the clock counts seconds. Without a time, leases do not
     /// end.

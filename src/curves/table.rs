@@ -21,7 +21,7 @@ const SMALLEST_RANGE: f64 = 0.1;
 /// freely make forecasts worse.
 const SLOPE_STD: f64 = 0.25;
 
-/// The largest absolute value in standardised units, so large that it only prevents overflow.
+/// A bound on absolute values in standardised units, which only prevents overflow.
 const LARGEST: f64 = 1e12;
 
 /// Standardised values are (y − centre)/scale.

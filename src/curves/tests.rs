@@ -381,7 +381,7 @@ fn the_size_of_a_diverging_training_has_no_effect_beyond_a_bound() {
     };
     let far = pseudo(-100.0);
     assert_eq!(far, pseudo(-1e6));
-    // The other curves still determine the pseudo-observation: h has a standard deviation of 1.
+    // The other curves still determine the pseudo-observation. For comparison, the variance of h is 1.
     let before = fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap();
     assert!(far.variance < 0.1);
     assert!((far.value - before.value).abs() < 0.2);

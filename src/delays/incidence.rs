@@ -1,9 +1,9 @@
 //! Estimates without a family: Kaplan–Meier and Aalen–Johansen.
 //!
-//! At the j-th distinct time, n_j trials are at risk, a_j arrive and f_j fail, d_j = a_j + f_j. The probability of
-//! neither before the next time is S_j = Π_{i≤j} (1 − d_i/n_i) (Kaplan and Meier 1958), with Greenwood's variance
-//! S_j² Σ_{i≤j} d_i/(n_i (n_i − d_i)). The cumulative incidence of arrivals is I_j = Σ_{i≤j} S_{i−1} a_i/n_i (Aalen and
-//! Johansen 1978).
+//! At the j-th distinct time, n_j trials are at risk, a_j arrive and f_j fail, d_j = a_j + f_j. The probability that a
+//! trial neither arrives nor fails before the next time is S_j = Π_{i≤j} (1 − d_i/n_i) (Kaplan and Meier 1958), with
+//! Greenwood's variance S_j² Σ_{i≤j} d_i/(n_i (n_i − d_i)). The cumulative incidence of arrivals is I_j = Σ_{i≤j}
+//! S_{i−1} a_i/n_i (Aalen and Johansen 1978).
 
 use super::records::{Outcome, Records, Resolution};
 

@@ -26,7 +26,7 @@ pub struct FitSettings {
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
     pub noise_variance: Option<f64>,
-    /// Whether the fit is maximum a posteriori. Otherwise it is maximum likelihood.
+    /// Whether the fit is maximum a posteriori (true) or maximum likelihood (false).
     pub priors: bool,
     /// The number of local searches. The first search starts from `start`. The other searches start from random draws.
     pub n_restarts: usize,

@@ -87,7 +87,8 @@ pub(super) fn refine(
             stop,
         };
         let mut ends: Vec<End> = Vec::with_capacity(starts.len());
-        // The first start is usually the best start. It is evaluated last, because the search needs its factor.
+        // Evaluate the first start last, because it is usually the best start, and the search needs the factor of the
+        // best start.
         for start in starts.iter().rev() {
             let is_first = start == &starts[0];
             let mut noisy = problem.with_more_noise(start);

@@ -77,7 +77,7 @@ pub struct Ledger {
     /// The encoded rows of all trials. Each row is the point followed by the context.
     rows: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
-    /// The trials that were abandoned after the last value or failure, in this order.
+    /// The trials that were abandoned after the last value or failure, earliest first.
     abandoned: Vec<TrialNumber>,
     enqueued: Vec<Queued>,
     /// The number of enqueued points that have been suggested.

@@ -21,8 +21,7 @@ pub struct Surrogate<'a> {
     pub(crate) rows: &'a [TrialNumber],
     /// The conversion between targets and values of f.
     pub units: Units,
-    /// The log density of the observed values minus the log density of their targets. The difference of the log
-    /// densities is Σ log d target/dy.
+    /// The log density of the observed values minus the log density of their targets, which is Σ log d target/dy.
     pub(crate) log_slope: f64,
 }
 

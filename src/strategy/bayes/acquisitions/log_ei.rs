@@ -26,13 +26,13 @@ pub struct LogEI {
     /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over sampled outcomes of
     /// pending trials.
     pub incumbent: Incumbent,
-    /// The resource per unit of which improvement is maximised.
+    /// Improvement is maximised per unit of this resource.
     pub per: Per,
     /// The improvement is divided by the expected duration or cost to this power.
     pub power: Power,
 }
 
-/// The resource per unit of which improvement is maximised.
+/// Improvement is maximised per unit of this resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {

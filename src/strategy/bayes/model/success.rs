@@ -105,8 +105,7 @@ pub struct Success {
     /// The probability w that failures form a region, given the trials. The explanations have equal prior
     /// probabilities.
     pub region: f64,
-    /// Whether the search stays where P ≥ ½ if it can. This is true if points are excluded, and during a series of
-    /// failures.
+    /// Whether the search stays where P ≥ ½ if it can: if points are excluded, and during a series of failures.
     pub avoids: bool,
     /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
     pub excludes: bool,

@@ -44,8 +44,8 @@ pub struct Fold {
     pub revised: bool,
     /// The number of rows that are factorised together. Later rows are appended one by one.
     pub(super) base: usize,
-    /// One checkpoint for each suggestion at the end of the processed log. There may be one more checkpoint, for a
-    /// proposal that is not logged.
+    /// One checkpoint for each suggestion at the end of the processed log, and possibly one for a proposal that is not
+    /// logged.
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
