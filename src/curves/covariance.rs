@@ -1,6 +1,6 @@
 //! The kernel of the residuals of curves. The hyperparameters of the kernel maximise the evidence.
 //!
-//! The evidence assumes that the slope c of [`super`] is 1.
+//! The evidence assumes that the slope c of the parent module is 1.
 
 use std::f64::consts::PI;
 

@@ -19,8 +19,8 @@ use crate::strategy::bayes::settings::Settings;
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
 /// The weight of the penalty where P < ½, if the search should stay where P ≥ ½. The values of the acquisition differ
-/// by about 1, so the penalty exceeds every difference between values as soon as the predicted label is below −0.001 (P
-/// = ½ at the label 0).
+/// by about 1, so the penalty exceeds every difference between values as soon as the predicted label is below −0.001,
+/// where P = ½ at label 0.
 const PENALTY: f64 = 1e3;
 
 /// The model of success, and the term that this model adds to the acquisition.
