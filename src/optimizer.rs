@@ -104,7 +104,7 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
-    /// Creates an optimizer with an empty log. Invalid settings are refused, and also an invalid number of threads in
+    /// Creates an optimizer with an empty log. Returns an error if a setting is invalid, or the number of threads in
     /// the environment variable `BELATED_NUM_THREADS`.
     pub fn new(definition: Definition) -> Result<Self> {
         threads::read_setting()?;

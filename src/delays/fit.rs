@@ -49,7 +49,7 @@ pub struct Fit {
     pub free: Vec<usize>,
     /// The negative log-posterior at θ.
     pub minimum: Expansion,
-    /// The log-likelihood at θ, on the clock.
+    /// The log-likelihood at θ, for times in units of the clock.
     pub log_likelihood: f64,
     /// The weight exp(−AICc/2), normalised.
     pub weight: f64,

@@ -394,7 +394,7 @@ mod tests {
         for family in KernelFamily::ALL {
             let plain = model(family, 25);
             let y = plain.targets();
-            // The noise variance is λ, known, or larger than λ.
+            // The noise variance of a row is λ, a known variance, or λ plus a known variance.
             let noise: Vec<_> = (0..25)
                 .map(|i| match i % 3 {
                     0 => RowNoise::Known(0.02 * i as f64 + 0.013),

@@ -162,7 +162,7 @@ mod tests {
         factor.chain(rest.concat()).map(f64::to_bits).collect()
     }
 
-    /// The largest error of the entries of L Lᵀ, as an estimate of the covariances of the rows.
+    /// The largest difference between an entry of L Lᵀ and the covariance of the two rows.
     fn error(gp: &GaussianProcess) -> f64 {
         let mut covariances = gp.kernel().gram(gp.rows());
         let added = gp.row_noise().iter().zip(gp.factor().jitters());

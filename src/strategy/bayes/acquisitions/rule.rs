@@ -91,7 +91,7 @@ pub trait Rule {
         false
     }
 
-    /// Whether the acquisition explores while trials are in flight. For this, it needs a lower bound on the maximum.
+    /// Whether the acquisition explores while trials are in flight, for which it needs a lower bound on the maximum.
     fn explores(&self) -> bool {
         false
     }

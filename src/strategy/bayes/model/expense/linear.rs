@@ -52,7 +52,8 @@ impl Design {
         }
     }
 
-    /// Fits the model to y. For each κ, the estimates of w and σ² maximise their density.
+    /// Fits the model to y, with the κ of the largest evidence. For each κ, w is the posterior mean, and σ² maximises
+    /// the evidence.
     pub fn fit(&self, y: &[f64]) -> Linear {
         let n = y.len() as f64;
         let intercept = y.iter().sum::<f64>() / n;
