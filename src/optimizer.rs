@@ -1,4 +1,4 @@
-//! The optimizer. An optimizer consists of a log and a strategy, and checks events before they are logged.
+//! The optimizer, which consists of a log and a strategy, and checks events before they are logged.
 
 mod checks;
 
@@ -22,7 +22,7 @@ use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Proposal, Query, Recommendation, Setup, Strategy};
 
-/// The definition of an optimizer. The definition does not change after the optimizer is created.
+/// The definition of an optimizer, which does not change after the optimizer is created.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// What is optimised.
@@ -68,10 +68,10 @@ pub struct Request<'a> {
     /// The context, with one number for each searched parameter. The list is empty if the problem does not have a
     /// context.
     pub context: &'a [f64],
-    /// The fidelity in the user's units. If the fidelity is None, the strategy chooses a fidelity. The fidelity must be
-    /// None if the problem does not declare a fidelity.
+    /// The fidelity in the user's units, or None if the strategy should choose the fidelity. Must be None if the
+    /// problem does not declare a fidelity.
     pub fidelity: Option<f64>,
-    /// The wall-clock time in seconds. The time is required if the clock counts seconds. Without a time, leases do not
+    /// The wall-clock time in seconds, which is required if the clock counts seconds. Without a time, leases do not
     /// end.
     pub time: Option<f64>,
     /// The lease in seconds. The strategy expects the result of a new trial for this many seconds of wall-clock time
@@ -79,7 +79,7 @@ pub struct Request<'a> {
     pub lease: Option<f64>,
     /// The constraints. Enqueued points are not checked against the constraints.
     pub feasible: Feasible<'a>,
-    /// The limit that ends the run, if a limit on time or cost does.
+    /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
 }
 
@@ -104,7 +104,7 @@ pub struct Optimizer {
 }
 
 impl Optimizer {
-    /// Creates an optimizer with an empty log. Invalid settings are refused, and also an invalid number of threads in
+    /// Creates an optimizer with an empty log. Returns an error if a setting is invalid, or the number of threads in
     /// the environment variable `BELATED_NUM_THREADS`.
     pub fn new(definition: Definition) -> Result<Self> {
         threads::read_setting()?;
@@ -127,8 +127,8 @@ impl Optimizer {
         &self.ledger
     }
 
-    /// Starts n trials and returns their numbers and warnings. The trials are chosen one after another. Each trial is
-    /// pending when the next trial is chosen.
+    /// Starts n trials and returns their numbers and warnings. The trials are chosen one after another, so each is
+    /// pending when the next is chosen.
     ///
     /// If an error occurs or the caller stops the call, the log is unchanged.
     pub fn suggest(
@@ -142,7 +142,7 @@ impl Optimizer {
         Ok(((first..self.ledger.trials().len()).collect(), warnings))
     }
 
-    /// Returns warnings and the events that would start n trials. The events are not logged. The caller passes the
+    /// Returns warnings and the events that would start n trials, without logging the events. The caller passes the
     /// events to `extend`, unless another process has logged other events in the meantime.
     pub(crate) fn propose(
         &mut self,
@@ -435,8 +435,8 @@ impl Optimizer {
         values
     }
 
-    /// Returns the time on the clock, the delays of the suggested trials, and the ages of the trials in flight. The delays
-    /// are shared with earlier calls while they are the same.
+    /// Returns the time on the clock, the delays of the suggested trials, and the ages of the trials in flight. Calls
+    /// share the delays until they change.
     pub(crate) fn delays(
         &mut self,
         time: Option<f64>,

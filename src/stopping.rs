@@ -11,8 +11,8 @@ use crate::numerics::order::median;
 use crate::problem::{Curve, CurveValue};
 use crate::strategy::model_based::Forecast;
 
-/// A trial ends if less than this share of its expected improvement per step is left. With the share 1, almost every
-/// trial would end by chance, since this is examined at each step.
+/// A trial ends if less than this share of its expected improvement per step is left. With a share of 1, almost every
+/// trial would end by chance, because the improvement is examined after each step.
 const SHARE: f64 = 1.0 / 3.0;
 
 /// A rule.
@@ -33,18 +33,18 @@ pub enum Stopping {
     /// the same step (Golovin et al. 2017, section 3.2.1, with values in place of running averages).
     #[serde(rename = "MedianStopping")]
     Median {
-        /// The number of trials with a result and a value at the step, before which no trial is stopped.
+        /// Trials are stopped only if at least this number of trials has a result and a value at the step.
         min_trials: usize,
         /// The first step at which a trial may be stopped.
         min_step: u32,
     },
-    /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy: with T
-    /// steps, of which t are done, if EI/(T − t)^power, given its curve, is less than a third of EI/T^power without its
-    /// curve. Trials go on before a model of curves has been fitted. They also go on after T/2: little is saved then,
-    /// and complete curves show how curves end.
+    /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy. Let t
+    /// of the T steps be done. The trial is stopped if EI/(T − t)^power given its curve is less than a third of
+    /// EI/T^power without its curve. Trials are not stopped before a model of curves has been fitted, and not after
+    /// T/2, where little would be saved, and complete curves show how curves end.
     #[serde(rename = "ModelStopping")]
     Model {
-        /// The power of the number of steps by which an expected improvement is divided.
+        /// Expected improvements are divided by a number of steps to this power.
         power: f64,
     },
 }
@@ -139,7 +139,7 @@ impl Stopping {
     }
 }
 
-/// The declared curve and the last reported step of a running trial, unless this is the last step of the curve.
+/// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
 fn running(log: &Ledger, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
     let trial = log.trial(number)?;
     let last = log.problem().curve.zip(trial.curve().last());
@@ -147,7 +147,7 @@ fn running(log: &Ledger, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
     Ok(found.filter(|(curve, step)| trial.state == State::Pending && *step < curve.steps))
 }
 
-/// The last of the rungs first, first·η, first·η², … after step `before` and not after step `step`.
+/// The last of the rungs first, first·η, first·η², … that is above `before` and at most `step`.
 fn last_rung(before: u32, step: u32, reduction: f64, first: u32) -> Option<u32> {
     let mut rung = f64::from(first);
     let mut found = None;
@@ -229,7 +229,7 @@ mod tests {
             stopped.push(rule.stops(&log, number, None).unwrap());
         }
         assert_eq!(stopped, [false, true, false, true, true, false, false]);
-        // A step between rungs decides nothing, and a NaN is the worst value of a rung.
+        // Trials are not stopped between rungs, and NaN is the worst value at a rung.
         let number = add(&mut log, &[3.0, -9.0]);
         assert!(!rule.stops(&log, number, None).unwrap());
         let number = add(&mut log, &[f64::NAN]);

@@ -1,6 +1,6 @@
-//! The kernel of the residuals of curves, and its hyperparameters of maximal evidence.
+//! The kernel of the residuals of curves. The hyperparameters of the kernel maximise the evidence.
 //!
-//! The evidence is exact if the slope c is 1.
+//! The evidence assumes that the slope c of the parent module is 1.
 
 use std::f64::consts::PI;
 
@@ -17,8 +17,8 @@ const BETA: usize = 2;
 const SIGMA: usize = 3;
 pub const P: usize = 4;
 
-/// The standard deviation of the normal prior of each log, with mean at the start of the search. The prior of the
-/// amplitude is flat.
+/// The standard deviation of the normal prior on the log of each hyperparameter, with the start of the search as mean.
+/// The prior on the amplitude is flat.
 const PRIOR: [f64; P] = [f64::INFINITY, 2.0, 2.0, 2.0];
 
 /// A variance that is added to σ² (in standardised units), so that equal curves do not determine the last value
@@ -45,8 +45,8 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// Maximises the evidence of n curves times the prior, where `moments` is S, the mean of the products d_i(s)·d_i(t)
-    /// of their differences.
+    /// Maximises the evidence of n curves times the prior, where `moments` is S, the mean over the curves of
+    /// d_i(s)·d_i(t) with d_i(t) = y_i(t) − y_i(T).
     pub fn fit(
         steps: &[u32],
         last_step: u32,
@@ -115,7 +115,7 @@ impl Kernel {
     /// moments S, and writes its derivatives. C = K_θ + σ²·11ᵀ contains the noise of the last values. The evidence is 0
     /// (its log −∞) if C is not positive definite because of rounding.
     ///
-    /// The evidence of the differences is the evidence of the curves with a flat prior of h_i. The derivative with
+    /// The evidence of the differences is the evidence of the curves with a flat prior on h_i. The derivative with
     /// respect to θ_i is −n/2·Σ (C⁻¹ − C⁻¹SC⁻¹) ∘ ∂C/∂θ_i.
     pub fn log_evidence(&self, moments: ArrayView2<f64>, n: f64, gradient: &mut [f64]) -> f64 {
         let [smooth, by_alpha, by_beta] = self.smooth_part();

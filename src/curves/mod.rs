@@ -6,18 +6,18 @@
 //!
 //! > y_i(t) = c(t)·h_i + m(t) + g_i(t) + ε_i(t),  h_i = f(x_i) + u_i,  ε_i(t) ~ N(0, σ²),
 //!
-//! where f is a function of the point, and u_i differs between trainings at the same point. c(T) = 1 and m(T) = g_i(T) =
-//! 0, so h_i is the value at the last step without noise. m is a mean curve, K is the covariance of g + ε, and c is small
-//! at steps whose values do not depend on h. Reports of a trial at some steps, with r = y − m there, carry the same
-//! information about h_i as one observation f̂ ~ N(h_i, 1/p), the pseudo-observation, where K and c are restricted to
-//! these steps (generalised least squares):
+//! where f is a function of the point, and u_i differs between trainings at the same point. c(T) = 1 and m(T) = g_i(T)
+//! = 0, so h_i is the value at the last step without noise. m is a mean curve, K is the covariance of g + ε, and c is
+//! small at steps whose values do not depend on h. Let r = y − m at the steps that trial i has reported, and restrict K
+//! and c to these steps. Then the reports carry the same information about h_i as one observation f̂ ~ N(h_i, 1/p), the
+//! pseudo-observation (generalised least squares):
 //!
 //! > f̂ = cᵀK⁻¹r / p,  p = cᵀK⁻¹c.
 //!
-//! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor without h_i. So for every Gaussian process f, one
-//! observation per trial gives the same posterior of f as all reports. c, m and K are estimated by a regression of the
-//! values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky, Snoek and Adams
-//! 2014, arXiv 1406.3896) with a mean curve, an end at step T, and an empirical covariance.
+//! The likelihood of the reports is N(f̂; h_i, 1/p) times a factor that does not depend on h_i. So for every Gaussian
+//! process f, one observation per trial gives the same posterior of f as all reports. c, m and K are estimated by a
+//! regression of the values y_i(t) of ended trials on their last values y_i(T). The model is "freeze-thaw" (Swersky,
+//! Snoek and Adams 2014, arXiv 1406.3896) with a mean curve, an end at step T, and an empirical covariance.
 
 mod covariance;
 mod table;
@@ -44,11 +44,12 @@ const KERNEL_WEIGHT: f64 = 20.0;
 /// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because c, m and K are estimates.
 pub const UNCERTAINTY: f64 = 20.0;
 
-/// The reports of a trial: pairs (step, value), sorted by step, from 1 on. Values that are not finite are ignored.
+/// The reports of a trial: pairs (step, value), sorted by step. Steps count from 1. Values that are not finite are
+/// ignored.
 pub type Curve = [(u32, f64)];
 
-/// A pseudo-observation of h, the value at the last step without noise, from reports before the last step: an observation
-/// `value` with normal error of variance `variance`. Both are in the units of the reports.
+/// A pseudo-observation of h, the value at the last step without noise. `value` equals h plus a normal error of
+/// variance `variance`, in the units of the reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PseudoObservation {
     pub value: f64,
@@ -81,10 +82,10 @@ impl CurveModel {
     /// A trial has ended if it has a report at `last_step`; other curves are ignored. The result is `None` if fewer
     /// than five ended curves have an earlier report, or if no earlier step has a report from half of these curves.
     ///
-    /// K is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, where r_i are the residuals of the regression, does
-    /// not assume a form of the curves, but has rank at most n and contains the noise of the last values. K_θ is a
-    /// kernel with four hyperparameters θ of maximal evidence, see [`covariance`]. With the weight w of 20 curves, K =
-    /// (n·S + w·K_θ)/(n + w).
+    /// K = (n·S + w·K_θ)/(n + w) with w = 20 is a compromise of two estimates. S = (1/n) Σ_i r_i r_iᵀ, for the
+    /// residuals r_i of the regression, does not assume a form of the curves, but has rank at most n and contains the
+    /// noise of the last values. K_θ is a kernel whose four hyperparameters θ maximise the evidence, see
+    /// [`covariance`].
     pub fn fit<C: Borrow<Curve>>(
         ended: &[C],
         last_step: u32,
@@ -120,10 +121,10 @@ impl CurveModel {
         self.noise * self.units.scale * self.units.scale
     }
 
-    /// Returns the pseudo-observation of h from a curve, or `None` if it lacks a report on the grid.
+    /// Returns the pseudo-observation of h from a curve. The result is `None` if the curve lacks a report on the grid,
+    /// or has a report at the last step, which is its value.
     ///
-    /// The variance is (1 + 20/n)/p. A curve with a report at the last step lacks a pseudo-observation: its value is this
-    /// report.
+    /// The variance is (1 + 20/n)/p.
     pub fn pseudo_observation(&self, curve: &Curve) -> Option<PseudoObservation> {
         let (mut reported, mut r) = (Vec::new(), Vec::new());
         let mut position = 0;

@@ -21,7 +21,7 @@ const SMALLEST_RANGE: f64 = 0.1;
 /// freely make forecasts worse.
 const SLOPE_STD: f64 = 0.25;
 
-/// The largest absolute value in standardised units, so large that it only prevents overflow.
+/// A bound on absolute values in standardised units, which only prevents overflow.
 const LARGEST: f64 = 1e12;
 
 /// Standardised values are (y − centre)/scale.
@@ -32,8 +32,8 @@ pub struct Units {
 }
 
 impl Units {
-    /// Returns the median and the interquartile range of the last values. If the range is within rounding errors, the
-    /// mean absolute deviation replaces the range.
+    /// Returns the median and the interquartile range of the last values. If the range is not larger than rounding
+    /// errors, the mean absolute deviation replaces the range.
     fn of(finals: &[f64], curves: &[&Curve]) -> Self {
         let n = finals.len() as f64;
         let [low, centre, high] = quartiles(finals.to_vec());

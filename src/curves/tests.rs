@@ -206,7 +206,7 @@ fn pseudo_observations_give_the_posterior_of_the_joint_gaussian_process() {
                 .unwrap(),
         );
     }
-    // Standardised observations of h, without the factor for the uncertainty of the model.
+    // Standardise the observations of h, and remove the factor for the uncertainty of the model.
     let h = Array1::from_iter(found.iter().map(|s| (s.value - centre) / scale));
     let errors: Vec<f64> = found.iter().map(|s| s.variance / 1.25 / 9.0).collect();
     let same = |i: usize, j: usize, value: f64| if i == j { value } else { 0.0 };
@@ -381,7 +381,7 @@ fn the_size_of_a_diverging_training_has_no_effect_beyond_a_bound() {
     };
     let far = pseudo(-100.0);
     assert_eq!(far, pseudo(-1e6));
-    // The other curves still determine the pseudo-observation: h has a standard deviation of 1.
+    // The other curves still determine the pseudo-observation. For comparison, the variance of h is 1.
     let before = fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap();
     assert!(far.variance < 0.1);
     assert!((far.value - before.value).abs() < 0.2);

@@ -8,9 +8,9 @@ use crate::error::{Result, Stop, check};
 const NEGLIGIBLE: f64 = 1e-14;
 
 impl DelayDistribution {
-    /// Returns the probabilities that 0, 1, … of the trials in flight at `ages` arrive within another `within`. Given
-    /// the parameters, the arrivals are independent, so the count is a sum of Bernoulli variables (Poisson binomial).
-    /// The distribution is a mixture over the draws.
+    /// Returns the probabilities that 0, 1, … of the trials in flight at `ages` arrive within a further time `within`.
+    /// Given the parameters, the arrivals are independent, so the count is a sum of Bernoulli variables (Poisson
+    /// binomial). The distribution is a mixture over the draws.
     pub fn count_distribution(
         &self,
         ages: &[f64],
@@ -43,7 +43,7 @@ impl DelayDistribution {
                     sum.pop();
                 }
                 let dropped = sum.iter().take_while(|q| **q < NEGLIGIBLE).count();
-                // Dropping entries one by one would move the others each time.
+                // Drop many entries at once, because each removal moves the remaining entries.
                 if dropped > 32 {
                     sum.drain(..dropped);
                     first += dropped;

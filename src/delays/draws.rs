@@ -20,8 +20,8 @@ const SMALLEST_WEIGHT: f64 = 1e-3;
 /// is close to normal.
 const MAX_WEIGHTED: usize = 4096;
 
-/// The factor by which the draws are wider than the normal approximation, if they have importance weights. The posterior
-/// has longer tails than the approximation.
+/// The factor by which draws with importance weights are wider than the normal approximation, because the posterior has
+/// longer tails than the approximation.
 const PROPOSAL: f64 = 1.4;
 
 /// Deviations from the maximum are multiplied by √(1 + this number / number of arrivals). Without this factor, 80 %
@@ -29,8 +29,8 @@ const PROPOSAL: f64 = 1.4;
 /// family is exact.
 const SMALL_SAMPLE: f64 = 4.0;
 
-/// Delays of one outcome in units of the scale: with probability `probability` the log of the delay is `location` +
-/// `spread` Z.
+/// The delays of one outcome, in units of the scale. The outcome has probability `probability`, and the log of its
+/// delay is `location` + `spread`·Z.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
     pub family: Family,

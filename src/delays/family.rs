@@ -134,7 +134,7 @@ impl Family {
             // e^z' = 1 + 2 e^z.
             Family::LogLogistic if z > 0.0 => z + (2.0 + (-z).exp()).ln(),
             Family::LogLogistic => (2.0 * z.exp()).ln_1p(),
-            // Newton's method on log(1 − F), which is concave: every iterate after the first is on the right.
+            // Newton's method on log(1 − F), which is concave: every iterate after the first is right of the root.
             Family::LogNormal => {
                 let target = log_cdf(-z).0 - LN_2;
                 let mut root = z.max(0.0);

@@ -10,11 +10,12 @@ use super::records::{Cells, Records};
 use crate::error::{Result, Stop, check};
 use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 
-/// The bounds of θ. A spread of 0.001 means delays that are equal to one part in a thousand.
+/// The bounds of θ. With a spread of 0.001, delays agree to one part in a thousand.
 pub const LOWER: [f64; P] = [-60.0, -6.9, -25.0, -25.0, -60.0, -6.9];
 pub const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
 
-/// With more groups of records, a fit starts at the maximum for a sample of about this size per outcome.
+/// With at least twice this number of groups for an outcome, a fit starts at the maximum for a sample of about this
+/// size per outcome.
 const SAMPLE: usize = 2048;
 
 /// With a larger damping λ, steps are too small to change θ.
@@ -48,7 +49,7 @@ pub struct Fit {
     pub free: Vec<usize>,
     /// The negative log-posterior at θ.
     pub minimum: Expansion,
-    /// The log-likelihood at θ, on the clock.
+    /// The log-likelihood at θ, for times in units of the clock.
     pub log_likelihood: f64,
     /// The weight exp(−AICc/2), normalised.
     pub weight: f64,
@@ -141,7 +142,7 @@ fn fit_family(
     })
 }
 
-/// Two starts: all trials in flight never end, or most of them arrive later.
+/// Returns a start at which all trials in flight never end, and a start at which most of them arrive later.
 fn starts(records: &Records, family: Family, options: &Options) -> Vec<[f64; P]> {
     let (n, lost) = (records.arrived.total(), records.censored.total());
     let mut start = [f64::NEG_INFINITY; P];
@@ -214,7 +215,7 @@ fn minimize(
         theta[i] = theta[i].clamp(LOWER[i], UPPER[i]);
     }
     let mut here = f(&theta);
-    // A wider spread increases the likelihood of far ages.
+    // Widen the spread until the likelihood of the largest ages does not underflow.
     while !here.value.is_finite() && theta[SPREAD] < UPPER[SPREAD] && free.contains(&SPREAD) {
         theta[SPREAD] += 0.5;
         here = f(&theta);
@@ -236,7 +237,7 @@ fn minimize(
         };
         let mut next = theta;
         for (&i, s) in moving.iter().zip(&step) {
-            // Longer steps would leave the region in which the quadratic model is useful.
+            // Limit the step, because the quadratic model is useful only near θ.
             next[i] = (theta[i] + s.clamp(-3.0, 3.0)).clamp(LOWER[i], UPPER[i]);
         }
         let expected: f64 = moving

@@ -21,15 +21,15 @@ enum Average {
 }
 
 impl DelayDistribution {
-    /// The probability that a trial that is in flight at `age` arrives within another `within`:
-    /// π_A (G_A(a + h) − G_A(a))/S(a).
+    /// The probability that a trial in flight at `age` a arrives within a further time `within` h: π_A (G_A(a + h) −
+    /// G_A(a))/S(a).
     pub fn arrival_probability(&self, age: f64, within: f64, level: f64) -> Result<Forecast> {
         self.probability(age, within, level, |draw, a, b| {
             draw.ends(a, draw.arrives.later(a) - draw.arrives.later(b))
         })
     }
 
-    /// The probability that a trial that is in flight at `age` fails within another `within`.
+    /// The probability that a trial in flight at `age` fails within a further time `within`.
     pub fn failure_probability(&self, age: f64, within: f64, level: f64) -> Result<Forecast> {
         self.probability(age, within, level, |draw, a, b| {
             draw.ends(a, draw.fails.later(a) - draw.fails.later(b))
@@ -50,7 +50,7 @@ impl DelayDistribution {
         self.average(Average::Mean, level, beyond, |draw| value(draw, a, b))
     }
 
-    /// The probability that a trial that is in flight at `age` ever arrives: π_A (1 − G_A(a))/S(a).
+    /// The probability that a trial in flight at `age` a ever arrives: π_A (1 − G_A(a))/S(a).
     pub fn arrives_ever(&self, age: f64, level: f64) -> Result<Forecast> {
         check_time("age", age)?;
         let a = self.elapsed(age);
@@ -59,7 +59,7 @@ impl DelayDistribution {
         })
     }
 
-    /// The median time until the arrival of a trial that is in flight at `age` and that arrives.
+    /// The median time until arrival, for a trial that is in flight at `age` and will arrive.
     pub fn remaining(&self, age: f64, level: f64) -> Result<Forecast> {
         check_time("age", age)?;
         let a = self.elapsed(age);
@@ -94,12 +94,12 @@ impl DelayDistribution {
         })
     }
 
-    /// The time in units of the scale that has passed at an age.
+    /// Converts an age to the time that has passed, in units of the scale.
     pub(super) fn elapsed(&self, age: f64) -> f64 {
         self.resolution.elapsed(age) / self.scale
     }
 
-    /// The delay on the clock for a time in units of the scale.
+    /// Converts a time in units of the scale to a delay on the clock.
     fn delay(&self, t: f64) -> f64 {
         self.resolution.delay((t * self.scale).min(f64::MAX))
     }

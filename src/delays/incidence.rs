@@ -1,9 +1,9 @@
 //! Estimates without a family: Kaplan–Meier and Aalen–Johansen.
 //!
-//! At the j-th distinct time, n_j trials are at risk, a_j arrive and f_j fail, d_j = a_j + f_j. The probability of
-//! neither before the next time is S_j = Π_{i≤j} (1 − d_i/n_i) (Kaplan and Meier 1958), with Greenwood's variance
-//! S_j² Σ_{i≤j} d_i/(n_i (n_i − d_i)). The cumulative incidence of arrivals is I_j = Σ_{i≤j} S_{i−1} a_i/n_i (Aalen and
-//! Johansen 1978).
+//! At the j-th distinct time, n_j trials are at risk, a_j arrive and f_j fail, d_j = a_j + f_j. The probability that a
+//! trial neither arrives nor fails before the next time is S_j = Π_{i≤j} (1 − d_i/n_i) (Kaplan and Meier 1958), with
+//! Greenwood's variance S_j² Σ_{i≤j} d_i/(n_i (n_i − d_i)). The cumulative incidence of arrivals is I_j = Σ_{i≤j}
+//! S_{i−1} a_i/n_i (Aalen and Johansen 1978).
 
 use super::records::{Outcome, Records, Resolution};
 
@@ -43,7 +43,7 @@ impl Incidence {
             }
             j += n_groups;
             let [a, f, censored] = counts;
-            // In flight at age k on the clock of iterations is known not to have had a delay of k − 1.
+            // On the clock of iterations, the delay of a trial in flight at age k is above k − 1, but may be k.
             let exposed = match records.resolution {
                 Resolution::Iterations => at_risk - censored,
                 Resolution::Exact | Resolution::Rounded(_) => at_risk,
@@ -84,7 +84,7 @@ impl Incidence {
         for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Outcome::Censored) {
             let elapsed = records.resolution.elapsed(*age);
             let before = until(self.times.partition_point(|&t| t <= elapsed)) / all;
-            // Trials that were just suggested are not silent yet, and count little.
+            // Trials that were just suggested count little, because few results have arrived with a smaller delay.
             sum += weight * before * (1.0 - before);
             total += weight * before;
         }

@@ -33,10 +33,10 @@ const SPREAD_STD: f64 = 0.4;
 const CONCENTRATION: f64 = 0.5;
 const EARLY_FACTOR: f64 = 16.0;
 
-/// The concentrations of the prior for arrivals and for trials that never end. While silent trials are younger than many
-/// of the delays so far, the data do not distinguish long delays from trials that never end (Maller and Zhou 1996). With
-/// equal concentrations, many trials would be counted as lost early in a study. `early` is 0 if all silent trials are
-/// older than the delays so far. benchmarks/delays.py measured the factor.
+/// The concentrations of the prior for arrivals and for trials that never end. While censored trials are younger than
+/// many of the delays so far, the data do not distinguish long delays from trials that never end (Maller and Zhou
+/// 1996). With equal concentrations, many trials would be counted as lost early in a study. `early` is 0 if all
+/// censored trials are older than the delays so far. benchmarks/delays.py measured the factor.
 fn concentrations(early: f64) -> (f64, f64) {
     let factor = 1.0 + EARLY_FACTOR * early;
     (CONCENTRATION * factor, CONCENTRATION / factor)

@@ -65,13 +65,13 @@ impl Delays {
     }
 }
 
-/// The posterior of the delay distribution, as weighted draws. Times are in units of `scale` inside, and in the units
-/// of the clock in arguments and results.
+/// The posterior of the delay distribution, as weighted draws. Arguments and results are in units of the clock.
+/// Internal times are in units of `scale`.
 pub struct DelayDistribution {
     incidence: Incidence,
     fits: Vec<Fit>,
     draws: Vec<Draw>,
-    /// The unit of time, which is a typical delay, on the clock.
+    /// The unit of time, a typical delay, in units of the clock.
     scale: f64,
     /// The largest age of a record. Probabilities at later ages are extrapolated.
     follow_up: f64,
@@ -115,7 +115,7 @@ impl DelayDistribution {
         &self.fits
     }
 
-    /// The parameters of a fit: (location, σ) on the clock, where the log of the delay has this location and scale.
+    /// Returns (location, σ) of a fit: the location and the scale of the log of the delay, in units of the clock.
     pub fn location_and_spread(&self, fit: &Fit) -> (f64, f64) {
         let location = fit.theta[likelihood::LOCATION] + self.scale.ln();
         (location, fit.theta[likelihood::SPREAD].exp())

@@ -31,8 +31,8 @@ impl Unknown {
     }
 }
 
-/// The meaning of an age in numbers of continuous time t. Fits at a resolution use the probabilities of intervals, so
-/// the likelihoods of discrete and continuous distributions are comparable.
+/// How ages are recorded from the continuous time t. Fits to rounded ages use the probabilities of intervals, so the
+/// likelihoods of discrete and continuous distributions are comparable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Resolution {
     /// Ages are exact. A delay of 0 means an interval from 0 to the smallest positive delay.
@@ -118,8 +118,8 @@ pub struct Records {
     /// The unit of time: the median of the delays above 0.
     pub scale: f64,
     pub follow_up: f64,
-    /// The share of the arrivals so far that come after the age of a trial, averaged over the censored trials with the
-    /// share of earlier arrivals as weight; see `Incidence::early`.
+    /// The share of the arrivals so far whose delay exceeds the age of a censored trial. The share is averaged over the
+    /// censored trials, each weighted by the share of the other arrivals.
     pub early: f64,
     /// Σ log t over exact delays. A density of t is a density of log t divided by t.
     pub log_jacobian: f64,

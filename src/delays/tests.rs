@@ -238,7 +238,7 @@ fn incidence_equals_its_definition() {
 
 /// Four trials arrive at 1, 2, 3 and 4.
 #[test]
-fn records_are_early_if_silent_trials_are_younger_than_delays() {
+fn records_are_early_if_censored_trials_are_younger_than_delays() {
     let early = |silent: &[f64], resolution: Resolution| {
         let mut ages = vec![1.0, 2.0, 3.0, 4.0];
         let mut outcomes = vec![Arrived; 4];

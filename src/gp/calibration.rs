@@ -19,8 +19,8 @@ const AGREEING: f64 = 2.0;
 /// the noise dominates the leave-one-out errors.
 const LITTLE_NOISE: f64 = 1e-3;
 
-/// Returns θ with a calibrated signal variance. The signal variance of data with little noise is raised to match the
-/// leave-one-out errors.
+/// Returns θ with a calibrated signal variance, which is raised for data with little noise to match the leave-one-out
+/// errors.
 ///
 /// With little noise, crowded rows dominate the evidence, and the fitted model is overconfident far from the crowd.
 /// Therefore only one row of each crowd is kept, and each kept row is predicted from the other kept rows. The factor of
@@ -115,7 +115,8 @@ pub(super) struct Fitted<'d, 'a> {
 }
 
 impl<'d, 'a> Fitted<'d, 'a> {
-    /// The model with parameters p. `log_slope` contains log dt/dy of each row, or is empty if all entries are 0.
+    /// The model with parameters p. `log_slope` contains log dt/dy of each row. An empty slice stands for zeros in all
+    /// rows.
     pub(super) fn new(
         data: Data<'d>,
         log_slope: &'a [f64],

@@ -18,8 +18,8 @@ use crate::numerics::threads::parallel_map;
 /// replaces the identity. Evidence of this size is called strong by Kass & Raftery 1995.
 pub(super) const MIN_LOG_BAYES_FACTOR: f64 = 3.0;
 
-/// The number of rows in a strip. A strip is the unit of work for a thread. The sums of the strips are added in the
-/// order of the rows, so that the result does not depend on the number of threads.
+/// The number of rows in a strip, the unit of work for a thread. The sums of the strips are added in the order of the
+/// rows, so that the result does not depend on the number of threads.
 const STRIP: usize = 64;
 
 /// The smallest number of rows for which several threads share the strips.

@@ -74,7 +74,7 @@ impl Fantasies {
         (means, variance)
     }
 
-    /// Posterior means (m, p) at the p rows of the tail. They are computed from the rows of L, without new solves.
+    /// Posterior means (m, p) at the p rows of the tail, computed from the rows of L without new solves.
     ///
     /// (K + Λ)α = y = L z, where Λ contains the noise variances and the jitter of the rows. So the mean at row i is
     /// (K α)_i = (L z)_i − Λ_ii α_i with α = L⁻ᵀz.

@@ -64,8 +64,8 @@ pub fn fit(
 #[derive(Debug, Clone, Copy)]
 pub struct Variant<'a> {
     pub data: Data<'a>,
-    /// log dt/dy of each row, up to a constant that all variants share. The slice is empty if all entries are 0. The
-    /// log evidence plus this term is a log density of y, so different transforms can be compared.
+    /// log dt/dy of each row, up to a constant that all variants share. An empty slice stands for zeros in all rows.
+    /// The log evidence plus the sum of the entries is a log density of y, so different transforms can be compared.
     pub log_slope: &'a [f64],
 }
 
@@ -75,7 +75,7 @@ impl Variant<'_> {
         self.log_slopes(rows).iter().sum()
     }
 
-    /// log dt/dy of these rows, or an empty vector if all entries are 0.
+    /// log dt/dy of these rows. An empty vector stands for zeros in all rows.
     fn log_slopes(&self, rows: &[usize]) -> Vec<f64> {
         match self.log_slope {
             [] => Vec::new(),
@@ -95,9 +95,9 @@ pub struct Found {
 
 /// Fits θ as `fit` does, and also chooses a kernel and a variant of the values. Kernels, variants and starts are
 /// compared on the coarsest level. With several levels, the starts are first compared on half of the coarsest level.
-/// The kernels are compared first, on the first variant. A later kernel replaces an earlier kernel only with strong
-/// evidence. Then the other variants are compared under the best kernel. Finally, input warps of single columns are
-/// compared under the best variant. If there is little noise, a kernel, variant or input warp must also predict
+/// The kernels are compared first, on the first variant. A kernel replaces the kernels before it in the list only with
+/// strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of single columns
+/// are compared under the best variant. If there is little noise, a kernel, variant or input warp must also predict
 /// left-out values better than the one that it replaces ([`may_replace`]).
 ///
 /// The first of the `known` θ is the main start, whose input warp is used until input warps are compared. Random starts
@@ -157,8 +157,7 @@ pub fn fit_best(
             coarsest = Part::of(data, &rows);
             of_all_rows = Some(p.clone());
             starts.insert(0, p);
-            // The fit to all rows found that the data are noiseless. However, a fit to the kept rows alone could
-            // explain the data by noise. Therefore λ has an upper bound in this fit.
+            // Bound λ from above, because a fit to the kept rows alone could explain noiseless data by noise.
             if let Some(upper) = bounds_of_part.1.last_mut() {
                 *upper = upper.min(NOISELESS.ln());
             }
@@ -183,7 +182,7 @@ pub fn fit_best(
         let problem = problem.on(part.data());
         chosen.input_warp = best_input_warp(&problem, &p, call.stop)?;
         (variant, starts) = (best, vec![p]);
-        // With one variant and one kernel, only the evidence of all rows is needed.
+        // If there is nothing to compare on the kept rows, the end point on all rows is also a start.
         if variants.len() == 1 && families.len() == 1 {
             starts.extend(of_all_rows);
         }
@@ -251,10 +250,11 @@ pub fn fit_again(
     Ok(found(settings.decode(&p)))
 }
 
-/// Searches from every start on every second one of these rows, and returns the best end points. With many rows, searches
-/// from all starts on all rows of the coarsest level would take longer than the rest of the fit.
+/// Searches from every start on half of these rows, and returns the best end points. Searches from all starts on all of
+/// these rows would take longer than the rest of the fit.
 ///
-/// Returns all starts if the evidence on few rows is misleading, that is, for noiseless data and without priors.
+/// Returns all starts if the data are noiseless or there are no priors, because the evidence on few rows is then
+/// misleading.
 fn race(
     problem: Problem,
     rows: &[usize],
@@ -327,7 +327,7 @@ fn best_variant(
 /// evidence is infinite for every family.
 ///
 /// The searches of the first family run from all starts. The searches of the other families run from the end point of
-/// the first family, and from the last start.
+/// the first family, and from the last of three or more starts.
 fn best_family(
     problem: Problem,
     families: &[KernelFamily],
@@ -337,8 +337,7 @@ fn best_family(
     let mut top: Option<(KernelFamily, End)> = None;
     for (i, &family) in families.iter().enumerate() {
         if let Some((_, (p, _))) = top.as_ref().filter(|_| i == 1) {
-            // If there are at most two starts, one of these starts is good. Then the other families start only from the
-            // end point of the first family.
+            // The last start is left out if there are at most two starts.
             let last = starts.pop().filter(|_| starts.len() > 1);
             starts = [p.clone()].into_iter().chain(last).collect();
         }
@@ -395,7 +394,7 @@ mod tests {
         for family in KernelFamily::ALL {
             let plain = model(family, 25);
             let y = plain.targets();
-            // The noise variance is λ, known, or larger than λ.
+            // The noise variance of a row is λ, a known variance, or λ plus a known variance.
             let noise: Vec<_> = (0..25)
                 .map(|i| match i % 3 {
                     0 => RowNoise::Known(0.02 * i as f64 + 0.013),

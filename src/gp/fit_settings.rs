@@ -20,13 +20,13 @@ pub struct FitSettings {
     pub family: KernelFamily,
     /// The group of each column, 0, 1, …. Columns of the same group have the same lengthscale.
     pub groups: Vec<usize>,
-    /// The columns of each category. The columns of a category share a group.
+    /// The columns of each category, which share a group.
     pub categories: Vec<Range<usize>>,
-    /// Fixed hyperparameters. A hyperparameter that is `None` is fitted.
+    /// Given hyperparameters. Each `None` is fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
     pub noise_variance: Option<f64>,
-    /// Whether the fit is maximum a posteriori. Otherwise it is maximum likelihood.
+    /// Whether the fit is maximum a posteriori (true) or maximum likelihood (false).
     pub priors: bool,
     /// The number of local searches. The first search starts from `start`. The other searches start from random draws.
     pub n_restarts: usize,
@@ -34,8 +34,8 @@ pub struct FitSettings {
     pub draws: Draws,
     /// The number of named parameters, which is the dimension d of the priors. A parameter may have several columns.
     pub dimensions: usize,
-    /// The unit of the lengthscale prior, for each group of columns. The unit is the typical distance between random
-    /// points in the columns of the group. For one column with uniform points on [0, 1], the unit is 1.
+    /// The unit of the lengthscale prior for each group: the typical distance between random points in the columns of
+    /// the group. For one column with uniform points on [0, 1], the unit is 1.
     pub spreads: Vec<f64>,
     /// The input warp w that the search uses. At first, the search uses the input warp of the start.
     pub input_warp: InputWarp,
@@ -54,7 +54,8 @@ pub enum Draws {
 }
 
 impl FitSettings {
-    /// The settings for fitting all hyperparameters with priors. Each group is a named parameter.
+    /// The settings for fitting all hyperparameters with priors. Each group of columns is assumed to be one parameter
+    /// of the space, so `dimensions` is the number of groups.
     pub fn new(family: KernelFamily, groups: Vec<usize>, n_restarts: usize) -> Self {
         let n_groups = groups.iter().max().map_or(0, |last| last + 1);
         Self {

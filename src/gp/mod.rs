@@ -8,9 +8,8 @@
 //! * [`spread`]: a subset of rows without crowded rows
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
 //! * [`fit`]: the fit of θ by maximum a posteriori; [`fit_settings`]: the settings of a fit; [`starts`]: the starts of
-//!   its searches; [`levels`]: the rows that the searches use; [`search`]: the local searches; [`refine`]:
-//!   the search on increasing numbers of rows; [`input_warps`]: the
-//!   choice of the columns that are warped
+//!   its searches; [`levels`]: the rows that the searches use; [`search`]: the local searches; [`refine`]: the search
+//!   on increasing numbers of rows; [`input_warps`]: the choice of the columns that are warped
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
 pub mod calibration;

@@ -17,7 +17,7 @@ use crate::numerics::cholesky::subtract_gram_of_rows;
 use crate::numerics::growing_cholesky::{GrowingCholesky, slices};
 use crate::numerics::simd::{add_multiple, dot};
 
-/// The number of test points in a block. A block and its triangular solve fit in the cache.
+/// The number of test points in a block, so that a block and its triangular solve fit in the cache.
 pub(crate) const BLOCK: usize = 256;
 
 /// The noise variance of a row.
@@ -111,7 +111,7 @@ impl GaussianProcess {
         self.rows.view()
     }
 
-    /// The number of observed rows. The rows after the observed rows belong to pending trials.
+    /// The number of observed rows, which precede the rows of pending trials.
     pub(crate) fn n_observed(&self) -> usize {
         self.n_observed
     }
@@ -195,8 +195,8 @@ impl GaussianProcess {
         Ok(mean)
     }
 
-    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean. The target of a row
-    /// that is not hallucinated is the given target.
+    /// The targets y = L z of all rows. The target of a hallucinated row is the posterior mean; all other targets are
+    /// as given.
     pub(crate) fn targets(&self) -> Vec<f64> {
         self.factor.multiply(&self.z)
     }
@@ -254,8 +254,8 @@ impl GaussianProcess {
         points.rows().into_iter().map(row).collect()
     }
 
-    /// Posterior mean at one point. The cost is O(n). The workspace stores the vectors that `gradient` needs if the
-    /// derivative by the variance is 0.
+    /// Posterior mean at one point. The cost is O(n). The workspace stores the vectors that `gradient` needs if
+    /// `by_variance` is 0.
     pub(crate) fn mean_at(&self, x: &[f64], workspace: &mut Workspace) -> f64 {
         let Workspace { v, slope, .. } = workspace;
         v.resize(self.len(), 0.0);
@@ -352,7 +352,7 @@ impl GaussianProcess {
     }
 
     /// Appends a tail: the noiseless rows of `baseline` (m, d), followed by the rows of `pending` (p, d) with the given
-    /// noise variance. The numbers that the last tail and this tail have in common are not computed again.
+    /// noise variance. Numbers that were computed for the last tail are reused.
     pub(super) fn append_tail(
         &mut self,
         baseline: ArrayView2<f64>,

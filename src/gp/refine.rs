@@ -26,7 +26,7 @@ const NEGLIGIBLE: f64 = 2e-4;
 /// smaller than this number. A further step would improve the evidence by a small part of this number.
 const SMALL: f64 = 2e-3;
 
-/// The largest relative difference between the predicted and the actual improvement of a last step.
+/// An improvement agrees with its prediction if their relative difference is at most this number.
 const AGREEMENT: f64 = 0.3;
 
 /// The largest number of steps on a level.
@@ -35,7 +35,7 @@ const MAX_STEPS: usize = 15;
 /// The largest change of an entry of p in one step. The entries of p are logarithms.
 const MAX_CHANGE: f64 = 1.5;
 
-/// The factors by which a step is multiplied, until f decreases.
+/// The factors by which a step is multiplied in turn, until f decreases.
 const FACTORS: [f64; 4] = [1.0, 0.3, 0.1, 0.01];
 
 /// A start is dropped if its log evidence on a level is smaller than the largest log evidence by this number of nats.
@@ -47,7 +47,7 @@ const MUCH_NOISE: f64 = 0.05;
 /// With a smaller λ, the log evidence is far from quadratic, and L-BFGS-B is used.
 const LITTLE_NOISE: f64 = 1e-4;
 
-/// The change of an entry of p from which a difference of gradients is computed.
+/// The step of an entry of p in finite differences of gradients.
 const DIFFERENCE: f64 = 0.2;
 
 /// The number that is added to the diagonal of H, in units of the largest entry on the diagonal. This number limits the
@@ -56,10 +56,11 @@ const LEAST_CURVATURE: f64 = 0.03;
 
 /// Searches on each level after the coarsest level, whose rows are `coarsest`. Returns the end point on all rows.
 ///
-/// A search on a subset of the rows may lead to a poor θ. Therefore the first start is compared on each level with the
-/// other starts, until the evidence of a start is much too small. On the first level, searches run from all starts that
-/// were not dropped. A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ is proportional to
-/// λ, so a search on many rows needs many steps to raise a small λ. Therefore a larger λ is also tried.
+/// A search on a subset of the rows may lead to a poor θ. Therefore the end point of each level is compared on the next
+/// level with other starts, until the evidence of these starts is much smaller. On the first level, searches run from
+/// all starts that were not dropped. A fit to few rows often ends with a small λ. The derivative d log p(y) / d log λ
+/// is proportional to λ, so a search on many rows needs many steps to raise a small λ. Therefore a larger λ is also
+/// tried.
 pub(super) fn refine(
     problem: Problem,
     levels: &[usize],
@@ -86,7 +87,8 @@ pub(super) fn refine(
             stop,
         };
         let mut ends: Vec<End> = Vec::with_capacity(starts.len());
-        // The first start is usually the best start. It is evaluated last, because the search needs its factor.
+        // Evaluate the first start last, because it is usually the best start, and the search needs the factor of the
+        // best start.
         for start in starts.iter().rev() {
             let is_first = start == &starts[0];
             let mut noisy = problem.with_more_noise(start);
@@ -114,7 +116,7 @@ pub(super) fn refine(
             false => f64::INFINITY,
         };
         ends.retain(|(_, value)| *value < dropped);
-        // After the first level, only the start of the fit is compared.
+        // After the first level, the end point of each level is compared only with the start of the fit.
         let others = ends.iter().take(1).map(|(start, _)| start.clone());
         let others: Vec<_> = others.collect();
         let mut searched = vec![top];
@@ -307,7 +309,7 @@ fn hessian(problem: Problem, p: &[f64], stop: &mut Stop) -> Result<Array2<f64>> 
     Ok(hessian)
 }
 
-/// The step −H⁻¹g, with entries of at most `MAX_CHANGE`. Entries of p that would leave their bounds are fixed.
+/// The step −H⁻¹g, with entries limited to `MAX_CHANGE`. Entries of p that would leave their bounds are fixed.
 fn step(
     hessian: &Array2<f64>,
     p: &[f64],

@@ -1,5 +1,5 @@
 //! The local searches of a fit on one subset of the rows (a level, see [`super::levels`]). L-BFGS-B runs from every
-//! start. The runs are parallel if this is faster.
+//! start, in parallel if this is faster.
 //!
 //! Notation: p = (log ℓ…, log σ_f², log λ).
 

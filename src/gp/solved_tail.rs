@@ -5,7 +5,7 @@
 //!
 //! Usually, two successive tails differ by a few rows, and a few observed rows are appended between the two tails. The
 //! solutions of the common rows then need only the entries of the new observed rows. The terms of v_iᵀv_j are
-//! subtracted in chunks of observed rows. Terms of complete chunks are kept.
+//! subtracted in chunks of observed rows, and the differences after the last complete chunk are kept.
 //!
 //! Every kept number is computed in a fixed order that depends only on the observed rows and on the two rows of the
 //! tail. Therefore the kept numbers are the same, bit for bit, as numbers that are computed without earlier tails.
@@ -80,7 +80,7 @@ impl SolvedTail {
         Ok(())
     }
 
-    /// Drops the rows that are not rows of `x`, in the same order. The kept rows are the first rows of `x`.
+    /// Keeps the rows that equal the first rows of `x`, in the same order, and drops all others.
     fn keep_common(&mut self, x: ArrayView2<f64>) {
         let mut kept = 0;
         for i in 0..self.rows.len() {
@@ -162,7 +162,7 @@ mod tests {
         factor.chain(rest.concat()).map(f64::to_bits).collect()
     }
 
-    /// The largest error of the entries of L Lᵀ, as an estimate of the covariances of the rows.
+    /// The largest difference between an entry of L Lᵀ and the covariance of the two rows.
     fn error(gp: &GaussianProcess) -> f64 {
         let mut covariances = gp.kernel().gram(gp.rows());
         let added = gp.row_noise().iter().zip(gp.factor().jitters());

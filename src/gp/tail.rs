@@ -20,8 +20,8 @@ pub enum Target {
     PosteriorMean,
     /// The mean of the posterior means at the k nearest observed points (Verma et al. 2022, footnote 3).
     NearestMean(usize),
-    /// The posterior mean of the pending value given a pseudo-observation: an observation `value` of the pending value
-    /// with normal error of this variance. Rows with pseudo-observations come first in a tail.
+    /// The posterior mean of the pending value given a pseudo-observation. `value` equals the pending value plus a
+    /// normal error of variance `variance`. Rows with pseudo-observations come first in a tail.
     PseudoObserved { value: f64, variance: f64 },
 }
 
@@ -59,7 +59,7 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
     }
 
     /// Conditions on the rows of `x` with these targets. A row with a value counts as an observation. A row at the
-    /// posterior mean has z = 0. A row at the posterior mean reduces the variance and does not change the mean.
+    /// posterior mean has z = 0, so it reduces the variance without changing the mean.
     pub(crate) fn on(gp: G, x: ArrayView2<f64>, targets: &[Target]) -> Result<Self> {
         if x.nrows() != targets.len() {
             return Err(Error::Shape(format!(
@@ -125,8 +125,8 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
         self.rows().slice_move(s![self.n_observed().., ..])
     }
 
-    /// Replaces draws of the entries of z for the tail (m draws, rows of the tail), which are standard normal, by draws
-    /// given the pseudo-observations in `targets`, the targets of the last rows of the tail.
+    /// Conditions standard normal draws of the entries of z for the tail (m draws, rows of the tail) on the
+    /// pseudo-observations in `targets`, which are the targets of the last rows of the tail.
     pub(crate) fn condition_draws(
         &self,
         draws: &mut Array2<f64>,
@@ -142,13 +142,14 @@ impl<G: BorrowMut<GaussianProcess>> Conditioned<G> {
         Ok(())
     }
 
-    /// The distribution of the entries of z for the tail given the pseudo-observations in `targets`, the targets of the
-    /// last rows of the tail. The distribution ends at the last row with a pseudo-observation, because later entries do
-    /// not depend on the pseudo-observations. Without any, the result is `None`.
+    /// The distribution of the entries of z for the tail given the pseudo-observations in `targets`, which are the
+    /// targets of the last rows of the tail. Entries after the last pseudo-observation are left out, because they do
+    /// not depend on pseudo-observations. Without pseudo-observations, the result is `None`.
     ///
     /// The values of the tail are mu + B z, where mu is their posterior mean, B is a part of L, and z ~ N(0, I). The
     /// pseudo-observations are s = mu + B z + e with e ~ N(0, V). So the precision of z is G = I + BᵀV⁻¹B, and the mean
-    /// is G⁻¹BᵀV⁻¹(s − mu). A pseudo-observation has the noise λ of a value. V contains the part of λ that the row lacks.
+    /// is G⁻¹BᵀV⁻¹(s − mu). V is diagonal. Its entries are the variances of the pseudo-observations, plus λ minus the
+    /// noise variance of the row, because a pending value has noise λ.
     fn given_pseudo_observations(&self, targets: &[Target]) -> Result<Option<TailDistribution>> {
         let first = self.len() - targets.len();
         let pseudo_observations = (first..)

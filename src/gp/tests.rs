@@ -1,5 +1,4 @@
-//! Tests of the posterior and its tail. The tests compare results with dense formulas and finite differences, and with
-//! each other.
+//! Tests of the posterior and its tail, by comparison with dense formulas and finite differences.
 
 mod limits;
 mod pseudo_observed;

@@ -43,7 +43,7 @@ impl Ledger {
     /// Returns the change by event number i, or None if the event does not concern a trial.
     pub(crate) fn change(&self, i: usize) -> Option<Change> {
         let event = self.event(i);
-        // Only a started trial needs the number of trials before the event.
+        // The number of a started trial is the number of trials before its event.
         let before = |trial: &Trial| (trial.started_by as usize) < i;
         let number = match event {
             Event::Suggested { .. } | Event::Added { .. } => self.trials.partition_point(before),

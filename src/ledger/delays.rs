@@ -14,7 +14,7 @@ use crate::problem::Clock;
 /// The longest age in a fit of the delays, which needs finite ages.
 const MAX_AGE: f64 = 1e300;
 
-/// The share of the median delay after which the delays for forecasts are taken again.
+/// The time after which the delays for forecasts are updated, as a share of the median delay.
 const REFIT_AFTER: f64 = 0.1;
 
 /// Whether an age is beyond the window. A trial whose age equals the window may still arrive.
@@ -45,7 +45,7 @@ impl Trial {
 pub struct LastDelays {
     /// The numbers of events and of trials in flight.
     log: (usize, usize),
-    /// The latest time of a suggestion or an end, and the steps of time after it.
+    /// The result of [`Ledger::steps`].
     steps: (f64, f64),
     time: f64,
     pub delays: Arc<Delays>,
@@ -90,8 +90,8 @@ impl Ledger {
             .map(|trial| self.times[trial.started_by as usize]);
         let mut started: Vec<f64> = starts.collect();
         started.sort_by(f64::total_cmp);
-        // The reading of the clock at the end of a lease. If the clock counts iterations, this is the number of
-        // suggestions before, and at least 1 after the suggestion of the trial.
+        // The reading of the clock at the end of a lease. If the clock counts iterations, the reading is the number of
+        // suggestions before the end of the lease, and at least 1 more than at the suggestion of the trial.
         let reading = |lease: f64, start: f64| match self.problem.clock {
             Clock::Seconds => lease.max(start),
             Clock::Iterations => {
@@ -116,9 +116,9 @@ impl Ledger {
         Delays::new(ages, outcomes, resolution)
     }
 
-    /// The delays for forecasts. If the clock counts seconds, the ages of trials in flight grow between events, so the
-    /// delays are taken at the last multiple of a step after the latest event. Therefore they depend only on the log and
-    /// the time, and need not be fitted at each call.
+    /// The delays for forecasts. If the clock counts seconds, the ages of trials in flight grow between events. To fit
+    /// the delays once per step instead of once per call, the ages are taken at the start of the current step of time
+    /// (see [`Ledger::steps`]).
     pub(crate) fn delays_in_steps(
         &self,
         last: Option<LastDelays>,
@@ -144,7 +144,8 @@ impl Ledger {
         })
     }
 
-    /// The latest time of a suggestion or an end, and the steps of time after it. The steps are 0 if there are none.
+    /// The latest time at which a trial was suggested or ended, and the length of the steps of time that start there.
+    /// The length is 0 if time is not divided into steps.
     fn steps(&self) -> (f64, f64) {
         let mut latest = f64::NEG_INFINITY;
         let mut delays = Vec::new();

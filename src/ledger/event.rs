@@ -13,7 +13,7 @@ pub type TrialNumber = usize;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Failure {
-    /// The kind of error, such as the name of an exception. The kind is empty if it was not given.
+    /// The kind of error, such as the name of an exception, or an empty string.
     #[serde(rename = "type")]
     pub kind: String,
     /// The text of the error.
@@ -41,7 +41,7 @@ pub struct Observation {
     /// The value and its noise.
     #[serde(deserialize_with = "json::named")]
     pub reading: Reading,
-    /// The cost of the evaluation, in any unit. The cost is finite and not negative.
+    /// The cost of the evaluation in any unit, finite and not negative.
     #[serde(default)]
     pub cost: Option<f64>,
     /// The duration of the evaluation in seconds.
@@ -158,7 +158,7 @@ pub enum Event {
         step: u32,
         #[serde(default)]
         value: Option<f64>,
-        /// The number of the attempt, counted from 0. An attempt is one start of the evaluation.
+        /// The number of the attempt, counted from 0. Each start of the evaluation is an attempt.
         #[serde(default)]
         attempt: u32,
         #[serde(default)]
@@ -276,7 +276,7 @@ pub enum Again {
     Refuse,
     /// The new value replaces the old value.
     Amend,
-    /// The value is a further measurement at the same point. The measurement is logged as a new trial.
+    /// The value is a further measurement at the same point, and is logged as a new trial.
     Replicate,
 }
 
@@ -370,7 +370,7 @@ impl Action {
         }
     }
 
-    /// Creates an added trial at full fidelity. The trial has no data besides these arguments.
+    /// Creates an added trial at full fidelity, without data besides these arguments.
     pub fn add(point: Point, context: Vec<f64>, value: Option<f64>, std: Option<f64>) -> Self {
         Action::Add {
             point,

@@ -12,8 +12,8 @@
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
 //!
-//! The encoded point and context of a trial are a row of an array. The row contains the point where the trial was run.
-//! The event that started the trial contains the start point and the context in the user's units.
+//! The encoded point and context of a trial are a row of an array. This point is the point where the trial was run. The
+//! event that started the trial contains the start point and the context in the user's units.
 
 mod apply;
 pub mod delays;
@@ -77,7 +77,7 @@ pub struct Ledger {
     /// The encoded rows of all trials. Each row is the point followed by the context.
     rows: Vec<f64>,
     pending: BTreeSet<TrialNumber>,
-    /// The trials that were abandoned after the last value or failure, in this order.
+    /// The trials that were abandoned after the last value or failure, earliest first.
     abandoned: Vec<TrialNumber>,
     enqueued: Vec<Queued>,
     /// The number of enqueued points that have been suggested.
@@ -167,8 +167,7 @@ impl Ledger {
         })
     }
 
-    /// The row of a trial for a model. The row contains the encoded point where the trial was run, followed by the
-    /// context.
+    /// The row of a trial for a model: the encoded point where the trial was run, followed by the encoded context.
     pub(crate) fn row(&self, number: TrialNumber) -> &[f64] {
         let width = self.widths.0 + self.widths.1;
         &self.rows[number * width..(number + 1) * width]
@@ -184,7 +183,7 @@ impl Ledger {
         &self.row(number)[self.widths.0..]
     }
 
-    /// The point where a trial was run. The point is the start point, unless a different point was reported.
+    /// The point where a trial was run: the reported point or, if none was reported, the start point.
     pub fn point(&self, number: TrialNumber) -> Point {
         let run = self.run_point(number);
         run.unwrap_or_else(|| self.started_point(number))
@@ -270,9 +269,8 @@ impl Ledger {
         &self.pending
     }
 
-    /// Trials that were abandoned after the last value or failure. Strategies do not suggest the points of such
-    /// abandoned trials again before the next value or failure.
-    /// The last one comes first.
+    /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
+    /// points of these trials again before the next value or failure.
     pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
         self.abandoned.iter().rev().copied().collect()
     }
@@ -330,7 +328,7 @@ impl Ledger {
         self.events.bytes()
     }
 
-    /// Appends an event. An event that is not valid after the events of this log is refused.
+    /// Appends an event, or returns an error if the event is not valid after the events of this log.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
         self.check_event(&event)?;
         self.push(event)
@@ -350,7 +348,7 @@ impl Ledger {
 
     /// Removes suggestions from the end of the log until the log has `len` events.
     ///
-    /// Only drafts of an interrupted batch are removed. The removal stops at an event that is not a suggestion.
+    /// The removal stops at an event that is not a suggestion, so only drafts of an interrupted batch are removed.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len
             && let Event::Suggested { queued, .. } = self.event(self.len() - 1)

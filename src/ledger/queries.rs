@@ -5,7 +5,7 @@ use crate::ledger::{Effect, Ledger};
 use crate::problem::Point;
 
 impl Ledger {
-    /// The number of trials whose points the strategy chose. Trials that were added or enqueued are left out.
+    /// The number of trials whose points the strategy chose, without added and enqueued trials.
     pub(crate) fn n_chosen(&self) -> usize {
         self.n_suggested - self.n_dequeued
     }

@@ -1,4 +1,4 @@
-//! The rules of the log. The rules determine which event an action causes, and which events are valid.
+//! The rules of the log: which event an action causes, and which events are valid.
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};
@@ -90,7 +90,7 @@ impl Ledger {
                 let value = (!value.is_nan()).then_some(value);
                 let known = self.reported(number, step);
                 if attempt < trial.attempt() {
-                    // A report of an attempt that has been replaced.
+                    // The report belongs to an attempt that a later attempt has replaced.
                     None
                 } else if attempt == trial.attempt()
                     && let Some(known) = known

@@ -325,7 +325,7 @@ proptest! {
                 prop_assert!(ledger.run_point(number).is_none_or(|run| run == ledger.point(number)));
             }
         }
-        // A change describes its event. Later events do not alter it.
+        // Later events do not alter the change by an event.
         prop_assert_eq!(changes, (0..ledger.len()).map(|i| ledger.change(i)).collect::<Vec<_>>());
         for (number, folded) in folded(&ledger).into_iter().enumerate() {
             let trial = &ledger.trials()[number];

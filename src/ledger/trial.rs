@@ -64,8 +64,7 @@ pub struct Trial {
     /// The numbers of the events that started and ended the trial.
     pub(super) started_by: u32,
     pub(super) ended_by: u32,
-    /// Data that few trials have. The data are in a box, because a million trials would otherwise need four times the
-    /// memory.
+    /// Data that few trials have. Without the box, a million trials would need four times the memory.
     pub(super) details: Option<Box<Details>>,
 }
 
@@ -83,7 +82,7 @@ pub(super) struct Details {
 /// The learning curve of a trial.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Curve {
-    /// The attempt whose reports the curve contains from its first step on.
+    /// The last attempt that reported. Its reports replace the curve from the first step of the attempt on.
     pub attempt: u32,
     /// The steps in ascending order, with oriented values. The value of a failed step is None.
     pub reports: Vec<(u32, Option<f64>)>,
@@ -209,7 +208,8 @@ impl Trial {
 
     /// Forecasts the duration of a complete evaluation in seconds, from the times of the reports: the time up to the
     /// last report, plus the remaining steps at the mean time per step. Returns `None` if the times are unknown or not
-    /// in the order of the steps. The start of a later attempt is unknown.
+    /// in the order of the steps. The start of a later attempt is unknown, so all steps of this attempt are assumed to
+    /// take the mean time.
     pub(crate) fn complete_duration(&self, started_at: Option<f64>, steps: u32) -> Option<f64> {
         let curve = self.details.as_ref()?.curve.as_ref()?;
         let [(first, first_at), (last, last_at)] = curve.times?;
@@ -225,7 +225,8 @@ impl Trial {
         (per_step > 0.0 && duration > 0.0 && duration.is_finite()).then_some(duration)
     }
 
-    /// Adds a step to the curve, with its wall-clock time. A new attempt replaces the curve from its first step on.
+    /// Adds a step to the curve, with its wall-clock time. A new attempt replaces the curve from the first step of the
+    /// attempt on.
     pub(super) fn report(&mut self, step: u32, value: Option<f64>, attempt: u32, at: Option<f64>) {
         let details = self.details.get_or_insert_default();
         let curve = details.curve.get_or_insert_default();
@@ -245,7 +246,7 @@ impl Trial {
         }
     }
 
-    /// Moves the end of the lease, so that the lease has its first length from now on.
+    /// Renews the lease for its original length, counted from time `at`.
     pub(super) fn renew_lease(&mut self, started_at: f64, at: f64) {
         let Some(details) = self.details.as_mut() else {
             return;

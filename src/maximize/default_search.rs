@@ -74,9 +74,9 @@ impl Plan {
             false => (256.0, (6.0 + 1.5 * d).min(24.0)),
         };
         let perturb = perturb && discrete;
-        // A maximum for one combination gives little information about other combinations, so more searches run to
-        // convergence. Few evenly spread points have a good combination, so searches from perturbations replace half of
-        // these points.
+        // With discrete coordinates, more searches run to convergence than in other boxes, because the maximum for one
+        // combination of discrete values gives little information about other combinations. Few evenly spread points
+        // have a good combination, so searches from perturbations replace half of these points.
         let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,

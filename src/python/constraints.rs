@@ -1,4 +1,4 @@
-//! Known constraints. Constraints are a Python function that takes a list of points and returns whether each point is
+//! Known constraints, given by a Python function that takes a list of points and returns whether each point is
 //! feasible.
 
 use std::cell::RefCell;
@@ -13,7 +13,7 @@ use crate::problem::{Members, Problem};
 use crate::python::interrupt::detached;
 
 thread_local! {
-    /// The addresses of the optimizers whose constraints this thread is calling. The thread holds the locks of these
+    /// The addresses of the optimizers whose constraints this thread is calling, while it holds the locks of these
     /// optimizers.
     static CALLING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }

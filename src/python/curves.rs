@@ -15,7 +15,7 @@ pub struct CurveModel {
     steps: Vec<u32>,
 }
 
-/// Returns the reports of a curve. NaN is no report.
+/// Returns the reports of a curve. NaN stands for a missing report.
 fn curve<'a>(steps: &[u32], values: impl Iterator<Item = &'a f64>) -> Vec<(u32, f64)> {
     steps.iter().copied().zip(values.copied()).collect()
 }

@@ -56,7 +56,7 @@ fn numbers(forecast: Forecast) -> Numbers {
     )
 }
 
-/// The outcomes at their codes in Python.
+/// The outcomes, in the order of their integer codes in Python.
 const OUTCOMES: [Outcome; 3] = [Outcome::Censored, Outcome::Arrived, Outcome::Failed];
 
 fn outcome(code: &i64) -> Result<Outcome> {

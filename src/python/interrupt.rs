@@ -7,11 +7,11 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result, Stop};
 
-/// The interval between checks for signals. A check acquires the GIL, and takes more time than most steps of a
-/// computation.
+/// The interval between checks for signals. More frequent checks would slow computations down, because each check
+/// acquires the GIL.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// Runs a computation with the GIL released. The computation stops if a signal handler raises an exception.
+/// Runs a computation with the GIL released, until it ends or a signal handler raises an exception.
 pub fn detached<T: Send>(
     py: Python<'_>,
     compute: impl FnOnce(&mut Stop) -> Result<T> + Send,

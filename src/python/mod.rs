@@ -50,7 +50,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Adds to the number of workers for which the optimizers of this process leave processors free.
+/// Adds `change` to the number of busy workers, for each of which the optimizers of this process leave a processor
+/// free.
 #[pyfunction]
 fn add_busy_workers(change: isize) {
     threads::add_busy_workers(change);

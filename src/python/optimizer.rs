@@ -64,7 +64,7 @@ impl Optimizer {
         in_units.map(|(m, s)| (self.oriented(m), s)).unzip()
     }
 
-    /// The address of this optimizer. The address identifies the optimizer while the optimizer is borrowed.
+    /// The address of this optimizer, which identifies the optimizer while it is borrowed.
     fn address(&self) -> usize {
         std::ptr::from_ref(&self.core) as usize
     }
@@ -163,8 +163,7 @@ impl Optimizer {
             })?;
         for warning in warnings {
             if let Err(raised) = warn(py, &warning) {
-                // If warnings are raised as errors, the caller does not receive the new trials. Therefore abandon the
-                // new trials.
+                // If warnings are raised as errors, the caller does not receive the new trials, so abandon them.
                 self.with_core(py, |core, _| {
                     numbers.iter().try_for_each(|&number| {
                         core.record(Action::Abandon { number }, time).map(drop)

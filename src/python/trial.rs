@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::ledger::{self, Again, Event, Failure, Ledger, TrialNumber};
 use crate::problem::Point;
 
-/// An observed value and the data that may be reported with the value. The data are checked when they are recorded.
+/// An observed value and the data reported with it, which are checked when they are recorded.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Observation {
     core: ledger::Observation,
@@ -35,7 +35,7 @@ impl Observation {
     }
 }
 
-/// An action on a trial. The action is checked when it is recorded.
+/// An action on a trial, which is checked when it is recorded.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Action {
     pub(super) core: ledger::Action,

@@ -15,7 +15,7 @@ pub trait FromSettings: Strategy + Sized + 'static {
     /// Makes the strategy. `rng` is used for random draws that are made only once, such as the initial design.
     fn new(setup: &Setup, settings: Self::Settings, rng: &mut Rng) -> Result<Self>;
 
-    /// The structured values that the settings may contain. Every field of these values has its default value.
+    /// The structured values that the settings may contain, with the default in every field.
     fn values() -> Vec<Value> {
         Vec::new()
     }

@@ -203,7 +203,7 @@ pub trait Strategy: Send {
 }
 
 /// Up to `n` distinct feasible points with the largest values, best first. Only trials in the context of the query are
-/// considered, if any of these has a value. Only one fidelity is considered: the highest fidelity at which a trial is
+/// considered, if any of them has a value. Only one fidelity is considered: the highest fidelity at which a trial is
 /// feasible.
 pub(crate) fn best_by_value(
     log: &Ledger,

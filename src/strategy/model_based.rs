@@ -21,8 +21,7 @@ pub struct Surrogate<'a> {
     pub(crate) rows: &'a [TrialNumber],
     /// The conversion between targets and values of f.
     pub units: Units,
-    /// The log density of the observed values minus the log density of their targets. The difference of the log
-    /// densities is Σ log d target/dy.
+    /// The log density of the observed values minus the log density of their targets, which is Σ log d target/dy.
     pub(crate) log_slope: f64,
 }
 
@@ -56,7 +55,7 @@ pub struct Forecast {
     pub value: (f64, f64),
     /// The logarithm of the expected improvement, up to a constant.
     pub log_improvement: f64,
-    /// The same without the curve of the trial.
+    /// The logarithm of the expected improvement without the curve of the trial, up to the same constant.
     pub log_improvement_before: f64,
 }
 

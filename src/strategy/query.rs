@@ -17,7 +17,7 @@ pub struct Query<'a> {
     pub fidelity: Option<f64>,
     /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,
-    /// The limit that ends the run, if a limit on time or cost does.
+    /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
 }
 

@@ -14,7 +14,7 @@ use crate::random::{Call, Rng};
 use crate::strategy::from_settings::FromSettings;
 use crate::strategy::{Proposal, Query, Setup, Strategy, Supports};
 
-/// The settings of random search. Random search does not have any settings.
+/// The settings of random search, which are empty.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {}
@@ -28,7 +28,7 @@ pub struct RandomSearch {
     domain: Arc<Domain>,
     /// The random generator of the pool.
     pool_rng: Rng,
-    /// The pool of feasible points. The pool is computed at the first suggestion under constraints.
+    /// The pool of feasible points, which is computed at the first suggestion under constraints.
     pool: Option<Pool>,
     /// The default fidelity of trials: 1 if a fidelity is declared, and `None` otherwise.
     fidelity: Option<f64>,

@@ -1,4 +1,4 @@
-//! The registry of strategies. The registry makes a strategy from a name in [`STRATEGIES`] and settings in JSON.
+//! The registry of strategies, which makes a strategy from a name in [`STRATEGIES`] and settings in JSON.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -66,7 +66,7 @@ pub fn definition(kind: &str, settings: impl Serialize) -> Value {
     Value::Object(fields)
 }
 
-/// All strategies, and the structured values of their settings, by kind. Every field has its default.
+/// All strategies, and the structured values of their settings, by kind, with the default in every field.
 pub fn defaults() -> Map<String, Value> {
     let strategies = STRATEGIES
         .iter()

@@ -21,7 +21,7 @@ pub(super) struct Features {
     b: Vec<f64>,
     /// The input warp w of the kernel.
     input_warp: InputWarp,
-    /// Whether the kernel is linear, and the features are therefore the phases instead of their cosines.
+    /// Whether the kernel is linear. For the linear kernel, the features are the phases instead of their cosines.
     linear: bool,
 }
 

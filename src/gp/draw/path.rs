@@ -17,7 +17,7 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// The weights w, times the amplitude of the features unless these are normalised.
+    /// The weights w, times the amplitude of the features unless the features are normalised.
     weights: Vec<f64>,
     form: Form,
 }

@@ -25,13 +25,14 @@ pub struct Kernel {
     /// The input warp w, which is the identity for the linear family.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
-    /// The columns of each category, a one-hot group that shares a lengthscale. Empty for the linear family. The points
-    /// store the contribution of a category to r², so that a category is as cheap as one column.
+    /// The columns of each category, a one-hot group that shares a lengthscale. The list is empty for the linear
+    /// family. [`ScaledPoints`] stores the contribution of a category to r², so that a category is as cheap as one
+    /// column.
     pub categories: Vec<Range<usize>>,
 }
 
 impl Kernel {
-    /// Returns the kernel with categories of these columns.
+    /// Sets the columns of each category. The linear family ignores categories.
     pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
         if self.family.is_stationary() {
             self.categories = categories.to_vec();

@@ -5,7 +5,7 @@ use crate::numerics::simd::multiversion;
 /// The limit of |x̃|, which ensures that products are finite.
 pub(super) const MAX_SCALED: f64 = 1e100;
 
-/// Replaces x̃ᵀx̃' by k. Its slope is σ_f² everywhere.
+/// Replaces x̃ᵀx̃' by k. The slope of k is σ_f² everywhere.
 #[multiversion(targets = "simd")]
 pub(super) fn values(signal_variance: f64, products: &mut [f64]) {
     for k in products {

@@ -29,8 +29,8 @@ fn cases(cases: u32) -> Config {
     }
 }
 
-/// Returns a configuration with `few` cases by default. It is used for tests whose cases take a hundred times as long
-/// as those of the remaining tests.
+/// Returns a configuration with `few` cases by default, for tests whose cases take a hundred times as long as the cases
+/// of other tests.
 fn heavy(few: u32) -> Config {
     let config = cases(few);
     Config {

@@ -1,4 +1,4 @@
-//! Tests of tails with pseudo-observations. They are compared with models whose rows are the pseudo-observations.
+//! Tests of tails with pseudo-observations, by comparison with models whose rows are the pseudo-observations.
 
 use ndarray::{Array2, ArrayView1, s};
 

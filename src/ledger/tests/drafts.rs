@@ -1,4 +1,4 @@
-//! Tests of drafts. Drafts are suggestions at the end of the log that can be removed.
+//! Tests of drafts, which are suggestions at the end of the log that can be removed.
 
 use super::*;
 
@@ -19,7 +19,7 @@ fn truncating_drafts_restores_the_ledger() {
     assert_eq!(ledger.pending(), before.pending());
     assert_eq!(ledger.next_queued(), before.next_queued());
     assert_eq!(ledger.now(None), before.now(None));
-    // An observation is not a draft.
+    // `truncate` stops at the enqueued point, because it removes only suggestions.
     ledger.truncate(0);
     assert_eq!(ledger.len(), before.len());
 }

@@ -181,7 +181,7 @@ fn the_same_value_with_different_data_is_a_new_report() {
     };
     act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
     let n = ledger.len();
-    // A repeated report has no effect. A repeated part of a report, or repeated attributes, also have no effect.
+    // Repeating a report, a part of it, or its attributes has no effect.
     for repeated in [
         known.clone(),
         Observation::new(1.0, None),

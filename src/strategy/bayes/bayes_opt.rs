@@ -60,12 +60,12 @@ pub struct BayesOpt {
     pub(super) n_initial: usize,
     /// The random generator of the pool. The initial points come from the same random stream.
     pool_rng: Rng,
-    /// The pool of feasible points. The pool is computed at the first suggestion under constraints.
+    /// The pool of feasible points, which is computed at the first suggestion under constraints.
     pub(super) pool: Option<Pool>,
     pub(super) training: TrainingSet,
     /// The model of success, if any trial has failed.
     pub(super) success: Option<Success>,
-    /// The residuals of the model of durations or costs, if choices depend on these.
+    /// The residuals of the model of durations or costs, if choices depend on durations or costs.
     pub(super) expense: Option<KeptProcess>,
     /// Whether the warning of missing durations or costs has been given.
     warned_of_missing: bool,
@@ -86,7 +86,7 @@ pub(super) struct Prepared<'a> {
     pub(super) maximand: Maximand,
     /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
-    /// The term by which the acquisition is chosen per unit of time or cost.
+    /// The term that makes the acquisition an acquisition per unit of time or cost.
     pub(super) expense: Option<ExpenseTerm<'a>>,
     scope: Scope<'a>,
     candidates: &'a mut Option<SolvedCandidates>,
@@ -171,7 +171,7 @@ impl BayesOpt {
         warning
     }
 
-    /// Prepares the posterior and the acquisition for a suggestion. The posterior includes the pending trials.
+    /// Prepares the posterior, including the pending trials, and the acquisition for a suggestion.
     pub(super) fn prepare(
         &mut self,
         log: &Ledger,
@@ -372,8 +372,8 @@ impl Strategy for BayesOpt {
             return Ok(Vec::new());
         }
         self.update_pool(query, call.stop)?;
-        // The fit is kept between calls. It draws from a copy of the stream, so that the search finds the same points
-        // whether or not the fit is already known.
+        // The fit is kept between calls. The fit draws from a copy of the stream, so that the search finds the same
+        // points whether or not the fit is already known.
         let mut rng = call.rng.clone();
         let fit_call = &mut Call::new(&mut rng, call.stop);
         self.fit_for(FitPurpose::Predict, log, query, fit_call)?;

@@ -1,4 +1,4 @@
-//! The columns of the rows of the model. A row contains the encoded point followed by the encoded context.
+//! The columns of a row of the model. A row is the encoded point followed by the encoded context.
 
 use std::ops::Range;
 
@@ -94,7 +94,7 @@ impl Columns {
 /// Integers with at least this many levels are treated as continuous and uniformly distributed.
 const MANY_LEVELS: u64 = 32;
 
-/// Whether a monotone map may stretch the coordinate. A coordinate with few levels is not stretched.
+/// Whether a monotone map may stretch the coordinate, which must not have few levels.
 fn is_number(coordinate: &Coordinate) -> bool {
     coordinate.is_ordered() && coordinate.levels().is_none_or(|n| n >= MANY_LEVELS)
 }

@@ -12,9 +12,9 @@ use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::note::Fit;
 
 impl BayesOpt {
-    /// Fits θ if a fit is due for this purpose, and uses the fit from now on, or until the next event if it is not
-    /// logged. A suggestion also chooses the window if this is due. Returns the fit, or `None` if the last fit stays in
-    /// use.
+    /// Fits θ if a fit is due for this purpose, and uses the fit from now on, or until the next event if the fit is not
+    /// logged. A suggestion also chooses the window if a choice is due. Returns the fit, or `None` if the last fit
+    /// stays in use.
     pub(super) fn fit_for(
         &mut self,
         purpose: FitPurpose,
@@ -40,7 +40,7 @@ impl BayesOpt {
             if let Some(fit) = &mut fit {
                 let fit = Arc::make_mut(fit);
                 fit.window = Some(window);
-                // A note has a number of rows, also if θ is given.
+                // A note needs a number of rows even if θ is given.
                 fit.rows = fit.rows.or(Some(0));
             }
         }

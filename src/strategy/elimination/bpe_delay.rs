@@ -77,7 +77,7 @@ impl BPEDelay {
         self.settings.kernel
     }
 
-    /// The delay model at time `now`. The delay model is given in the settings or estimated from the log.
+    /// The delay model at time `now`, given in the settings or estimated from the log.
     fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
         known.or_else(|| estimate(log, now, self.schedule.log_term()))
@@ -396,7 +396,7 @@ impl Strategy for BPEDelay {
         Note::check(note, log)
     }
 
-    /// The points of the current set X_r with the largest posterior means. The posterior is computed from all values.
+    /// The points of the current set X_r with the largest posterior means, given all values.
     fn recommend(
         &mut self,
         log: &Ledger,

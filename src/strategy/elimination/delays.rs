@@ -1,5 +1,5 @@
-//! Estimation of the delay model from the log. The delay model consists of the mean, ξ and b in Assumption 3.3. The
-//! delay model describes trials that return a result.
+//! Estimation of the delay model from the log. The delay model consists of the mean, ξ and b in Assumption 3.3, and
+//! describes the trials that return a result.
 //!
 //! The delay of an observed trial is known. The delay of a trial that is in flight, failed or abandoned is at least the
 //! age of the trial (right-censored). The distribution of delays is estimated as in Kaplan and Meier 1958. The estimate

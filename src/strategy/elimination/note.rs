@@ -1,5 +1,5 @@
-//! The note that is logged with the first suggestion of a round. The note contains the number of the round, and the
-//! delay model at the start of the round.
+//! The note that is logged with the first suggestion of a round: the number of the round, and the delay model at its
+//! start.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,8 +13,8 @@ use crate::strategy::elimination::settings::SubExponential;
 pub struct Note {
     /// The number of the round, counted from 1.
     pub round: usize,
-    /// The delay model that determined the length of the previous round. The delay model is given in the settings, or
-    /// was estimated at the end of the previous round. The field is `None` if no delay model was available.
+    /// The delay model that determined the length of the previous round. It is given in the settings, or was estimated
+    /// at the end of that round. `None` if no delay model was available.
     pub delay: Option<SubExponential>,
 }
 

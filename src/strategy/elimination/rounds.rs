@@ -1,8 +1,8 @@
 //! The rounds, computed from the log. Each round contains its trials, and the values that had arrived at the end of the
 //! round.
 //!
-//! Only trials that the strategy proposed belong to a round. Enqueued and added trials do not belong to a round. The
-//! data of a round are final when the next round begins. Later events about trials in the round are ignored.
+//! Only trials that the strategy proposed belong to a round; enqueued and added trials do not. The data of a round are
+//! final when the next round begins. Later events about trials in the round are ignored.
 
 use std::collections::BTreeMap;
 

@@ -21,7 +21,7 @@ pub struct SubExponential {
 pub enum Tail {
     /// The larger term, which is a valid bound.
     Max,
-    /// The smaller term, as printed in the paper. The smaller term is not a valid bound.
+    /// The smaller term, as printed in the paper, which is not a valid bound.
     Min,
 }
 

@@ -146,7 +146,7 @@ impl Settings {
         ))
     }
 
-    /// The σ that the theorems use. σ is at least the smallest standard deviation of the noise in the model.
+    /// The σ that the theorems use, which is at least the smallest standard deviation of the noise in the model.
     pub fn theory_noise(&self) -> f64 {
         self.row_noise(self.noise_std.unwrap_or(f64::NAN)).sqrt()
     }

@@ -25,7 +25,7 @@ pub enum Beta {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Schedule {
-    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1). j is the number of trials so far (Kandasamy et al. 2017).
+    /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), where j is the number of trials so far (Kandasamy et al. 2017).
     Kandasamy,
     /// The multiplier in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
@@ -44,7 +44,7 @@ pub struct Bound {
     pub beta: Beta,
     pub constants: Constants,
     pub predictive_std: bool,
-    /// Whether all points of a batch use the same j. If all points use the same j, j does not count trials in flight.
+    /// Whether all points of a batch use the same j, which then does not count trials in flight.
     pub per_batch: bool,
     /// Whether the multiplier widens draws (true) or scales sigma in a bound (false).
     pub draws: bool,

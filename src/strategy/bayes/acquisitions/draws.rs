@@ -12,7 +12,7 @@ pub enum DrawMethod {
 /// The settings of a draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draws {
-    /// The method that is used if a draw cannot be exact. Draws that are not exact use `n_features` random features.
+    /// The method for draws that cannot be exact. Such draws use `n_features` random features.
     pub method: DrawMethod,
     pub n_features: usize,
     /// Whether, under `Censor`, the deviation of a draw from the posterior mean is multiplied by nu_t.

@@ -31,7 +31,7 @@ pub trait Formula: Send + Sync {
     /// unit of the targets, measured in units of f, and `value_of` maps a target to a value of f.
     fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
 
-    /// The effort of the search in a box, as a multiple of the default effort. The model has n rows. The default
+    /// The effort of the search in a box for a model with n rows, as a multiple of the default effort. The default
     /// implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the surface is
     /// smooth. If the model has many rows, an evaluation also needs more memory than the processor's cache provides.
     fn effort(&self, n: usize) -> f64 {
@@ -159,7 +159,7 @@ pub struct Scorer<'a> {
     formula: &'a dyn Formula,
     /// The values of the context columns. In a row of the model, the context columns follow the columns of the domain.
     context: &'a [f64],
-    /// Buffers for rows of the model. The buffers already contain the context.
+    /// Buffers for rows of the model, which already contain the context.
     rows: Array2<f64>,
     row: Vec<f64>,
     gradient: Vec<f64>,

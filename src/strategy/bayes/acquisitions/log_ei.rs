@@ -26,17 +26,17 @@ pub struct LogEI {
     /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over sampled outcomes of
     /// pending trials.
     pub incumbent: Incumbent,
-    /// The resource per unit of which improvement is maximised.
+    /// Improvement is maximised per unit of this resource.
     pub per: Per,
-    /// The exponent of the expected expense by which the improvement is divided.
+    /// The improvement is divided by the expected duration or cost to this power.
     pub power: Power,
 }
 
-/// The resource per unit of which improvement is maximised.
+/// Improvement is maximised per unit of this resource.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Per {
-    /// The resource whose limit ends the run. By hand, improvement per trial.
+    /// The resource whose limit ends the run. If no such limit is given, the improvement per trial is maximised.
     #[default]
     Auto,
     Trial,
@@ -44,7 +44,7 @@ pub enum Per {
     Cost,
 }
 
-/// An exponent of the expected expense.
+/// An exponent of the expected duration or cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Power {
@@ -55,7 +55,7 @@ pub enum Power {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NamedPower {
-    /// The share of the limit that is left, which falls from 1 to 0 (Lee et al. 2020, "EI cooling").
+    /// The exponent is the share of the limit that is left, which falls from 1 to 0 (Lee et al. 2020, "EI cooling").
     Cooled,
 }
 
@@ -65,7 +65,7 @@ impl Default for Power {
     }
 }
 
-/// The default exponent. With 1, cheap points are preferred too strongly at the end of a run.
+/// The default exponent. The exponents from 0.7 to 2 are equally good (docs/compared.md).
 const DEFAULT_POWER: f64 = 1.0;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -77,8 +77,8 @@ fn values<G: BorrowMut<GaussianProcess>>(
     values
 }
 
-/// The baseline points, which are the observed points that may be the best points in this context. The points are
-/// sorted by mu. The points of the `stopped` rows are left out.
+/// The baseline points, sorted by mu: the observed points that may be the best points in this context, without the
+/// points of the `stopped` rows.
 ///
 /// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
 /// is at least l.

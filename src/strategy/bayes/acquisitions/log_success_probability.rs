@@ -65,10 +65,10 @@ fn spread(at: Moments) -> f64 {
     (at.variance + MIN_VARIANCE).sqrt()
 }
 
-/// The penalty, which is weight·min(0, 1 + mu). The penalty is negative where failure is more likely than success. The
-/// penalty is added to an acquisition. If the weight is large and any point has P ≥ ½, the point with the largest sum
-/// has P ≥ ½. If P < ½ everywhere, the point with the largest mu has the largest sum. A small weight only lowers the
-/// score of points that probably fail.
+/// The penalty weight·min(0, 1 + mu), which is added to an acquisition. It is negative where failure is more likely
+/// than success. If the weight is large and any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
+/// everywhere, the point with the largest mu has the largest sum. A small weight only lowers the score of points that
+/// probably fail.
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,

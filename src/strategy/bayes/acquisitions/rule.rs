@@ -23,7 +23,7 @@ pub struct Situation<'a> {
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
     /// does not average.
     pub n_outcomes: Option<usize>,
-    /// The multiplier of sigma.
+    /// nu_t, the multiplier of sigma in bounds and widened draws.
     pub nu: f64,
     /// A lower bound on the maximum of f, for an acquisition that explores while trials are in flight.
     pub lower_bound: Option<f64>,
@@ -86,13 +86,13 @@ pub trait Rule {
         None
     }
 
-    /// The resource per unit of which the acquisition is chosen, and the power of the expected expense by which the
-    /// acquisition is divided. `None` if only trials count.
+    /// The resource whose expected use divides the acquisition, and the power of the divisor. `None` if the acquisition
+    /// is not divided.
     fn per(&self, _query: Query) -> Result<Option<(Resource, f64)>> {
         Ok(None)
     }
 
-    /// The resource per unit of which the user asked to choose. `None` if the limit of a run decides.
+    /// The resource of [`Self::per`] if the user named it. `None` if the limit of a run determines it.
     fn asks_for(&self) -> Option<Resource> {
         None
     }

@@ -19,12 +19,12 @@ pub struct ThompsonSampling {
     /// The multiplier of draws under `Censor`, before the term for delays is added.
     pub beta: Beta,
     pub theory: Theory,
-    /// The method that is used if a draw cannot be exact. Draws that are not exact use `n_features` random features.
+    /// The method for draws that cannot be exact. Such draws use `n_features` random features.
     pub draws: DrawMethod,
     pub n_features: usize,
     /// Whether, under `Censor`, the deviation of a draw from the posterior mean is multiplied by nu_t.
     pub widen: bool,
-    /// Whether the sigma in the formula of nu_t includes the noise.
+    /// Whether nu_t sums standard deviations that include the noise.
     pub predictive_std: bool,
 }
 

@@ -18,9 +18,9 @@ use crate::strategy::bayes::settings::Settings;
 /// log ½, minus a margin for rounding errors.
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 
-/// The weight of the penalty where P < ½ while the search stays where P ≥ ½, for an acquisition whose values differ by
-/// about 1. With this weight, the penalty exceeds any difference between values of the acquisition as soon as the
-/// predicted label is 0.001 below the boundary.
+/// The weight of the penalty where P < ½, if the search should stay where P ≥ ½. The values of the acquisition differ
+/// by about 1, so the penalty exceeds every difference between values as soon as the predicted label is below −0.001,
+/// where P = ½ at label 0.
 const PENALTY: f64 = 1e3;
 
 /// The model of success, and the term that this model adds to the acquisition.
@@ -57,8 +57,9 @@ impl<'a> Addition<'a> {
     }
 
     /// The term for an acquisition that is a bound, mean, draw or variance of the posterior `gp` of f. The term is a
-    /// penalty where P < ½ if the search avoids these points, and 0 otherwise. A small penalty in proportion to w would
-    /// still keep the search away from an accident at the optimum, where the values of the acquisition differ little.
+    /// penalty where P < ½ if the search avoids these points, and 0 otherwise. The penalty is not made proportional to
+    /// w: at the optimum, where the values of the acquisition differ little, even a small penalty would keep the search
+    /// away from a point that failed by accident.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let variance = gp.hyperparameters().signal_variance;
         let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());

@@ -20,8 +20,7 @@ use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::settings::DesignMethod;
 use crate::strategy::{Query, uniform_point};
 
-/// The number of additional quasi-random points after the first n. The additional points are used for trials that start
-/// before the first observation.
+/// The number of quasi-random points after the first n, for trials that start before the first observation.
 const N_EXTRA: usize = 128;
 
 /// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly; in
@@ -62,8 +61,8 @@ pub struct Design<'a> {
 impl Design<'_> {
     /// The place of the next design point, or `None` if the design is complete.
     ///
-    /// Without added or enqueued trials, trial number i takes point i. Otherwise, each of these trials covers the nearest
-    /// design point, and only covered points are skipped. A random or most uncertain point is left out for each covered
+    /// Without added or enqueued trials, trial number i takes point i. Otherwise, every trial covers the nearest design
+    /// point, and covered points are skipped. If points are drawn one by one, one point less is drawn for each covered
     /// point. Points that the strategy suggested count in every context. If they counted only in their own context, a
     /// continuous context would never complete the design.
     pub fn next_place(
@@ -134,9 +133,9 @@ impl Design<'_> {
     }
 }
 
-/// Returns for each design point whether a row covers it. Each row covers the nearest design point; of several nearest
-/// points, the first. Equal design points are covered together. In the distance, every parameter counts equally: the
-/// differences of a column are divided by the spread of its dimension.
+/// Returns for each design point whether a row covers it. Each row covers the nearest design point, or the first of
+/// several nearest points. Equal design points are covered together. In the distance, every parameter counts equally:
+/// the differences of a column are divided by the spread of its dimension.
 fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<bool> {
     let mut covered = vec![false; points.len()];
     let distance = |a: &[f64], b: &[f64]| {

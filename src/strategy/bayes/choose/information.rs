@@ -1,5 +1,5 @@
-//! An upper bound on the maximum information gain gamma_t. The theoretical confidence bounds contain gamma_t. The upper
-//! bound is computed by a greedy algorithm.
+//! An upper bound on the maximum information gain gamma_t, which the theoretical confidence bounds contain. A greedy
+//! algorithm computes the upper bound.
 //!
 //! Notation: gamma_t is the maximum of ½ log det(I + K/λ) over t of N points, and λ is the noise variance. The greedy
 //! algorithm makes t choices, and each choice is the point with the largest variance. By submodularity, the gain of
@@ -37,8 +37,8 @@ pub struct InformationGain {
 }
 
 impl InformationGain {
-    /// Creates the state before the first choice. Points are chosen among the rows of `points` (N, d). `noise` is λ >
-    /// 0.
+    /// Creates the state before the first choice. Points are chosen among the rows of `points` (N, d). `noise` is the
+    /// noise variance λ, which must be positive.
     pub fn new(kernel: &Kernel, noise: f64, points: Array2<f64>) -> Self {
         let prior = points.axis_iter(Axis(0)).map(|x| kernel.prior_variance(x));
         Self {

@@ -1,5 +1,5 @@
-//! The multiplier of sigma in upper confidence bounds and in widened draws. The multiplier includes a term that
-//! accounts for delays.
+//! The multiplier of sigma in upper confidence bounds and in widened draws, including the term that accounts for
+//! delays.
 //!
 //! Notation follows Verma et al. 2022: m is the window, nu_t is the multiplier, and beta_t is the multiplier before the
 //! term for delays is added. B_y is the bound on |y| in the units of the model.

@@ -5,8 +5,8 @@
 //!   wanted, the observed points follow, in the order of their bounds. Every point is combined with the context of the
 //!   query.
 //!
-//! Points that violate a constraint, and points where failure is more likely than success, are left out. A point where
-//! trials only failed is not recommended either.
+//! Points that violate a constraint, and points where failure is more likely than success, are left out. Points where
+//! all trials failed are also left out.
 //!
 //! Notation: mu and sigma are the posterior mean and standard deviation of the noise-free value f(x). A value is exact
 //! if the variance of its noise is negligible.

@@ -4,7 +4,8 @@
 //! * [`repeats_exact_value`]: the rule for points with an active continuous coordinate
 //!
 //! Notation: an observed value is called *exact* if its noise is declared to be zero, or if the fitted noise is
-//! negligible. After a failure, a point with equal values is also exact. A point is called *failing* if the last trial at this point that ended has failed.
+//! negligible. After a failure, a point with equal values is also exact. A point is called *failing* if the last trial
+//! that ended at this point failed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -119,8 +120,8 @@ impl Repeats<'_> {
             && !self.exact(log, query, log.trials().len()).is_empty()
     }
 
-    /// The points that are excluded if the domain is exhausted. A point with an exact value is then repeated, because a
-    /// trial at a failing point would probably fail again.
+    /// The points that are excluded if the domain is exhausted. Failing points are excluded, because a further trial
+    /// would probably fail again. Points with an exact value may be repeated.
     pub fn excluded_if_exhausted(&self, log: &Ledger, query: Query) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         let (failures, _) = self.failures(log, query, &Excluded::default());
@@ -128,8 +129,7 @@ impl Repeats<'_> {
         excluded
     }
 
-    /// Whether the last trial repeated a point with an exact value. If the last trial repeated such a point, the domain
-    /// was already exhausted before the last suggestion.
+    /// Whether the last trial repeated a point with an exact value, because the domain was already exhausted.
     pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
         let Some(last) = log.trials().len().checked_sub(1) else {
             return false;
@@ -141,10 +141,10 @@ impl Repeats<'_> {
     /// The failures of each failing point, and the number of values that were observed in this context.
     ///
     /// After its k-th failure, a point waits until 2ᵏ · [`WAIT`] values have been observed at other points. If fewer
-    /// points were left after the failure, the point waits only for this number of values. A point is left if it is
-    /// neither failing nor has an exact value. If no other point was left, the point is not tried again. Failures do not
-    /// shorten the wait, because the points of a failing region would otherwise be tried in turn. A repeated exact value
-    /// does not shorten the wait either, because it gives no information.
+    /// points were left after the failure, the point waits for only one value per point left. A point is left if it is
+    /// not failing and does not have an exact value. If no other point was left, the point is not tried again. Failures
+    /// do not shorten the wait, because the points of a failing region would otherwise be tried in turn. A repeated
+    /// exact value does not shorten the wait either, because it gives no information.
     fn failures(
         &self,
         log: &Ledger,
@@ -274,8 +274,8 @@ impl Repeats<'_> {
         }
     }
 
-    /// Whether a fitted noise near zero makes values exact. If many trials have failed, only equal values of the same
-    /// point do. The other points of a finite domain are then likely to be in the failing region, and a second value
+    /// Whether a fitted noise near zero makes values exact. If many trials have failed, a value is exact only if it was
+    /// observed twice at its point: the other points of a finite domain are then likely to fail, and a second value
     /// costs less than a failure.
     fn trusts_fit(&self, log: &Ledger) -> bool {
         let n_ended = self.training.fold.ended.len() as f64;
@@ -319,8 +319,8 @@ impl Repeats<'_> {
     }
 }
 
-/// Whether a row equals, up to rounding, an observed row with an exact value. A trial that repeats an exact value would
-/// not give information.
+/// Whether a row equals, up to rounding, an observed row with an exact value, so that a trial at this row would not
+/// give information.
 ///
 /// The criterion is the standard deviation of f at the row, given only the most informative observation. The standard
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new

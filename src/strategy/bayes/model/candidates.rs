@@ -1,6 +1,6 @@
-//! Solutions for the candidates of a finite domain. The solution L⁻¹k(X, x_i) of every candidate is computed once and
-//! kept. When a row is added to the model, updating the solutions costs O(nN). A suggestion costs only slightly more
-//! than this update.
+//! Solutions for the candidates of a finite domain: L⁻¹k(X, x_i) is computed once for every candidate x_i, and kept.
+//! When a row is added to the model, updating the solutions costs O(nN). A suggestion costs only slightly more than
+//! this update.
 //!
 //! Notation: N is the number of candidates, and V (N, n) has the rows v_i = L⁻¹k(X, x_i). Then mu_i = v_iᵀz and var_i =
 //! k(x_i, x_i) − |v_i|². A draw from the posterior is mu_i + ν·(g_i − v_iᵀL⁻¹(g(X) + ε)), where g is an exact draw from
@@ -64,8 +64,7 @@ pub struct SolvedCandidates {
     earlier_factor: Option<PriorFactor>,
 }
 
-/// The Cholesky factor of the prior covariance matrix. The matrix covers the candidates, and the rows that are not
-/// candidates.
+/// The Cholesky factor of the prior covariance matrix of the candidates and of the rows that are not candidates.
 struct Prior {
     factor: PriorFactor,
     /// For each row of the model, the index of the row's point among the points of the factor.

@@ -1,5 +1,5 @@
-//! The model of expenses. The expense d of an evaluation is its duration or its cost. An acquisition per unit of expense
-//! needs the expected log d at every point.
+//! The model of expenses, where the expense d of an evaluation is its duration or its cost. An acquisition per unit of
+//! expense needs the expected log d at every point.
 //!
 //! The expected log d is the sum of a [`linear`] model and of a Gaussian process, which is fitted to the residuals of the
 //! linear model. With few rows, the linear model predicts well. With many rows, the Gaussian process adds what is not
@@ -43,14 +43,14 @@ use linear::Linear;
 const MIN_ROWS: usize = 5;
 
 /// The largest number of rows of the Gaussian process at a fit. The rows are evenly spread over the order in which the
-/// trials ended. Rows that are known after the fit are added. The linear model uses all rows.
+/// trials ended. Expenses that become known after the fit add further rows. The linear model uses all rows.
 const MAX_ROWS: usize = 150;
 
 /// A trial that has not ended is a row of the Gaussian process if its log age is above the expected log d minus this
 /// number of standard deviations. At a smaller age, E[log d | d > a] is nearly the expected log d.
 const SURPRISE: f64 = -1.0;
 
-/// The largest number of such rows. The rows with the most surprising ages are used.
+/// The largest number of trials that have not ended and are rows. The rows with the most surprising ages are used.
 const MAX_CENSORED: usize = 32;
 
 /// The smallest noise variance of the residuals, in units of their variance. With less noise, the factor of rows that lie
@@ -60,16 +60,16 @@ const MIN_NOISE: f64 = 1e-4;
 /// The kernel of the residuals.
 const FAMILY: KernelFamily = KernelFamily::Matern52;
 
-/// The exponent is multiplied by s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model
-/// explains. Therefore, choices do not depend on durations if durations do not depend on the point. Expected improvement
-/// looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The number was
-/// chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
+/// The exponent of the expense is multiplied by s²/(s² + SPREAD²), where s² is the part of the variance of log d that
+/// the model explains. Therefore, choices do not depend on durations if durations do not depend on the point. Expected
+/// improvement looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The
+/// constant was chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
 
 /// The residuals given the ages of the trials that have not ended.
 struct Censored<G: BorrowMut<GaussianProcess>> {
     gp: Conditioned<G>,
-    /// One unit of the targets, as a log expense.
+    /// The size of one unit of the targets, as a difference of log expenses.
     scale: f64,
 }
 

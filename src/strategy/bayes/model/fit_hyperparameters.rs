@@ -23,8 +23,8 @@ use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
-/// A fit starts again if the number of rows has grown by about this factor. The last θ and the transforms may belong to
-/// a poor maximum of the evidence.
+/// A fit starts again if the number of rows has grown by about this factor, because the last θ and the transforms may
+/// belong to a poor maximum of the evidence.
 const GROWTH: f64 = 1.5;
 
 /// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
@@ -47,20 +47,20 @@ pub fn fit_hyperparameters(
     let rows = training.fold.rows.len();
     let last_warp = training.fit().and_then(|last| last.units.warp);
     let (keeps_units, fit) = (gp_settings.keeps_units(), training.fit());
-    // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so few more rows seldom
-    // change them.
+    // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so a few more rows seldom
+    // change the choice.
     let fitted_levels = |last: &Fit| last.rows.is_some_and(|n| has_levels(n, &fit_settings));
     // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
     let starts_again = |last: &Fit| outdated || has_grown(last.rows, rows);
     let mut fresh = keeps_units && fit.is_none_or(starts_again);
     // Without priors, the evidence often has several maxima, so every fit uses several starting points.
     let may_keep = keeps_units && fit_settings.priors && fit.is_some_and(fitted_levels);
-    // The weights of the proposals take time in proportion to the square of the number of rows.
+    // Propose warps only if needed, because a proposal costs O(n²) for n rows.
     let warps = match settings.warps() && (fresh || !may_keep || last_warp.is_some()) {
         true => proposed_warps(columns, training, log),
         false => Vec::new(),
     };
-    // The present values would not propose the warp of the last fit.
+    // The warp of the last fit would not be proposed for the present values.
     let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
     fresh |= keeps_units && last_warp.is_some_and(is_old);
     let kept = training.fit().filter(|_| may_keep && !fresh).cloned();
@@ -79,7 +79,7 @@ pub fn fit_hyperparameters(
                 let means = posterior
                     .gp
                     .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
-                // The means are in the units of the posterior.
+                // Convert the means from the units of the posterior to the new units.
                 let (before, units) = (posterior.targets.units, targets.units);
                 let means = means.into_iter().map(|mean| match before == units {
                     true => mean,

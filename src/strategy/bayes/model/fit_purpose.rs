@@ -4,8 +4,8 @@ use crate::error::{Result, Stop, unless_numerical};
 use crate::ledger::Ledger;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 
-/// The later values contradict θ if their log density, given the earlier rows, is lower than expected by this number of
-/// nats plus twice the standard deviation.
+/// The values after a fit contradict θ if their log density, given the earlier rows, is lower than expected by this
+/// number of nats plus twice the standard deviation.
 const MAX_LOSS: f64 = 5.0;
 
 /// If the last fit used at least this number of rows, a scheduled fit may wait.
@@ -36,7 +36,7 @@ impl FitPurpose {
         self == FitPurpose::Suggest
     }
 
-    /// Whether a fit is due if a fit is not kept.
+    /// Whether a fit is due if no kept fit can be used.
     pub fn is_due(self, training: &mut TrainingSet, log: &Ledger, stop: &mut Stop) -> Result<bool> {
         Ok(match self {
             FitPurpose::Suggest => {
@@ -90,7 +90,7 @@ fn predicts_later_rows(training: &mut TrainingSet, log: &Ledger, stop: &mut Stop
     Ok((mean_square - 1.0).abs() < 2.0 * (2.0 / m).sqrt())
 }
 
-/// Whether the number of rows or trials has grown since the last fit so that a fit is due.
+/// Whether the number of rows or trials has grown enough since the last fit that a fit is due.
 fn has_grown(training: &TrainingSet, log: &Ledger) -> bool {
     // Failures count like observations, although failed trials are rows of the model of success and not of the
     // model of f.

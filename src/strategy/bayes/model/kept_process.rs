@@ -46,8 +46,8 @@ pub struct Wanted<'a> {
 }
 
 impl KeptProcess {
-    /// Returns the kept process after appending the rows that it lacks. The process is new, and has the next
-    /// `generation`, if the kept process does not consist of the first rows. Set the targets afterwards.
+    /// Returns the kept process after appending the rows that it lacks. If the kept process does not consist of the
+    /// first wanted rows, the process is new, and has the next `generation`. Set the targets afterwards.
     pub fn update(
         kept: Option<Self>,
         wanted: &Wanted,

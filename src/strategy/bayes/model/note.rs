@@ -1,5 +1,4 @@
-//! The note that Bayesian optimisation logs with a suggestion. The note contains the fit that was made for the
-//! suggestion.
+//! The note that Bayesian optimisation logs with a suggestion: the fit that was made for the suggestion.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +21,7 @@ pub struct Fit {
     pub units: Units,
     /// The fit of the model of success, if any trial had failed before the fit.
     pub success: Option<SuccessFit>,
-    /// The fit of the model of durations or costs, if choices depend on these.
+    /// The fit of the model of durations or costs, if choices depend on durations or costs.
     pub expense: Option<ExpenseFit>,
     /// The window that is in force, if it is chosen from delays.
     pub window: Option<ChosenWindow>,

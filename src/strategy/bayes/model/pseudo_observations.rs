@@ -1,7 +1,7 @@
 //! Pseudo-observations of the values of running and stopped trials, from their learning curves.
 //!
-//! The model of curves is a function of the log: it is fitted to the curves of observed trials, and refitted after their
-//! number has grown by an eighth. Suggestions do not change it, so it needs no note.
+//! The model of curves is fitted to the curves of observed trials, and fitted again after the number of these curves
+//! has grown by an eighth. The model depends only on the log, so notes do not store it.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::problem::{Curve, CurveValue};
 /// The model of curves, and its pseudo-observations of stopped trials.
 #[derive(Default)]
 pub struct PseudoObservations {
-    /// The number of curves to which the model was fitted, and the number of changes of ended trials at this time.
+    /// The number of curves to which the model was fitted, and the number of changes of ended trials at the fit.
     fitted: (usize, usize),
     model: Option<CurveModel>,
     /// For each stopped trial, the attempt and the number of reports of its curve, and its pseudo-observation.
@@ -65,8 +65,8 @@ impl PseudoObservations {
         self.model.is_some()
     }
 
-    /// The variance σ² of the noise of the value of a trial at the last step, in squared units of f. It is 0 without a
-    /// model, and for a curve with a report at the last step.
+    /// The variance σ² of the noise of the value of a trial at the last step, in squared units of f. The result is 0
+    /// without a model, and for a curve with a report at the last step.
     pub fn noise(&self, log: &Ledger, number: TrialNumber) -> f64 {
         let (Some(declared), Some(model)) = (log.problem().curve, &self.model) else {
             return 0.0;
@@ -83,8 +83,8 @@ impl PseudoObservations {
         self.kept.get(&number).and_then(|kept| kept.1)
     }
 
-    /// The pseudo-observation of the value of a trial, in units of f, or `None` if its curve lacks usable reports. The
-    /// value of a curve with a report at the last step is known.
+    /// The pseudo-observation of the value of a trial, in units of f, or `None` if its curve lacks usable reports. If
+    /// the curve has a report at the last step, the result is this report, with variance 0.
     pub fn of(&self, log: &Ledger, number: TrialNumber) -> Option<PseudoObservation> {
         let declared = log.problem().curve?;
         let curve = finite_curve(&log.trials()[number], declared);
@@ -98,7 +98,7 @@ impl PseudoObservations {
     }
 }
 
-/// The number of curves to which the model is fitted, if n are known. It grows in intervals of at most n/8.
+/// The number of curves to which the model is fitted if n curves are known. The number grows in steps of at most n/8.
 fn fitted_count(n: usize) -> usize {
     match n.checked_ilog2() {
         Some(log2) if log2 > 3 => n >> (log2 - 3) << (log2 - 3),

@@ -1,5 +1,5 @@
-//! The model of success, which predicts the probability that a trial succeeds. The model is fitted to the observed and
-//! the failed trials.
+//! The model of success, which predicts the probability that a trial succeeds, and is fitted to the observed and the
+//! failed trials.
 //!
 //! The model is a Gaussian process of labels with a prior mean of 1. Labels are positive for observed trials and
 //! negative for failed trials (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). The probability
@@ -7,9 +7,9 @@
 //!
 //! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
-//! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures lower the score of points that
-//! are chosen by a logarithm, by at most the probability of a region. During a series of failures, the search prefers
-//! points with P ≥ ½ without excluding the others.
+//! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures only lower the scores of
+//! acquisitions that are logarithms, and by little if a region is unlikely. During a series of failures, the search
+//! prefers points with P ≥ ½ without excluding the others.
 
 use crate::error::{Result, Stop};
 use crate::gp::RowNoise;
@@ -55,12 +55,12 @@ const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
 /// The probability that the rate of failures changes between two trials.
 const CHANGE: f64 = 0.05;
 
-/// A start of the present rate is dropped if its probability is at most this number.
+/// A possible start of the present rate is dropped if the probability of this start is at most this number.
 const NEGLIGIBLE: f64 = 1e-9;
 
-/// A rate of failures that changes before each trial with a fixed probability. The trials are in the order in which
-/// they ended in the log. Each rate has the prior Beta(½, ½). With probability 0 the rate is constant. The sum over all
-/// moments of the changes is computed as in Adams & MacKay 2007.
+/// A rate of failures that changes before each trial with a fixed probability, which is 0 for a constant rate. The
+/// trials are in the order in which they ended in the log. Each rate has the prior Beta(½, ½). The sum over all moments
+/// of the changes is computed as in Adams & MacKay 2007.
 struct Rates {
     log_evidence: f64,
     /// The probability that the next trial fails.
@@ -69,7 +69,8 @@ struct Rates {
 
 impl Rates {
     fn of(failed: &[bool], change: f64) -> Self {
-        // For each start of the present rate: its probability, and the numbers of successes and failures since then.
+        // For each possible start of the present rate: the probability of this start, and the numbers of successes and
+        // failures since then.
         let mut starts = vec![(1.0, [0.0; 2])];
         let mut log_evidence = 0.0;
         let chance = |counts: [f64; 2], fails: bool| {
@@ -104,8 +105,7 @@ pub struct Success {
     /// The probability w that failures form a region, given the trials. The explanations have equal prior
     /// probabilities.
     pub region: f64,
-    /// Whether the search stays where P ≥ ½ if it can. This is true if points are excluded, and during a series of
-    /// failures.
+    /// Whether the search stays where P ≥ ½ if it can: if points are excluded, and during a series of failures.
     pub avoids: bool,
     /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
     pub excludes: bool,

@@ -81,7 +81,7 @@ impl Targets {
         Self::in_units(rows, settings, units)
     }
 
-    /// Computes the targets of rows in the given units. The target of a discarded trial is the floor. The target of a
+    /// Computes the targets of rows in the given units. The target of a discarded trial is the floor; the target of a
     /// stopped trial is its pseudo-observed value, or the prior mean.
     pub fn in_units(rows: &[RowValue], settings: &Settings, units: Units) -> Self {
         let observed = rows.iter().filter_map(|row| match *row {

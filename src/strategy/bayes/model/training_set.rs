@@ -244,7 +244,7 @@ impl TrainingSet {
         .collect()
     }
 
-    /// Returns one row per trial. A row contains the encoded point and the encoded context.
+    /// Returns one row per trial: the encoded point, followed by the encoded context.
     pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
         encode(log, numbers, self.width)
     }

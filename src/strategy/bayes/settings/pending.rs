@@ -45,12 +45,12 @@ pub struct Censor {
     /// The known or assumed minimum of f. `None` means the worst observed value.
     pub floor: Option<f64>,
     pub late: Late,
-    /// Whether points in flight may be suggested again. The field has the same meaning as in `Hallucinate`.
+    /// Whether points in flight may be suggested again, as in `Hallucinate`.
     pub repeats: bool,
 }
 
 /// The treatment of a value that arrives after the window of its trial. The log keeps the value, even if the model
-/// discards the value.
+/// discards it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Late {
@@ -249,8 +249,8 @@ impl Pending {
         }
     }
 
-    /// The value that the constant liar uses, given the observed values. The result is `None` for all other policies.
-    /// The result is also `None` if the value is a statistic and `observed` is empty.
+    /// The value that the constant liar uses, given the observed values. The result is `None` for all other policies,
+    /// and if the value is a statistic and `observed` is empty.
     pub fn lie(&self, observed: &[f64]) -> Option<f64> {
         let Pending::Liar(liar) = self else {
             return None;

@@ -1,5 +1,5 @@
-//! The settings of the search for the maximum of an acquisition in a box. The settings give the effort of the default
-//! search, or request a search from the literature.
+//! The settings of the search for the maximum of an acquisition in a box: the effort of the default search, or a search
+//! from the literature.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,8 +12,8 @@ use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check, check_count};
 const MIN_EFFORT: f64 = 0.01;
 const MAX_EFFORT: f64 = 100.0;
 
-/// A search method from the literature, for boxes. The method evaluates uniformly random points, and then runs L-BFGS-B
-/// from other uniformly random points.
+/// A search from the literature, for boxes: evaluations at uniformly random points, and then runs of L-BFGS-B from
+/// other uniformly random points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Multistart(
     /// The number of uniformly random points.
@@ -38,7 +38,7 @@ impl Default for Search {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct BoxSearch {
-    /// The effort of the default search. The default effort is 1.
+    /// The effort of the default search, 1 by default.
     pub effort: f64,
     pub multistart: Option<Multistart>,
     /// If `direct` is given, the box is searched with DIRECT, which is also a method from the literature. `direct` is

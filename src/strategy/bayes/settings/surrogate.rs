@@ -46,8 +46,8 @@ pub struct GP {
     pub priors: bool,
     pub targets: TargetScale,
     pub inputs: Inputs,
-    /// The number of starting points of the first fit. Later fits start from the first start of a first fit and from
-    /// the last θ, and use `n_refit_restarts` starting points in total, unless they start again as a first fit does.
+    /// The number of starting points of the first fit. Later fits use `n_refit_restarts` starting points, including the
+    /// last θ, unless they start again as a first fit does.
     pub n_restarts: usize,
     pub n_refit_restarts: usize,
     pub refit_every: usize,
@@ -300,8 +300,7 @@ impl GP {
         self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
     }
 
-    /// Whether a fit chooses the units of the targets. The units that the fit has chosen do not change until the next
-    /// fit.
+    /// Whether a fit chooses the units of the targets, which then do not change until the next fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations
     }

@@ -24,8 +24,8 @@ const PARTS: usize = 10;
 /// Fits the model of durations. The fit of the hyperparameters is kept until the log grows, and does not depend on the
 /// fits for suggestions. Returns `None` if fewer than two positive durations are known.
 ///
-/// The variance of a prediction is the variance of the model, plus a constant: the mean square error in the
-/// cross-validation minus the mean variance of the models of the cross-validation, if the difference is positive. The
+/// The variance of a prediction is the variance of the model plus a constant. The constant is the mean square error in
+/// the cross-validation minus the mean variance in the cross-validation, or 0 if the difference is negative. The
 /// constant accounts for the uncertainty of the linear model and of the hyperparameters.
 pub fn durations(
     kept: &mut Option<(usize, Option<ExpenseFit>)>,

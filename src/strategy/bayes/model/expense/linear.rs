@@ -1,4 +1,4 @@
-//! A linear model of log d, with the regularisation of the largest evidence.
+//! A linear model of log d, with the regularisation that maximises the evidence.
 //!
 //! Notation: log d = b + wᵀφ(x) + ε, where φ(x) contains the columns of x minus their means, w ~ N(0, σ²/κ · I) and
 //! ε ~ N(0, σ²).
@@ -17,7 +17,8 @@ const PSEUDO_RESIDUAL: f64 = 0.1;
 /// A variance of log d below this number counts as 0.
 const MIN_VARIANCE: f64 = 1e-12;
 
-/// The rows with what does not depend on y, so that many y are fitted at a small cost.
+/// The rows, and the factors that depend only on the rows. With these factors, each further y is fitted at a small
+/// cost.
 pub struct Design {
     center: Array1<f64>,
     /// The rows φ(x).
@@ -51,7 +52,8 @@ impl Design {
         }
     }
 
-    /// Fits the model to y. For each κ, the estimates of w and σ² maximise their density.
+    /// Fits the model to y, with the κ of the largest evidence. For each κ, w is the posterior mean, and σ² maximises
+    /// the evidence.
     pub fn fit(&self, y: &[f64]) -> Linear {
         let n = y.len() as f64;
         let intercept = y.iter().sum::<f64>() / n;

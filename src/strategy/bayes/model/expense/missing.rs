@@ -1,4 +1,4 @@
-//! The warning that choices per unit of time or cost were asked for, and that no duration or cost was reported.
+//! The warning that the settings need durations or costs, but none was reported.
 
 use crate::ledger::Ledger;
 use crate::strategy::Resource;

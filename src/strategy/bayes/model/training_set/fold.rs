@@ -44,8 +44,8 @@ pub struct Fold {
     pub revised: bool,
     /// The number of rows that are factorised together. Later rows are appended one by one.
     pub(super) base: usize,
-    /// One checkpoint for each suggestion at the end of the processed log. There may be one more checkpoint, for a
-    /// proposal that is not logged.
+    /// One checkpoint for each suggestion at the end of the processed log, and possibly one for a proposal that is not
+    /// logged.
     pub(super) checkpoints: Vec<Checkpoint>,
 }
 
@@ -188,14 +188,13 @@ impl Fold {
         self.checkpoints.push(checkpoint);
     }
 
-    /// The window of a trial. A trial keeps the window that is in force when it is suggested.
+    /// The window of a trial, which is the window that was in force when the trial was suggested.
     pub fn window_of(&self, number: TrialNumber, settings: &Settings) -> Option<f64> {
         let n = self.windows.partition_point(|(first, _)| *first <= number);
         settings.window(n.checked_sub(1).map(|i| self.windows[i].1))
     }
 
-    /// Uses a fit from now on. The fit may come from this process or from another process. `number` is the number of
-    /// the next trial.
+    /// Uses a fit, which another process may have made, from now on. `number` is the number of the next trial.
     pub fn adopt(&mut self, fit: Arc<Fit>, number: TrialNumber) {
         if let Some(window) = fit.window {
             self.windows.push((number, window.length));

@@ -221,7 +221,7 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
     }
 }
 
-/// The posterior mean and variance at some points. The posterior does not include the tail.
+/// The posterior mean and variance at some points, without the tail.
 fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
     set.catch_up(log).unwrap();
     let posterior = set.posterior(log, query(99.0), &mut || ControlFlow::Continue(()));
