@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application that requires a token. The application keeps only the hash of the token.
+    """An application that requires the token of `--token-file` or BELATED_TOKEN, of which it keeps only the hash.
 
     `pages` returns the answers for `OPEN_PATHS`. An answer to a request without the token closes its connection, so
     that only clients with the token keep connections.

@@ -2,7 +2,8 @@
 //!
 //! Notation: T is the last step of a curve, t the last reported step, and f* the incumbent. The value at step T is
 //! h + ε, where h = f(x) + u, and u differs between trainings at the same point. The noise variance λ of the values of
-//! the model is var u + σ², where σ² is the variance of ε.
+//! the model is var u + σ², where σ² is the variance of ε. The pseudo-observation of a curve is the estimate of h from
+//! its reports alone, with the variance of its error ([`crate::curves`]).
 
 use crate::curves::UNCERTAINTY;
 use crate::error::Result;

@@ -15,7 +15,7 @@ const MANY_ROWS: usize = 150;
 ///
 /// | purpose | a fit is due | a fit is kept | rows |
 /// |---|---|---|---|
-/// | `Suggest` | if the last fit is outdated, or the rows have grown by more than `Gp::refit_due` allows and the fit does not predict the later rows | in the log | of the model |
+/// | `Suggest` | if the last fit is outdated, or the rows have grown (`GP::refit_due`: by a tenth, at most `refit_every`, at least a twentieth) and the fit does not predict the later rows | in the log | of the model |
 /// | `Predict` | if a fit is missing or outdated | until the log grows | of the model |
 /// | `Decide` | if a fit is missing, since all points were chosen elsewhere | until rows have been added | of the model |
 /// | `Durations` | always | until the log grows | trials that have ended |
