@@ -62,7 +62,7 @@ class Setting:
 
 
 def always(function):
-    """Return a function of a seed that always returns the given problem."""
+    """Return a function that takes a seed and always returns the given problem."""
     return partial(_first, function)
 
 

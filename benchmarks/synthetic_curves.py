@@ -87,7 +87,7 @@ def divergence(rng):
 
 
 def pure_noise(rng):
-    """Values have no trend, and noise that is larger than the differences between configurations."""
+    """Values have no trend. Their noise is larger than the differences between configurations."""
     (f,) = smooth(rng)
     return 0.3 * f + noise(rng, 0.3, 1.0)
 

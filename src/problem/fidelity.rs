@@ -106,7 +106,7 @@ impl Fidelity {
         rounded.find(has_z).unwrap_or(value)
     }
 
-    /// The possible fidelity z that is nearest to this number.
+    /// Of the encoded fidelities that can occur, the one nearest to z.
     pub(crate) fn nearest(&self, z: f64) -> f64 {
         let axis = self.axis.kind().coordinate();
         match axis.levels() {

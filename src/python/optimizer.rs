@@ -330,8 +330,8 @@ impl Optimizer {
             Ok(surrogate.map(|s| (s.gp.to_owned(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
-            // The prior mean is in units of f. If bad values are compressed, the scale applies to the values that are
-            // not compressed.
+            // The prior mean is in units of f. If bad values are compressed, the scale applies only to the
+            // other values.
             let (mean, scale) = (self.oriented(units.value(0.0)), units.scale);
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))

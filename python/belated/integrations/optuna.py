@@ -134,8 +134,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
     The estimate for a pruned trial without a curve is its last report plus the median gain of the trials that went
     further. The gain of a trial is its final value minus its report at the last step of the pruned trial. If some of
-    these other trials had a better report at that step, the estimate is not better than the final value of any of them.
-    The estimate is never better than the value of the best completed trial. If the pruner is a `HyperbandPruner`, the
+    these other trials had a better report at that step, the estimate is limited to the worst of their final values. The
+    estimate is never better than the value of the best completed trial. If the pruner is a `HyperbandPruner`, the
     sampler uses the trials of all brackets.
 
     Examples

@@ -111,7 +111,7 @@ def _run_of(search: Reading, optimum: float | None) -> _Run:
 
 
 def _quartiles(runs: Sequence[_Run]) -> tuple[Array, Any]:
-    """Return times, and the quartiles of the best values of runs from the first time at which all runs have a value."""
+    """Return the times when all runs have a value, and the quartiles over the runs of the best value so far."""
     at = np.unique(np.concatenate([run.at for run in runs]))
     at = at[at >= max(run.at[0] for run in runs)]
     best = [run.best[np.searchsorted(run.at, at, side="right") - 1] for run in runs]

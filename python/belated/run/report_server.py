@@ -151,7 +151,7 @@ class ReportServer:
 
 
 def _stop_receiving(connection: Connection[Any, Any]) -> None:
-    """Let the thread that waits for data of a connection read the end of the data."""
+    """Shut down the receiving side of a connection; the thread that waits for its data reads end-of-file."""
     shared = socket.socket(fileno=connection.fileno())
     with suppress(OSError):
         shared.shutdown(socket.SHUT_RD)

@@ -37,9 +37,8 @@ class Result(Reading):
     seconds : float
         The duration of the run.
     per : {"trial", "time", "cost"} or None
-        The resource per unit of which `LogEI` maximised the improvement, as ``per="auto"`` chose it; None for other
-        acquisitions and optimizers. If both a timeout and a budget could end the run, the resource of which the larger
-        share was used.
+        `LogEI` maximised the improvement per unit of this resource; None for other acquisitions and optimizers. If both
+        a timeout and a budget could end the run, it is the resource of which the larger share was used.
     """
 
     optimizer: Optimizer | Study

@@ -17,7 +17,7 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// The weights w, times the amplitude of the features unless the features are normalised.
+    /// The weights w. If the features are not normalised, the weights are multiplied by the features' amplitude.
     weights: Vec<f64>,
     form: Form,
 }

@@ -61,7 +61,8 @@ impl Coordinate {
         }
     }
 
-    /// Writes the member at the quantile u ∈ [0, 1] of the uniform (with `log`, log-uniform) distribution on a cell.
+    /// Writes to `columns` the member at the quantile u ∈ [0, 1] of a distribution on the cell: uniform, or log-uniform with
+    /// `log`.
     pub fn write_within(&self, cell: Cell, u: f64, columns: &mut [f64]) {
         let u = clip(u);
         match (cell, self.first_of_log()) {

@@ -99,8 +99,8 @@ fn is_number(coordinate: &Coordinate) -> bool {
     coordinate.is_ordered() && coordinate.levels().is_none_or(|n| n >= MANY_LEVELS)
 }
 
-/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance between two independent numbers is
-/// twice the variance of a number. For uniform numbers in [0, 1], the mean square distance is 1/6. The mean square
+/// The spread of a coordinate, as in [`Columns::spreads`]. The mean square distance between two independent draws from
+/// a distribution is twice its variance. For uniform numbers in [0, 1], the mean square distance is 1/6. The mean square
 /// distance between two random choices out of n is 2(1 − 1/n).
 fn spread(coordinate: &Coordinate) -> f64 {
     let mean_square = match (coordinate.choices(), coordinate.levels()) {

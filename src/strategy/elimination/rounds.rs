@@ -31,7 +31,7 @@ pub struct Round {
     pub trials: Vec<TrialNumber>,
     /// The delay model when the round began.
     pub delay: Option<SubExponential>,
-    /// The values that are used at the end of the round, by trial. Depending on the settings, the values come from this
+    /// For each trial, the value that is used at the end of the round. Depending on the settings, the values come from this
     /// round only or from all rounds so far.
     pub data: BTreeMap<TrialNumber, Datum>,
 }
@@ -41,7 +41,7 @@ pub struct Round {
 pub struct Rounds {
     keep: bool,
     all: Vec<Round>,
-    /// For each failed trial, the total number of steps at the time of the failure.
+    /// For each failed trial, the number of suggestions in all rounds when the trial failed.
     failed: BTreeMap<TrialNumber, usize>,
     /// The number of events of the log that have been processed.
     folded: usize,
