@@ -304,7 +304,7 @@ class Curves:
         model = CurveModel(list(range(1, ended.shape[1] + 1)), ended)
         mean, variance = self.prior_of_h(x)
         variance = np.maximum(variance + self.noise - model.noise, 0.1 * variance)
-        statements, errors = np.array([model.statement(curve) for curve in y]).T
+        statements, errors = np.array([model.pseudo_observation(curve) for curve in y]).T
         precision = 1 / variance + 1 / errors
         mean = ((mean + self.centre) / variance + statements / errors) / precision
         return mean, np.sqrt(1 / precision + model.noise)

@@ -284,10 +284,10 @@ def test_only_optimizers_with_rounds_show_them():
     assert [r.n_surviving for r in opt.rounds_] == [None] * len(opt.rounds_)
     study = bl.Study("s", MemoryStore("here"), opt)
     study.suggest(n=13)
-    assert (study.round_, study.rounds_[1].n_suggested) == (2, 2)
+    assert (study.optimizer.round_, study.optimizer.rounds_[1].n_suggested) == (2, 2)
     f, _ = rkhs_function(np.random.default_rng(0))
     result = bl.maximize(lambda x: f[round(59 * float(x[0]))], optimizer=make(60), n_trials=60)
-    assert result.round_ == 3 and sum(r.n_suggested for r in result.rounds_) == 60
+    assert result.optimizer.round_ == 3 and sum(r.n_suggested for r in result.optimizer.rounds_) == 60
     assert f[round(59 * float(result.recommend()[0]))] > f.max() - 0.1
 
 
