@@ -101,14 +101,12 @@ class DistributionSpace:
 
     def values(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """Convert an optimizer's params to the values of the parameters."""
-        return {name: self._value(name, value) for name, value in params.items()}
-
-    def _value(self, name: str, value: Any) -> Any:
-        distribution = self._quantiles.get(name)
-        if distribution is None:
-            return value
-        quantile = float(distribution.ppf(value))
-        return int(quantile) if _is_discrete(distribution) else quantile
+        values = dict(params)
+        for name in params.keys() & self._quantiles.keys():
+            distribution = self._quantiles[name]
+            quantile = float(distribution.ppf(params[name]))
+            values[name] = int(quantile) if _is_discrete(distribution) else quantile
+        return values
 
 
 def _of_listed(given: Any) -> Dimension:
@@ -125,23 +123,16 @@ def _is_discrete(distribution: Any) -> bool:
     return hasattr(distribution, "pmf") or hasattr(getattr(distribution, "dist", None), "pmf")
 
 
-def _support(distribution: Any) -> tuple[float, float]:
-    low, high = distribution.support()
-    return float(low), float(high)
-
-
 def _with_the_same_law(distribution: Any) -> Dimension | None:
     """Return the `Real` or `Integer` whose uniform draws on its scale have this distribution, or None."""
-    low, high = _support(distribution)
+    low, high = map(float, distribution.support())
     if not (math.isfinite(low) and math.isfinite(high)):
         return None
     if _is_discrete(distribution):
-        is_uniform = getattr(getattr(distribution, "dist", None), "name", "") == "randint"
-        if not is_uniform:
-            return None
-        # An `Integer` refuses bounds that are too large.
-        with suppress(InvalidSpace):
-            return Integer(int(low), int(high)) if low < high else Categorical([int(low)])
+        if getattr(getattr(distribution, "dist", None), "name", "") == "randint":  # its law is uniform
+            # An `Integer` refuses bounds that are too large.
+            with suppress(InvalidSpace):
+                return Integer(int(low), int(high)) if low < high else Categorical([int(low)])
         return None
     for dimension in [Real(low, high)] + ([Real(low, high, log=True)] if low > 0 else []):
         own = [dimension.decode([u]) for u in _CHECKED]
@@ -152,7 +143,7 @@ def _with_the_same_law(distribution: Any) -> Dimension | None:
 
 def _ends(distribution: Any, what: str) -> tuple[float, float]:
     """Return the lowest and the highest u at which Q(u) is finite."""
-    low, high = _support(distribution)
+    low, high = map(float, distribution.support())
     ends = (0.0 if math.isfinite(low) else _TAIL, 1.0 if math.isfinite(high) else 1.0 - _TAIL)
     if _is_discrete(distribution) and ends[0] == 0.0:
         # Q(0) of scipy's discrete distributions is the lowest value of the support minus 1.

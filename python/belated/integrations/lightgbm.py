@@ -4,12 +4,12 @@ from typing import Any
 
 from lightgbm import EarlyStopException
 
-from belated.integrations.boosting_rounds import check_arguments, report_round
+from belated.integrations.boosting_rounds import RoundReporter
 from belated.optimizers.trial import Trial
 from belated.run.objective import RunningTrial
 
 
-class ReportCallback:
+class ReportCallback(RoundReporter):
     """Report a metric after each boosting round, and end the training when the trial is stopped.
 
     Pass the callback to `lightgbm.train`, `lightgbm.cv`, or the method `fit` of an estimator such as `LGBMClassifier`.
@@ -55,9 +55,7 @@ class ReportCallback:
     """
 
     def __init__(self, trial: RunningTrial | Trial, metric: str) -> None:
-        check_arguments(trial, metric)
-        self.trial = trial
-        self.metric = metric
+        super().__init__(trial, metric)
         # LightGBM calls callbacks in the order of this attribute. This callback is called after the record of the round
         # (20), and before early stopping (30), which ends the last round by an exception.
         self.order = 25
@@ -66,5 +64,5 @@ class ReportCallback:
         """Report the round; end the training by an exception that LightGBM catches if the trial is stopped."""
         entries = env.evaluation_result_list or []
         evaluated = {f"{entry[0]}-{entry[1]}": entry[2] for entry in entries}
-        if report_round(self.trial, self.metric, env.iteration + 1, evaluated):
+        if self._report(env.iteration + 1, evaluated):
             raise EarlyStopException(env.iteration, entries)

@@ -246,7 +246,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return the point that the optimizer suggests for a trial."""
-        reverse = minimizes(study)
+        minimizes(study)
         searched = {name: each for name, each in search_space.items() if not each.single()}
         if not searched:
             return {}
@@ -256,9 +256,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             # If another thread has sampled a trial since the trials were read, its point must be read first.
             is_of_now = read is not None and read[:3] == (study._storage, trial._trial_id, self._n_samples)
             trials = read[3] if read is not None and is_of_now else _trials_of(study)
-            seed = _seed_of(study, trials) if self._seed is None else self._seed
-            log = self._log_for(searched, reverse, seed)
-            params, note = log.suggest(trial, trials, stale_before)
+            params, note = self._log_for(study, trials, searched).suggest(trial, trials, stale_before)
             study._storage.set_trial_system_attr(trial._trial_id, NOTE, note)
             self._n_samples += 1
         return params
@@ -277,8 +275,7 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if self._independent is not None:
             return self._independent.sample_independent(study, trial, param_name, param_distribution)
         dimension = dimension_of(param_name, param_distribution)
-        seed = _seed_of(study, trials) if self._seed is None else self._seed
-        u = _stratified(seed, param_name, trial.number)
+        u = _stratified(self._seed_of(study, trials), param_name, trial.number)
         n_levels = dimension.n_levels
         if n_levels is not None and not getattr(dimension, "log", False):
             return dimension.member(min(int(u * n_levels), n_levels - 1))
@@ -294,12 +291,21 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         if self._independent is not None:
             self._independent.after_trial(study, trial, state, values)
 
-    def _log_for(self, search_space: dict[str, BaseDistribution], reverse: bool, seed: int) -> OptunaLog:
+    def _seed_of(self, study: Study, trials: Sequence[FrozenTrial]) -> int:
+        """Return the given seed, or a seed that is the same in all processes of a study and differs between studies."""
+        if self._seed is not None:
+            return self._seed
+        began = next((trial.datetime_start for trial in trials if trial.datetime_start is not None), None)
+        digest = hashlib.sha256(f"{study.study_name} {began}".encode()).digest()
+        return int.from_bytes(digest[:8], "big") >> 1
+
+    def _log_for(
+        self, study: Study, trials: Sequence[FrozenTrial], search_space: dict[str, BaseDistribution]
+    ) -> OptunaLog:
         """Return the log of an optimizer for this space. Reuse the last log if it has the same space."""
-        wanted = (list(search_space.items()), reverse, seed)
+        wanted = (list(search_space.items()), minimizes(study), self._seed_of(study, trials))
         if self._log is None or self._made_for != wanted:
-            space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
-            self._log = OptunaLog(self._new_optimizer(space, "minimize" if reverse else "maximize", seed))
+            self._log = OptunaLog(self._optimizer_of(study, trials, search_space))
             self._made_for = wanted
         return self._log
 
@@ -307,11 +313,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self, study: Study, trials: Sequence[FrozenTrial], search_space: dict[str, BaseDistribution]
     ) -> Optimizer:
         """Return an optimizer without trials, which has the definition of the optimizer that chooses the points."""
-        seed = _seed_of(study, trials) if self._seed is None else self._seed
+        seed, direction = self._seed_of(study, trials), "minimize" if minimizes(study) else "maximize"
         space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
-        return self._new_optimizer(space, "minimize" if minimizes(study) else "maximize", seed)
-
-    def _new_optimizer(self, space: Space, direction: str, seed: int) -> Optimizer:
         declared = {} if self._curve is None else {"curve": self._curve}
         made = self._make(space, direction=direction, seed=seed, **declared)
         refused = ("context", "fidelity", "time")
@@ -404,11 +407,21 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
 
     def _log_for(self, study: Study, trials: Sequence[FrozenTrial]) -> PrunerLog | None:
         """Return the log of a study; None if the rule needs points and the trials do not have any parameters."""
-        curve, direction = self._curve_of(study), "minimize" if minimizes(study) else "maximize"
-        wanted = [study._storage, study._study_id, direction, curve]
-        sampler = study.sampler if _curve_of(study.sampler) is not None else self._own_sampler
+        sampler = study.sampler
+        if not isinstance(sampler, BelatedSampler) or sampler._curve is None:
+            sampler = self._own_sampler
+        curve = sampler._curve
+        if curve is None:
+            raise InvalidSetting(
+                "curve is missing: pass curve=bl.Curve(steps) to BelatedPruner, or to the BelatedSampler of the study"
+            )
+        if self._curve not in (None, curve):
+            raise InvalidSetting(
+                f"curve={self._curve!r} in BelatedPruner, and {curve!r} in BelatedSampler: leave one of them out"
+            )
+        direction = "minimize" if minimizes(study) else "maximize"
         space = sampler._space_of(study, trials) if self._rule._uses_model else {}
-        wanted += [sampler, list(space.items())]
+        wanted = [study._storage, study._study_id, direction, curve, sampler, list(space.items())]
         if self._log is not None and self._made_for == wanted:
             return self._log
         if not self._rule._uses_model:
@@ -419,23 +432,6 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
             return None
         self._made_for = wanted
         return self._log
-
-    def _curve_of(self, study: Study) -> Curve:
-        theirs = _curve_of(study.sampler)
-        curve = theirs if self._curve is None else self._curve
-        if curve is None:
-            raise InvalidSetting(
-                "curve is missing: pass curve=bl.Curve(steps) to BelatedPruner, or to the BelatedSampler of the study"
-            )
-        if theirs not in (None, curve):
-            raise InvalidSetting(
-                f"curve={curve!r} in BelatedPruner, and {theirs!r} in BelatedSampler: leave one of them out"
-            )
-        return curve
-
-
-def _curve_of(sampler: BaseSampler) -> Curve | None:
-    return sampler._curve if isinstance(sampler, BelatedSampler) else None
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:
@@ -452,13 +448,6 @@ def _trials_of(study: Study) -> list[FrozenTrial]:
     """Return all trials of a study. With `HyperbandPruner`, `get_trials` returns only the trials of one bracket."""
     trials: list[FrozenTrial] = study._storage.get_all_trials(study._study_id, deepcopy=False)
     return trials
-
-
-def _seed_of(study: Study, trials: Sequence[FrozenTrial]) -> int:
-    """Return a seed that is the same in all processes of a study and differs between studies."""
-    began = next((trial.datetime_start for trial in trials if trial.datetime_start is not None), None)
-    digest = hashlib.sha256(f"{study.study_name} {began}".encode()).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
 
 
 def _stratified(seed: int, name: str, number: int) -> float:

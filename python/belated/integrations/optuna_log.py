@@ -248,9 +248,13 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
-        (outcome, stop), reports = _ended_how(trial), NO_REPORTS
+        outcome, stop, reports = outcome_beside_curve(trial), None, NO_REPORTS
         if self.optimizer.curve is not None:
-            outcome, stop, reports = outcome_beside_curve(trial), None, reports_of(trial)
+            reports = reports_of(trial)
+        elif outcome.state == "stopped":
+            reported = trial.intermediate_values
+            stop = Stop(reported, max(reported), reported[max(reported)])
+            outcome = Outcome("observed", stop.value)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
         # If Optuna copies a trial, for example to run a failed trial again, the copy has the note of the original
@@ -261,9 +265,9 @@ class OptunaLog:
             # was enqueued. The point that was run is used.
             if all(suggested[name] == value for name, value in params.items()):
                 step: Step = ("suggested", note["event"])
-                reported = dict(zip(note["pending"], note.get("reported", ()), strict=False))
+                known = dict(zip(note["pending"], note.get("reported", ()), strict=False))
                 pending = frozenset(note["pending"])
-                return Start(trial.number, step, outcome, ended, pending, note["place"], stop, reports, reported)
+                return Start(trial.number, step, outcome, ended, pending, note["place"], stop, reports, known)
         try:
             place = self.space.locate(params)
         except InvalidPoint:
@@ -315,16 +319,6 @@ class OptunaLog:
             self._core.record(Action.stop(number), time)
         else:
             self._core.record(Action.abandon(number), time)
-
-
-def _ended_how(trial: Any) -> tuple[Outcome, Stop | None]:
-    """Return the outcome of a trial, and its `Stop` if the trial was pruned and its last report can be used."""
-    outcome = outcome_beside_curve(trial)
-    if outcome.state != "stopped":
-        return outcome, None
-    reported = trial.intermediate_values
-    stop = Stop(reported, max(reported), reported[max(reported)])
-    return Outcome("observed", stop.value), stop
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

@@ -4,12 +4,10 @@ from typing import Any
 
 from xgboost.callback import TrainingCallback
 
-from belated.integrations.boosting_rounds import check_arguments, report_round
-from belated.optimizers.trial import Trial
-from belated.run.objective import RunningTrial
+from belated.integrations.boosting_rounds import RoundReporter
 
 
-class ReportCallback(TrainingCallback):  # type: ignore[misc]
+class ReportCallback(RoundReporter, TrainingCallback):  # type: ignore[misc]
     """Report a metric after each boosting round, and end the training when the trial is stopped.
 
     Pass the callback to `xgboost.train`, `xgboost.cv`, or an estimator such as ``XGBClassifier(callbacks=[…])``. The
@@ -55,12 +53,6 @@ class ReportCallback(TrainingCallback):  # type: ignore[misc]
     (20, True)
     """
 
-    def __init__(self, trial: RunningTrial | Trial, metric: str) -> None:
-        super().__init__()
-        check_arguments(trial, metric)
-        self.trial = trial
-        self.metric = metric
-
     def after_iteration(self, model: Any, epoch: int, evals_log: Any) -> bool:
         """Report the round; XGBoost ends the training if the result is True."""
         evaluated = {
@@ -70,7 +62,7 @@ class ReportCallback(TrainingCallback):  # type: ignore[misc]
             for metric, values in metrics.items()
         }
         n_rounds = model.num_boosted_rounds()
-        stops = report_round(self.trial, self.metric, n_rounds, evaluated)
+        stops = self._report(n_rounds, evaluated)
         if stops:
             # xgboost.cv reads this attribute after each stop; otherwise only XGBoost's early stopping sets it.
             model.set_attr(best_iteration=str(n_rounds - 1))
