@@ -9,7 +9,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,11 +122,10 @@ def replay_of(name: str) -> Replay:
     """Return the replay with this name."""
     from belated import replays
 
-    found = replays.found()
+    found: Mapping[str, Replay] = replays.found()
     if name not in found:
         raise argparse.ArgumentTypeError(f"there is no replay {name!r}: pass one of {', '.join(found)}")
-    replay: Replay = found[name]
-    return replay
+    return found[name]
 
 
 def folder(text: str) -> Path:

@@ -1,7 +1,7 @@
 """Stores of studies: the interface that every store has, and a function that opens the store at a URL."""
 
 import os
-from importlib import import_module
+from pkgutil import resolve_name
 
 from belated._core import InvalidSetting
 from belated.store.interface import Header, Record, Store, Transaction
@@ -33,6 +33,5 @@ def open_store(store: "str | os.PathLike[str] | Store") -> Store:
 
 
 def _class_of(scheme: str) -> type[Store]:
-    module, _, name = STORES[scheme].partition(":")
-    found: type[Store] = getattr(import_module(module), name)
+    found: type[Store] = resolve_name(STORES[scheme])
     return found

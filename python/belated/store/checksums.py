@@ -53,9 +53,8 @@ def verified(name: str, study: int, start: int, records: Iterable[Record]) -> li
     checked = []
     for seq, record in enumerate(records, start):
         what = f"event {seq} of study {name!r}"
-        if type(record.version) is int and record.version > VERSION:
-            raise _other_version(what, record.version)
-        if record.seq != seq or not is_intact(study, record):
+        is_newer = type(record.version) is int and record.version > VERSION
+        if not is_newer and (record.seq != seq or not is_intact(study, record)):
             raise StoreError(
                 f"{what} is damaged or missing: restore a copy of the store, "
                 "or save what is intact with: belated study export --salvage STORE"

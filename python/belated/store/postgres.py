@@ -133,8 +133,7 @@ class PostgresStore(Store):
                 statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
                 if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
                     return []
-                names = {header.name for header in taken}
-                return [header.name for header, _ in studies if header.name in names]
+                return [header.name for header, _ in studies if header in taken]
             key = os.urandom(16)
             for header, records in studies:
                 connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))

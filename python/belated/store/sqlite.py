@@ -86,11 +86,12 @@ class SqliteStore(Store):
     parent's connection.
     """
 
+    _connection: sqlite3.Connection | None = None
+
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self.url = f"sqlite:///{self.path}"
         self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
         register_connection(self)
         self._file: tuple[int, int] | None = None
         # For the present connection: whether its file is a mount point, and whether it can only read.
@@ -367,8 +368,7 @@ class SqliteStore(Store):
                     self._disconnect()
 
     def _disconnect(self) -> None:
-        connection = vars(self).pop("_connection", None)
-        self._connection = None
+        connection, self._connection = self._connection, None
         if connection is not None:
             # If closing fails, garbage collection closes the connection.
             with suppress(sqlite3.Error):

@@ -127,14 +127,13 @@ def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:
     return {"kind": kind, "rows": exact.tolist()}
 
 
-def _fidelity_as_data(fidelity: Fidelity) -> dict[str, Any]:
+def _fidelity_as_data(fidelity: Fidelity) -> Any:
     if not (fidelity.cost is None or isinstance(fidelity.cost, PowerCost)):
         raise InvalidSetting(
             f"{fidelity!r} has a function for its cost, which a study cannot store: pass a bl.PowerCost(…), or leave "
             "it out and report the cost of each trial"
         )
-    data: dict[str, Any] = as_data(fidelity)
-    return data
+    return as_data(fidelity)
 
 
 def definition_of(optimizer: Optimizer) -> dict[str, Any]:

@@ -24,9 +24,6 @@ from belated.warn import warn
 # Optuna keeps the values of constraints in a list under this key, or keeps each value under "constraints:name".
 CONSTRAINTS = "constraints"
 
-# Attributes that are nested more deeply than this depth are cut off; the core's limit is 127.
-_DEEPEST = 50
-
 # If a parameter has more values than this number, it is not considered as the parent of a condition.
 _MOST_LEVELS = 100
 
