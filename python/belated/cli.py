@@ -36,8 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments = parser().parse_args(argv)
-            code: int | None = arguments.command(arguments)
-            return DONE if code is None else code
+            return int(arguments.command(arguments) or DONE)
         finally:
             # Flush here: a closed pipe then raises an exception, which is handled below.
             sys.stdout.flush()

@@ -154,8 +154,7 @@ def _rows(params: ArrayLike, name: str, space: Mapping[str, Any]) -> list[list[A
             f"points of shape {points.shape} are not usable: {name} takes parameters by name, "
             f"or an array of shape (n, {len(space)})"
         )
-    rows: list[list[Any]] = points.tolist()
-    return rows
+    return [point.tolist() for point in points]
 
 
 def box(*bounds: tuple[float, float]) -> dict[str, Real]:

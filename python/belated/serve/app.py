@@ -145,9 +145,8 @@ def answer(data: Any, status: int = 200) -> Response:
     return Response(as_json(data), status, media_type="application/json")
 
 
-async def _studies(request: Request) -> OpenStudies:
-    studies: OpenStudies = request.app.state.studies
-    return studies
+async def _studies(request: Request) -> Any:
+    return request.app.state.studies
 
 
 Studies = Annotated[OpenStudies, Depends(_studies)]

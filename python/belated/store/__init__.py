@@ -24,14 +24,11 @@ def open_store(store: "str | os.PathLike[str] | Store") -> Store:
     if isinstance(store, Store):
         return store
     if isinstance(store, os.PathLike):
-        return _class_of("sqlite").from_location("/" + os.fspath(store))
-    scheme, separator, location = store.partition("://") if isinstance(store, str) else ("", "", "")
-    if not separator or scheme not in STORES:
+        scheme, location = "sqlite", "/" + os.fspath(store)
+    else:
+        scheme, _, location = store.partition("://") if isinstance(store, str) and "://" in store else ("", "", "")
+    if scheme not in STORES:
         urls = " or ".join(f"'{scheme}://…'" for scheme in STORES)
         raise InvalidSetting(f"store={shown(store)} is not usable: pass a URL {urls}, as in 'sqlite:///file.db'")
-    return _class_of(scheme).from_location(location)
-
-
-def _class_of(scheme: str) -> type[Store]:
-    found: type[Store] = resolve_name(STORES[scheme])
-    return found
+    opened: Store = resolve_name(STORES[scheme]).from_location(location)
+    return opened

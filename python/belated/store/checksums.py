@@ -40,12 +40,9 @@ def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -
 def is_intact(study: int, record: Record) -> bool:
     """Return whether a record is, bit by bit, the record that was written for this study."""
     seq, version, key, at, body, checksum = record
-    has_types = _types(seq, version, at, body) == [int, int, float, str] and (key is None or type(key) is str)
+    has_types = [type(each) for each in (seq, version, at, body)] == [int, int, float, str]
+    has_types = has_types and (key is None or type(key) is str)
     return has_types and checksum == _checksum(study, seq, version, key, at, body)
-
-
-def _types(*values: object) -> list[type]:
-    return [type(value) for value in values]
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
@@ -101,13 +98,12 @@ def read_header(stored: Header) -> dict[str, Any]:
 
     Attributes of the study are under the key "attrs". They exist only with the key "revision", which counts changes.
     """
-    study, name, text, at, version, checksum = stored
+    _, name, text, _, version, checksum = stored
+    facts = stored[:-1]
     if type(version) is int and version > VERSION:
         raise _other_version(f"study {name!r}", version)
     try:
-        if _types(study, name, text, at, version) != [int, str, str, float, int] or checksum != _digest(
-            study, name, text, at, version
-        ):
+        if [type(fact) for fact in facts] != [int, str, str, float, int] or checksum != _digest(*facts):
             raise ValueError("its checksum does not fit")
         if version != VERSION:
             raise _other_version(f"study {name!r}", version)

@@ -159,10 +159,7 @@ class _Pages:
         usable = self.size
         min_local = (usable - 12) * 32 // 255 - 23  # M
         max_local = usable - 35 if of_table else (usable - 12) * 64 // 255 - 23  # X
-        if total <= max_local:
-            payload = bytes(page[start : start + total])
-            return payload if len(payload) == total else None
-        local = min_local + (total - min_local) % (usable - 4)
+        local = total if total <= max_local else min_local + (total - min_local) % (usable - 4)
         if local > max_local:
             local = min_local
         parts = [page[start : start + local]]

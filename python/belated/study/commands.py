@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +116,8 @@ def export_command(arguments: argparse.Namespace) -> int:
     _as_utf8(sys.stdout)
     store = open_store(arguments.store)
     if not arguments.salvage:
-        names = _names(store, arguments.name)
-        studies = [unless_deleted(store, name, lambda name: _read(store, name)) for name in names]
-        exported = [each for each in studies if each is not None]
+        read = (unless_deleted(store, name, partial(_read, store)) for name in _names(store, arguments.name))
+        exported = [each for each in read if each is not None]
         for found, records in exported:
             print(header_line(found, len(records), len(exported)))
             _print_events(found.name, found.id, records)
