@@ -9,7 +9,7 @@ import argparse
 import io
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,8 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             arguments = parser().parse_args(argv)
-            code: int | None = arguments.command(arguments)
-            return DONE if code is None else code
+            return int(arguments.command(arguments) or DONE)
         finally:
             # Flush here: a closed pipe then raises an exception, which is handled below.
             sys.stdout.flush()
@@ -122,11 +121,10 @@ def replay_of(name: str) -> Replay:
     """Return the replay with this name."""
     from belated import replays
 
-    found = replays.found()
+    found: Mapping[str, Replay] = replays.found()
     if name not in found:
         raise argparse.ArgumentTypeError(f"there is no replay {name!r}: pass one of {', '.join(found)}")
-    replay: Replay = found[name]
-    return replay
+    return found[name]
 
 
 def folder(text: str) -> Path:

@@ -154,8 +154,7 @@ def _rows(params: ArrayLike, name: str, space: Mapping[str, Any]) -> list[list[A
             f"points of shape {points.shape} are not usable: {name} takes parameters by name, "
             f"or an array of shape (n, {len(space)})"
         )
-    rows: list[list[Any]] = points.tolist()
-    return rows
+    return [point.tolist() for point in points]
 
 
 def box(*bounds: tuple[float, float]) -> dict[str, Real]:
@@ -274,9 +273,16 @@ def _schwefel(x: Sequence[float]) -> float:
     return math.fsum(each * math.sin(math.sqrt(abs(each))) for each in x) - 418.9829 * len(x)
 
 
-def _power_cost(z: float, least: float, factor: float, power: float) -> float:
+def _power_cost(least: float, factor: float, power: float, z: float) -> float:
     """λ(z) = least + factor·z^power."""
     return least + factor * math.pow(z, power)
+
+
+def _with_fidelity(
+    function: Function, formula: Callable[[Sequence[Any], float], float], cost: Callable[[float], float], noise: float
+) -> MultiFidelityFunction:
+    """Return the function whose values at z = 1 are those of `function`."""
+    return MultiFidelityFunction(f"{function.name}-mf", function.space, function.optimum, formula, cost, noise)
 
 
 _UNIT = (0.0, 1.0)
@@ -301,7 +307,6 @@ HARTMANN12 = sum_over_groups("hartmann12", HARTMANN6, 2, _NOISE_OF_SUMS)
 CURRIN_EXPONENTIAL_14 = sum_over_groups("currin-exponential-14", CURRIN_EXPONENTIAL, 7, _NOISE_OF_SUMS)
 HARTMANN18 = sum_over_groups("hartmann18", HARTMANN6, 3, _NOISE_OF_SUMS)
 
-_HARTMANN_COST = partial(_power_cost, least=0.05, factor=0.95, power=3)
 _BOREHOLE_SPACE = {
     "r_w": Real(0.05, 0.15),
     "r": Real(100.0, 50000.0),
@@ -313,38 +318,15 @@ _BOREHOLE_SPACE = {
     "K_w": Real(9855.0, 12045.0),
 }
 
-HARTMANN3_MF = MultiFidelityFunction(
-    "hartmann3-mf", HARTMANN3.space, HARTMANN3.optimum, _hartmann3, _HARTMANN_COST, math.sqrt(0.01)
-)
-HARTMANN6_MF = MultiFidelityFunction(
-    "hartmann6-mf", HARTMANN6.space, HARTMANN6.optimum, _hartmann6, _HARTMANN_COST, math.sqrt(0.05)
-)
+HARTMANN3_MF = _with_fidelity(HARTMANN3, _hartmann3, partial(_power_cost, 0.05, 0.95, 3), math.sqrt(0.01))
+HARTMANN6_MF = _with_fidelity(HARTMANN6, _hartmann6, partial(_power_cost, 0.05, 0.95, 3), math.sqrt(0.05))
 #: The paper and the code of Wang et al. give the optimum as 13.798685.
-CURRIN_EXPONENTIAL_MF = MultiFidelityFunction(
-    "currin-exponential-mf",
-    CURRIN_EXPONENTIAL.space,
-    CURRIN_EXPONENTIAL.optimum,
-    _currin,
-    partial(_power_cost, least=0.1, factor=1.0, power=2),
-    math.sqrt(0.05),
-)
-BRANIN_MF = MultiFidelityFunction(
-    "branin-mf",
-    BRANIN.space,
-    BRANIN.optimum,
-    _branin,
-    partial(_power_cost, least=0.05, factor=1.0, power=3),
-    math.sqrt(0.05),
-)
+CURRIN_EXPONENTIAL_MF = _with_fidelity(CURRIN_EXPONENTIAL, _currin, partial(_power_cost, 0.1, 1.0, 2), math.sqrt(0.05))
+BRANIN_MF = _with_fidelity(BRANIN, _branin, partial(_power_cost, 0.05, 1.0, 3), math.sqrt(0.05))
 #: The maximum is in a corner. The paper and the code of Wang et al. give the optimum as 309.523221, and the code clips
 # larger values to this optimum.
 BOREHOLE_MF = MultiFidelityFunction(
-    "borehole-mf",
-    _BOREHOLE_SPACE,
-    309.5755876604079,
-    _borehole,
-    partial(_power_cost, least=0.1, factor=1.0, power=1.5),
-    math.sqrt(0.01),
+    "borehole-mf", _BOREHOLE_SPACE, 309.5755876604079, _borehole, partial(_power_cost, 0.1, 1.0, 1.5), math.sqrt(0.01)
 )
 #: This function has many local maxima. The highest maximum is at x_j = 420.9687 for all j. The function does not have a
 # fidelity.

@@ -35,7 +35,7 @@ from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import check_number
 from belated.space.space import Space
-from belated.study.from_optuna import Outcome, outcome_beside_curve
+from belated.study.from_optuna import Outcome, ending, outcome_beside_curve
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
 # The system attribute of a trial that records how it was suggested.
@@ -310,15 +310,10 @@ class OptunaLog:
             log_reports(self._core, step[1], step[2], step[3], time)
             return
         _, number, value, detail, _ = step
+        observation = None
         if kind == "observed":
-            checked = check_number("value", value, f"trial {number}")
-            self._core.record(Action.observe(number, Observation(checked, attrs=detail), False, False), time)
-        elif kind == "failed":
-            self._core.record(Action.fail(number, None if detail is None else ("", detail, None), None), time)
-        elif kind == "stopped":
-            self._core.record(Action.stop(number), time)
-        else:
-            self._core.record(Action.abandon(number), time)
+            observation = Observation(check_number("value", value, f"trial {number}"), attrs=detail)
+        self._core.record(ending(number, kind, observation, detail), time)
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

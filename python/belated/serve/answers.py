@@ -30,6 +30,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
     """Return a study in the form of `messages.StudyAnswer`."""
     log = study._current_log()
     best = log.best()
+    nesting = study.domain.nesting if isinstance(study.domain, Space) else None
     return {
         "name": study.name,
         "study_id": log.id,
@@ -41,15 +42,8 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "trials": len(log),
         "counts": {state: len(log.numbers(state)) for state in get_args(State)},
         "best": None if best is None else _trial(study, best),
-        "choices": _choices(study),
+        "choices": None if nesting is None else sorted(nesting.choices),
     }
-
-
-def _choices(study: Study) -> list[str] | None:
-    """Return the flat names of choices between groups of parameters; None if params are not nested."""
-    domain = study._problem.domain
-    nesting = domain.nesting if isinstance(domain, Space) else None
-    return None if nesting is None else sorted(nesting.choices)
 
 
 def definition_as_data(study: Study) -> dict[str, Any]:

@@ -43,9 +43,7 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
         version=__version__,
         description=_ABOUT,
         lifespan=lifespan,
-        # The pages of the framework load scripts from another host.
-        docs_url=None,
-        redoc_url=None,
+        # Without this URL, the framework does not add its own pages, which load scripts from another host.
         openapi_url=None,
         redirect_slashes=False,
         generate_unique_id_function=lambda route: route.name,
@@ -147,14 +145,12 @@ def answer(data: Any, status: int = 200) -> Response:
     return Response(as_json(data), status, media_type="application/json")
 
 
-async def _studies(request: Request) -> OpenStudies:
-    studies: OpenStudies = request.app.state.studies
-    return studies
+async def _studies(request: Request) -> Any:
+    return request.app.state.studies
 
 
 Studies = Annotated[OpenStudies, Depends(_studies)]
-Call: TypeAlias = Callable[[Callable[[Study], Any]], Awaitable[Response]]
-Report: TypeAlias = Callable[..., Awaitable[Response]]
+Call: TypeAlias = Callable[..., Awaitable[Response]]
 
 
 async def _call(
@@ -162,10 +158,14 @@ async def _call(
     name: Annotated[str, Path(description="The study's name.")],
     study_id: Annotated[messages.StudyId | None, Query()] = None,
 ) -> Call:
-    """Return a function that calls its argument with the study in the path, and answers with the result."""
+    """Return a function that calls a function with the study in the path, at a time, and answers with the result."""
 
-    async def call(work: Callable[[Study], Any]) -> Response:
-        return answer(await studies.call(name.replace(SLASH, "/"), work, study_id))
+    async def call(work: Callable[[Study], Any], now: float | None = None) -> Response:
+        def at_now(study: Study) -> Any:
+            with at_time(study, now):
+                return work(study)
+
+        return answer(await studies.call(name.replace(SLASH, "/"), at_now, study_id))
 
     return call
 
@@ -174,21 +174,20 @@ InStudy = Annotated[Call, Depends(_call)]
 Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 
 
-async def _report(call: InStudy, number: Number) -> Report:
+async def _report(call: InStudy, number: Number) -> Call:
     """Return a function that makes a report about the trial in the path, and answers with the changed trial."""
 
     async def report(now: float | None, change: Callable[[Study, int], None], step: int | None = None) -> Response:
         def work(study: Study) -> dict[str, Any]:
-            with at_time(study, now):
-                change(study, number)
+            change(study, number)
             return answers.trial_as_data(study, number, step)
 
-        return await call(work)
+        return await call(work, now)
 
     return report
 
 
-OnTrial = Annotated[Report, Depends(_report)]
+OnTrial = Annotated[Call, Depends(_report)]
 
 
 @_get("", messages.StudyNames, "List the studies")
@@ -233,11 +232,7 @@ async def show_best(call: InStudy) -> Response:
 
 @_get("/{name}/forecast", messages.ForecastAnswer, "How many results arrive within the median delay", _NO_STUDY)
 async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query()]) -> Response:
-    def work(study: Study) -> dict[str, Any]:
-        with at_time(study, moment.now):
-            return answers.forecast_as_data(study)
-
-    return await call(work)
+    return await call(answers.forecast_as_data, moment.now)
 
 
 @_get("/{name}/finals", messages.FinalsAnswer, "Forecasts of the values of running trials at the last step", _NO_STUDY)
@@ -259,12 +254,7 @@ async def show_importance(call: InStudy) -> Response:
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
     arguments = body.model_dump(exclude={"now"})
     arguments["context"] = as_choices(body.context)
-
-    def work(study: Study) -> dict[str, Any]:
-        with at_time(study, body.now):
-            return answers.trials_as_data(study, study.suggest(**arguments))
-
-    return await call(work)
+    return await call(lambda study: answers.trials_as_data(study, study.suggest(**arguments)), body.now)
 
 
 @_get("/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)

@@ -31,8 +31,6 @@ _WAITING = 2048
 # of answers for a client that does not read.
 _BUFFER = 1 << 16
 
-_NEEDED = ("fastapi", "uvicorn")
-
 
 def add_to(commands: Any) -> None:
     """Add the command ``serve``."""
@@ -57,7 +55,7 @@ def add_to(commands: Any) -> None:
 def serve_command(arguments: argparse.Namespace) -> None:
     """Serve until SIGINT or SIGTERM."""
     token = read_token(arguments.token_file)
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
         raise InvalidSetting(f"this needs {' and '.join(missing)}: pip install 'belated[serve]'")
     import uvicorn

@@ -146,12 +146,8 @@ class StudiesPage(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    start: Annotated[int, Field(ge=0)] = Field(
-        default=0, description="Only studies from this position on, the oldest first."
-    )
-    limit: Annotated[int, Field(ge=1, le=1000)] = Field(
-        default=100, description="The maximum number of studies: see `next`."
-    )
+    start: int = Field(default=0, ge=0, description="Only studies from this position on, the oldest first.")
+    limit: int = Field(default=100, ge=1, le=1000, description="The maximum number of studies: see `next`.")
 
 
 class Moment(OfStudy):

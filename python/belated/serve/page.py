@@ -5,12 +5,10 @@ from base64 import b64encode
 from hashlib import sha256
 from importlib.resources import files
 
-_FILES = files("belated.serve")
-
 
 def read_file(name: str) -> str:
     """Return the text of a file of this package."""
-    return _FILES.joinpath(name).read_text(encoding="utf-8")
+    return files("belated.serve").joinpath(name).read_text(encoding="utf-8")
 
 
 def live_page() -> str:

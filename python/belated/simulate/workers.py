@@ -5,12 +5,11 @@ k = 0, 1, … in the order of their starts. Arrays over trials have shape (numbe
 """
 
 import math
-import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,9 +18,9 @@ from belated._core import InvalidSetting
 from belated.short_repr import short_repr
 from belated.simulate.delay_distributions import ByPoint, Constant, DelayDistribution, Listed, as_distribution
 from belated.simulate.iteration_clock import History, InFlight, Row, history_of, point_of, streams
+from belated.space.arguments import whole_number
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
-_MODES = ("asynchronous", "synchronous", "sequential")
 _BLOCK = 256  # number of values in a block of draws
 
 
@@ -96,8 +95,8 @@ def simulate_workers(
     """
     workers = _whole("workers", workers)
     n_trials = None if n_trials is None else _whole("n_trials", n_trials)
-    if mode not in _MODES:
-        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass one of {list(_MODES)}")
+    if mode not in get_args(Mode):
+        raise InvalidSetting(f"mode={short_repr(mode)} is not usable: pass one of {list(get_args(Mode))}")
     if mode == "sequential" and workers != 1:
         raise InvalidSetting(f"mode='sequential' is one worker, got workers={workers}: pass workers=1, or another mode")
     if duration is None and n_trials is None:
@@ -179,10 +178,8 @@ def _evaluation_time(distribution: DelayDistribution, rng: np.random.Generator) 
     """Return a function of the point that returns an evaluation time. Call it once for each trial, in order."""
     if isinstance(distribution, ByPoint):
         return partial(distribution.draw, rng)
-    numbers = (
-        _listed(distribution) if isinstance(distribution, Listed) else _in_blocks(partial(distribution.sample, rng))
-    )
-    return lambda point: next(numbers)
+    times = _listed(distribution) if isinstance(distribution, Listed) else _in_blocks(partial(distribution.sample, rng))
+    return lambda point: next(times)
 
 
 def _listed(distribution: Listed) -> Iterator[float]:
@@ -208,11 +205,8 @@ def _check_time(time: float, number: int, now: float, n_trials: int | None) -> N
 
 def _whole(name: str, value: Any) -> int:
     """Return an argument as an integer; raise an error if it is not an integer ≥ 1."""
-    try:
-        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
-    except TypeError:
-        number = 0
-    if number < 1:
+    number = whole_number(value)
+    if number is None or number < 1:
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= 1")
     return number
 

@@ -1,7 +1,7 @@
 """Stores of studies: the interface that every store has, and a function that opens the store at a URL."""
 
 import os
-from importlib import import_module
+from pkgutil import resolve_name
 
 from belated._core import InvalidSetting
 from belated.store.interface import Header, Record, Store, Transaction
@@ -24,15 +24,11 @@ def open_store(store: "str | os.PathLike[str] | Store") -> Store:
     if isinstance(store, Store):
         return store
     if isinstance(store, os.PathLike):
-        return _class_of("sqlite").from_location("/" + os.fspath(store))
-    scheme, separator, location = store.partition("://") if isinstance(store, str) else ("", "", "")
-    if not separator or scheme not in STORES:
+        scheme, location = "sqlite", "/" + os.fspath(store)
+    else:
+        scheme, _, location = store.partition("://") if isinstance(store, str) and "://" in store else ("", "", "")
+    if scheme not in STORES:
         urls = " or ".join(f"'{scheme}://…'" for scheme in STORES)
         raise InvalidSetting(f"store={shown(store)} is not usable: pass a URL {urls}, as in 'sqlite:///file.db'")
-    return _class_of(scheme).from_location(location)
-
-
-def _class_of(scheme: str) -> type[Store]:
-    module, _, name = STORES[scheme].partition(":")
-    found: type[Store] = getattr(import_module(module), name)
-    return found
+    opened: Store = resolve_name(STORES[scheme]).from_location(location)
+    return opened

@@ -40,12 +40,9 @@ def with_checksum(study: int, seq: int, key: str | None, at: float, body: str) -
 def is_intact(study: int, record: Record) -> bool:
     """Return whether a record is, bit by bit, the record that was written for this study."""
     seq, version, key, at, body, checksum = record
-    has_types = _types(seq, version, at, body) == [int, int, float, str] and (key is None or type(key) is str)
+    has_types = [type(each) for each in (seq, version, at, body)] == [int, int, float, str]
+    has_types = has_types and (key is None or type(key) is str)
     return has_types and checksum == _checksum(study, seq, version, key, at, body)
-
-
-def _types(*values: object) -> list[type]:
-    return [type(value) for value in values]
 
 
 def verified(name: str, study: int, start: int, records: Iterable[Record]) -> list[Record]:
@@ -53,9 +50,8 @@ def verified(name: str, study: int, start: int, records: Iterable[Record]) -> li
     checked = []
     for seq, record in enumerate(records, start):
         what = f"event {seq} of study {name!r}"
-        if type(record.version) is int and record.version > VERSION:
-            raise _other_version(what, record.version)
-        if record.seq != seq or not is_intact(study, record):
+        is_newer = type(record.version) is int and record.version > VERSION
+        if not is_newer and (record.seq != seq or not is_intact(study, record)):
             raise StoreError(
                 f"{what} is damaged or missing: restore a copy of the store, "
                 "or save what is intact with: belated study export --salvage STORE"
@@ -102,13 +98,12 @@ def read_header(stored: Header) -> dict[str, Any]:
 
     Attributes of the study are under the key "attrs". They exist only with the key "revision", which counts changes.
     """
-    study, name, text, at, version, checksum = stored
+    _, name, text, _, version, checksum = stored
+    facts = stored[:-1]
     if type(version) is int and version > VERSION:
         raise _other_version(f"study {name!r}", version)
     try:
-        if _types(study, name, text, at, version) != [int, str, str, float, int] or checksum != _digest(
-            study, name, text, at, version
-        ):
+        if [type(fact) for fact in facts] != [int, str, str, float, int] or checksum != _digest(*facts):
             raise ValueError("its checksum does not fit")
         if version != VERSION:
             raise _other_version(f"study {name!r}", version)

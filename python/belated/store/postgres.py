@@ -133,8 +133,7 @@ class PostgresStore(Store):
                 statement = "SELECT 1 FROM belated.studies WHERE name = %s AND id = %s"
                 if tried and all(connection.execute(statement, (each.name, each.id)).fetchone() for each in taken):
                     return []
-                names = {header.name for header in taken}
-                return [header.name for header, _ in studies if header.name in names]
+                return [header.name for header, _ in studies if header in taken]
             key = os.urandom(16)
             for header, records in studies:
                 connection.execute("INSERT INTO belated.heads VALUES (%s, %s)", (header.id, len(records)))
@@ -201,7 +200,7 @@ class PostgresStore(Store):
             log = _Transaction(self, study)
             self._writer = os.getpid()
             try:
-                log.begin()
+                self._run(log.lock)
                 yield log
                 log.commit()
             finally:
@@ -307,9 +306,31 @@ class _Transaction:
         self._last: bytes | None = None
         self._start = self._n = 0
 
-    def begin(self) -> None:
-        """Lock the study."""
-        self._store._run(self._lock)
+    def lock(self, connection: Any) -> None:
+        """Lock the study, and read its new events."""
+        start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
+        # Send all statements in one message, because the server's limit on silence applies between two messages. The
+        # advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits for a
+        # row. Read the events in a separate statement: a statement that waits for a lock sees the other tables as they
+        # were before the wait.
+        found = connection.execute(
+            f"{_BEGIN}; {_WITHOUT_WAITING if later else ''}"
+            f"SELECT pg_advisory_xact_lock({self._study:d}); "
+            f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
+            "SELECT seq, version, key, at, body, checksum FROM belated.events "
+            f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
+        )
+        for _ in range(3 if later else 2):
+            found.nextset()
+        n = found.fetchone()
+        found.nextset()
+        # `events` raises an error if events that were read before are missing.
+        gone = n is not None and n[0] < start
+        self._stored = [] if gone else complete(found.fetchall(), start, None if n is None else n[0])
+        self._start = n[0] if gone else start
+        self._n = self._start + len(self._stored)
+        self._last = self._stored[-1].checksum if self._stored else None
+        self._connection = connection
 
     def events(self, start: int) -> list[Record]:
         """Return the events from number `start` on."""
@@ -317,7 +338,7 @@ class _Transaction:
         def read(connection: Any) -> list[Record]:
             if connection is not self._connection:
                 # Nothing has been written yet. If the connection is lost, the lock may therefore be taken again.
-                self._lock(connection)
+                self.lock(connection)
             return _events(connection, self._study, start)
 
         stored = self._stored[start - self._start :]
@@ -339,20 +360,22 @@ class _Transaction:
         # taken place but its answer was lost.
         first, before, key, sent = self._added[0].seq, self._last, os.urandom(16), False
 
+        def is_stored(connection: Any) -> bool:
+            found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
+            return bool(found == (key,))
+
         def write(connection: Any) -> None:
             nonlocal sent
             if connection is not self._connection:
                 # Once the lock is free again, the transaction of the lost connection has ended, with or without a
                 # commit.
-                self._lock(connection)
-                if self._n > first:
-                    found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
-                    if sent and found == (key,):
-                        connection.execute("COMMIT")
-                        sent = False
-                        if self._store._server.may_sync_later:
-                            self._wait_for_disk(connection)
-                        return
+                self.lock(connection)
+                if sent and self._n > first and is_stored(connection):
+                    connection.execute("COMMIT")
+                    sent = False
+                    if self._store._server.may_sync_later:
+                        self._wait_for_disk(connection)
+                    return
                 sent = False
                 if self._n != first or self._last != before:
                     raise NotWritten(
@@ -366,11 +389,9 @@ class _Transaction:
             except driver().Error:
                 if connection.closed:
                     raise
-                found = None
-                if connection.info.transaction_status.name == "IDLE":
-                    found = connection.execute(_WRITE_KEY, (self._study, first), binary=True).fetchone()
+                stored = connection.info.transaction_status.name == "IDLE" and is_stored(connection)
                 sent = False
-                if found != (key,):
+                if not stored:
                     raise
             # The events are stored. Only the wait for the disk was cancelled, for example by an administrator.
             self._wait_for_disk(connection)
@@ -407,31 +428,6 @@ class _Transaction:
             f"store {self._store.url}: the events were written, but the server does not say whether they are on disk "
             f"({one_line(refused)}): {_BEFORE_REPEATING}"
         )
-
-    def _lock(self, connection: Any) -> None:
-        start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
-        # Send all statements in one message, because the server's limit on silence applies between two messages. The
-        # advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits for a
-        # row. Read the events in a separate statement: a statement that waits for a lock sees the other tables as they
-        # were before the wait.
-        found = connection.execute(
-            f"{_BEGIN}; {_WITHOUT_WAITING if later else ''}"
-            f"SELECT pg_advisory_xact_lock({self._study:d}); "
-            f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
-            "SELECT seq, version, key, at, body, checksum FROM belated.events "
-            f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
-        )
-        for _ in range(3 if later else 2):
-            found.nextset()
-        n = found.fetchone()
-        found.nextset()
-        # `events` raises an error if events that were read before are missing.
-        gone = n is not None and n[0] < start
-        self._stored = [] if gone else complete(found.fetchall(), start, None if n is None else n[0])
-        self._start = n[0] if gone else start
-        self._n = self._start + len(self._stored)
-        self._last = self._stored[-1].checksum if self._stored else None
-        self._connection = connection
 
 
 def _events(connection: Any, study: int, start: int) -> list[Record]:

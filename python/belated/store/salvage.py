@@ -12,6 +12,8 @@ import os
 import re
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from belated.errors import StoreError
@@ -32,12 +34,8 @@ def salvage(path: str) -> tuple[list[Header], list[tuple[int, Record]]]:
     # SQLite follows symbolic links, so the write-ahead log is beside the target.
     path = os.path.realpath(path)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-        log = b""
-        if os.path.exists(path + "-wal"):
-            with open(path + "-wal", "rb") as file:
-                log = file.read()
+        data = Path(path).read_bytes()
+        log = Path(path + "-wal").read_bytes() if os.path.exists(path + "-wal") else b""
     except OSError as error:
         raise StoreError(f"store {path}: cannot be read: {error}") from error
     headers: dict[int, Header] = {}
@@ -93,11 +91,9 @@ def _intact_header(content: bytes, start: int, row: tuple[Any, ...]) -> Header |
         study, end = _varint(content, begin)
         if end == start:
             found = Header(study, *row[1:])
-            try:
+            with suppress(StoreError):
                 read_header(found)
-            except StoreError:
-                continue
-            return found
+                return found
     return None
 
 
@@ -163,10 +159,7 @@ class _Pages:
         usable = self.size
         min_local = (usable - 12) * 32 // 255 - 23  # M
         max_local = usable - 35 if of_table else (usable - 12) * 64 // 255 - 23  # X
-        if total <= max_local:
-            payload = bytes(page[start : start + total])
-            return payload if len(payload) == total else None
-        local = min_local + (total - min_local) % (usable - 4)
+        local = total if total <= max_local else min_local + (total - min_local) % (usable - 4)
         if local > max_local:
             local = min_local
         parts = [page[start : start + local]]

@@ -53,11 +53,10 @@ _MAX_CELL = 1 << 28
 
 # SQLite's primary result codes; and words of the messages, because the exceptions of Python 3.10 do not have the codes.
 _BUSY = ((5, "database is locked"), (6, "table is locked"))
-_BUSY_MESSAGE = "other processes have been writing to it for {:.0f} s: is one of them stopped?"
 _DAMAGED = "it is damaged: restore a copy, or save what is intact with: belated study export --salvage"
+_BUSY_MESSAGE = f"other processes have been writing to it for {BUSY_TIMEOUT:.0f} s: is one of them stopped?"
 _MESSAGES = (
-    (5, "database is locked", _BUSY_MESSAGE.format(BUSY_TIMEOUT)),
-    (6, "table is locked", _BUSY_MESSAGE.format(BUSY_TIMEOUT)),
+    *((*kind, _BUSY_MESSAGE) for kind in _BUSY),
     (13, "disk is full", "the disk is full: free some space and call again"),
     (8, "readonly", "it is read-only: give this user the right to write to the file and to its folder"),
     (3, "access permission", "it is not accessible: give this user the right to read and write"),
@@ -86,11 +85,12 @@ class SqliteStore(Store):
     parent's connection.
     """
 
+    _connection: sqlite3.Connection | None = None
+
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
         self.url = f"sqlite:///{self.path}"
         self._lock = threading.RLock()
-        self._connection: sqlite3.Connection | None = None
         register_connection(self)
         self._file: tuple[int, int] | None = None
         # For the present connection: whether its file is a mount point, and whether it can only read.
@@ -367,8 +367,7 @@ class SqliteStore(Store):
                     self._disconnect()
 
     def _disconnect(self) -> None:
-        connection = vars(self).pop("_connection", None)
-        self._connection = None
+        connection, self._connection = self._connection, None
         if connection is not None:
             # If closing fails, garbage collection closes the connection.
             with suppress(sqlite3.Error):

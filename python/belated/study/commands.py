@@ -9,8 +9,9 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from belated._core import BelatedError
 from belated.errors import StoreError
@@ -73,7 +74,6 @@ def _report(store: Store, describe: Callable[[Study], str]) -> int:
     """Print one line for each study: its description, or the error that prevents loading it."""
     code = DONE
     for name in store.names():
-        text: str | None
         try:
             text = unless_deleted(store, name, lambda name: describe(Study.load(name, store)))
         except BelatedError as error:
@@ -116,18 +116,15 @@ def export_command(arguments: argparse.Namespace) -> int:
     _as_utf8(sys.stdout)
     store = open_store(arguments.store)
     if not arguments.salvage:
-        names = _names(store, arguments.name)
-        studies = [unless_deleted(store, name, lambda name: _read(store, name)) for name in names]
-        exported = [each for each in studies if each is not None]
+        read = (unless_deleted(store, name, partial(_read, store)) for name in _names(store, arguments.name))
+        exported = [each for each in read if each is not None]
         for found, records in exported:
             print(header_line(found, len(records), len(exported)))
             _print_events(found.name, found.id, records)
         return DONE
     headers, events = store.salvage()
     headers = _with_different_names(headers, events)
-    known = {found.id: found.name for found in headers}
-    if arguments.name is not None:
-        known = {id: name for id, name in known.items() if name == arguments.name}
+    known = {found.id: found.name for found in headers if arguments.name in (None, found.name)}
     wanted = [(study, record) for study, record in events if arguments.name is None or study in known]
     n_events = Counter(study for study, _ in wanted)
     for found in headers:
@@ -196,7 +193,7 @@ def import_command(arguments: argparse.Namespace) -> None:
         if sys.stdin is None:
             raise StoreError("standard input is closed: pass a file, or redirect standard input")
         _as_utf8(sys.stdin)
-    with nullcontext(sys.stdin) if reads_stdin else _opened(arguments.file) as lines:
+    with nullcontext(sys.stdin) if reads_stdin else open(arguments.file, encoding="utf-8", newline="\n") as lines:
         try:
             studies = read_exported(lines, arguments.name, store)
         except UnicodeDecodeError as error:
@@ -211,10 +208,6 @@ def import_command(arguments: argparse.Namespace) -> None:
         )
     for imported, records in studies:
         print(f"{imported.name}: imported, {len(records)} events")
-
-
-def _opened(file: str) -> IO[str]:
-    return open(file, encoding="utf-8", newline="\n")
 
 
 def delete_command(arguments: argparse.Namespace) -> None:

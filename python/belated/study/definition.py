@@ -120,21 +120,18 @@ def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
 
 def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:
     x = candidates.x
-    kind = x.dtype.kind
-    exact = x.astype(_KINDS_OF_NUMBER[kind])
     if x.dtype.itemsize > 8:
         raise InvalidSpace(f"candidates has dtype {x.dtype}, which a study cannot store exactly: pass float64")
-    return {"kind": kind, "rows": exact.tolist()}
+    return {"kind": x.dtype.kind, "rows": x.astype(_KINDS_OF_NUMBER[x.dtype.kind]).tolist()}
 
 
-def _fidelity_as_data(fidelity: Fidelity) -> dict[str, Any]:
+def _fidelity_as_data(fidelity: Fidelity) -> Any:
     if not (fidelity.cost is None or isinstance(fidelity.cost, PowerCost)):
         raise InvalidSetting(
             f"{fidelity!r} has a function for its cost, which a study cannot store: pass a bl.PowerCost(…), or leave "
             "it out and report the cost of each trial"
         )
-    data: dict[str, Any] = as_data(fidelity)
-    return data
+    return as_data(fidelity)
 
 
 def definition_of(optimizer: Optimizer) -> dict[str, Any]:
@@ -193,11 +190,10 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
         names, our_names = [entry["name"] for entry in there], [entry["name"] for entry in here]
         if names != our_names:
             yield f"the names of {name}", names, our_names
+        elif [entry.get("path") for entry in there] != [entry.get("path") for entry in here]:
+            stored, given = ([entry.get("path", entry["name"]) for entry in each] for each in (there, here))
+            yield f"the nesting of {name}", stored, given
         else:
-            if [entry.get("path") for entry in there] != [entry.get("path") for entry in here]:
-                stored, given = ([entry.get("path", entry["name"]) for entry in each] for each in (there, here))
-                yield f"the nesting of {name}", stored, given
-                return
             for ours, theirs in zip(here, there, strict=True):
                 if not _same(theirs, ours):
                     yield f"{name}[{ours['name']!r}]", _dimension(theirs), _dimension(ours)

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
@@ -66,7 +66,7 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
     headers: dict[int, Header] = {}
     n_events: Counter[int] = Counter()
     n_studies = 0
-    events: dict[int, dict[int, Record]] = {}
+    events: defaultdict[int, dict[int, Record]] = defaultdict(dict)
     keys: dict[tuple[int, str], int] = {}
     for number, line in enumerate(lines, 1):
         if line.strip():
@@ -78,8 +78,7 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
                 n_events[study] = max(n_events[study], facts["events"])
                 n_studies = max(n_studies, facts["studies"])
             else:
-                known = events.setdefault(study, {})
-                what, same = f"event {found.seq} of a study", known.setdefault(found.seq, found) == found
+                what, same = f"event {found.seq} of a study", events[study].setdefault(found.seq, found) == found
             if not same:
                 raise StoreError(f"line {number} has {what} that differs from an earlier line: export it again")
             if isinstance(found, Record) and found.key is not None:
@@ -100,7 +99,7 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
         raise StoreError(f"the file has two studies of one name: {names}")
     wanted = [header for header in headers.values() if name in (None, header.name)]
     _check_ids(wanted, store)
-    studies = [_checked(header, events.get(header.id, {}), n_events[header.id], store) for header in wanted]
+    studies = [_checked(header, events[header.id], n_events[header.id], store) for header in wanted]
     if name is None and len(names) < n_studies:
         raise StoreError(f"the file was cut off: it has {len(names)} of {n_studies} studies: export it again")
     return studies
@@ -109,10 +108,9 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
 def _check_ids(headers: list[Header], store: Store) -> None:
     """Raise an error if a study of another name in the store has the same id. Writing refuses equal names."""
     try:
-        there = [header for name in store.names() if (header := store.header(name)) is not None]
+        names = {header.id: header.name for name in store.names() if (header := store.header(name)) is not None}
     except StoreError:
         return  # the store does not exist yet, or writing to it will raise the same error
-    names = {header.id: header.name for header in there}
     for header in headers:
         other = names.get(header.id, header.name)
         if other != header.name:

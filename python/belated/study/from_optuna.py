@@ -24,9 +24,6 @@ from belated.warn import warn
 # Optuna keeps the values of constraints in a list under this key, or keeps each value under "constraints:name".
 CONSTRAINTS = "constraints"
 
-# Attributes that are nested more deeply than this depth are cut off; the core's limit is 127.
-_DEEPEST = 50
-
 # If a parameter has more values than this number, it is not considered as the parent of a condition.
 _MOST_LEVELS = 100
 
@@ -85,6 +82,15 @@ def constraint_values(system_attrs: Mapping[str, Any]) -> list[float]:
     return values + [value for key, value in system_attrs.items() if key.startswith(f"{CONSTRAINTS}:")]
 
 
+def ending(number: int, state: str, observation: Observation | None, error: str | None) -> Action:
+    """Return the report that ends a trial: an observation, or else the state and the error of the trial."""
+    if observation is not None:
+        return Action.observe(number, observation, False, False)
+    if state == "failed":
+        return Action.fail(number, None if error is None else ("", error, None), None)
+    return Action.stop(number) if state == "stopped" else Action.abandon(number)
+
+
 def dimension_of(name: str, distribution: Any) -> Dimension:
     """Return the dimension with the values of a distribution of Optuna. A single value gives a constant.
 
@@ -93,7 +99,6 @@ def dimension_of(name: str, distribution: Any) -> Dimension:
     InvalidSpace
         The distribution is of an unknown kind, or belated cannot search it (integers beyond 2**40, a repeated choice).
     """
-    kind = type(distribution).__name__
     try:
         if hasattr(distribution, "choices"):
             return Categorical(distribution.choices)
@@ -107,8 +112,8 @@ def dimension_of(name: str, distribution: Any) -> Dimension:
         raise InvalidSpace(f"parameter {name!r} has {distribution!r}, which cannot be searched: {error}") from None
     except AttributeError:
         raise InvalidSpace(
-            f"parameter {name!r} has a distribution of the unknown kind {kind}: use optuna.distributions."
-            "FloatDistribution, IntDistribution or CategoricalDistribution"
+            f"parameter {name!r} has a distribution of the unknown kind {type(distribution).__name__}: use "
+            "optuna.distributions.FloatDistribution, IntDistribution or CategoricalDistribution"
         ) from None
 
 
@@ -262,31 +267,20 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
             raise
         return set()  # the point is incomplete, because the trial ended early or is still sampling
     started, ended = (_time(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
-    attrs: dict[str, Any] = {}
-    changed = set()
-    for name, value in trial.user_attrs.items():
-        data, problem = usable_attrs({name: value})
-        attrs |= data
-        if problem:
-            changed.add(name)
+    found = {name: usable_attrs({name: value}) for name, value in trial.user_attrs.items()}
+    attrs = {name: value for data, _ in found.values() for name, value in data.items()}
     log = optimizer._log
     number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
     assert number is not None  # a trial added by the user has a value
     if optimizer.curve is not None:
         # Optuna does not store the times of reports. Durations are not forecast from reports with equal times.
         log_reports(log, number, shift, reports_of(trial), started)
-    if outcome.value is not None:
+    if outcome.state != "pending":
         took = trial.duration
         duration = None if took is None else max(took.total_seconds(), 0.0)
-        log.record(Action.observe(number, Observation(outcome.value, duration=duration), False, False), ended)
-    elif outcome.state == "failed":
-        error = None if outcome.error is None else ("", outcome.error, None)
-        log.record(Action.fail(number, error, None), ended)
-    elif outcome.state == "abandoned":
-        log.record(Action.abandon(number), ended)
-    elif outcome.state == "stopped":
-        log.record(Action.stop(number), ended)
-    return changed
+        observation = None if outcome.value is None else Observation(outcome.value, duration=duration)
+        log.record(ending(number, outcome.state, observation, outcome.error), ended)
+    return {name for name, (_, problem) in found.items() if problem}
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:
