@@ -17,8 +17,7 @@ from collections import deque
 import numpy as np
 
 import belated as bl
-from belated._core import Action
-from belated.optimizers.log import Observation
+from belated._core import Action, Observation
 
 D = 6
 SPACE = {f"x{i}": (0.0, 1.0) for i in range(D)}
