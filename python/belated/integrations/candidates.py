@@ -62,8 +62,8 @@ class Candidates:
     spaces : sequence of SearchedSpace
         All candidates of a space are chosen before the candidates of the next space. The optimizers maximise the mean
         score over the splits.
-    n_splits : int
-        The number of fits of each candidate.
+    splits : sequence of (train, test)
+        The indices of the samples of each split.
     deadline : float
         After this time, in seconds on the clock `time.monotonic`, candidates are not chosen. The first candidate is
         always chosen.
@@ -72,7 +72,7 @@ class Candidates:
     """
 
     spaces: Sequence[SearchedSpace]
-    n_splits: int
+    splits: Sequence[tuple[Any, Any]]
     deadline: float
     made: list[Candidate] = field(default_factory=list)
     _waiting: deque[Fit] = field(default_factory=deque)
@@ -118,15 +118,15 @@ class Candidates:
             number = self.next_candidate()
             if number is None:
                 return None
-            self._waiting.extend(Fit(number, split) for split in range(self.n_splits))
+            self._waiting.extend(Fit(number, split) for split in range(len(self.splits)))
         return self._waiting.popleft()
 
     def take(self, fit: Fit, outcome: Outcome, objective: str | None) -> None:
         """Record the outcome of a fit. `objective` is the metric to maximise, or None if scores are not named."""
         candidate = self.made[fit.candidate]
         candidate.outcomes[fit.split] = outcome
-        if len(candidate.outcomes) == self.n_splits:
-            _report(candidate.trial, [candidate.outcomes[each] for each in range(self.n_splits)], objective)
+        if len(candidate.outcomes) == len(self.splits):
+            _report(candidate.trial, [candidate.outcomes[each] for each in range(len(self.splits))], objective)
 
     def take_all(self, number: int, outcomes: Sequence[Outcome], n_resources: int, objective: str | None) -> None:
         """Record the outcomes of all splits of a candidate whose scores have been reported as a learning curve."""
@@ -138,12 +138,12 @@ class Candidates:
 
     def outcomes(self) -> list[Outcome]:
         """Return the outcomes of all fits, ordered by split and then by candidate."""
-        return [candidate.outcomes[split] for candidate in self.made for split in range(self.n_splits)]
+        return [candidate.outcomes[split] for candidate in self.made for split in range(len(self.splits))]
 
     def abandon_unfinished(self) -> None:
         """Abandon the trials of unfinished candidates, which would otherwise stay pending in a study."""
         for candidate in self.made:
-            if len(candidate.outcomes) < self.n_splits:
+            if len(candidate.outcomes) < len(self.splits):
                 # This code runs while another error is handled.
                 with suppress(BelatedError):
                     candidate.trial.abandon()

@@ -108,8 +108,7 @@ class OptunaLog:
         n_drafts = self._count_drafts(trial, others, stale_before)
         starts = [start for each in others if (start := self._start_of(each)) is not None]
         place, event = self._log_for(trial, others, stale_before)._choose(n_drafts, starts)
-        running = [each for each in others if each.state.name == "RUNNING"]
-        pending = [each for each in running if not _is_stale(each, stale_before)]
+        pending = [each for each in others if each.state.name == "RUNNING" and not _is_stale(each, stale_before)]
         numbers = [each.number for each in pending]
         told = {"number": trial.number, "place": place, "pending": numbers, "event": event}
         if self.optimizer.curve is not None:

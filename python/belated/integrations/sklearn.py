@@ -222,7 +222,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         given = (self.estimator, self.resource, self.min_resource, self.max_resource)
         resource = checked_resource(*given, [space.space for space, _ in spaces])
         scorers, refit_metric = _scorers_of(self)
-        names = _names_of(scorers)
+        unwrapped = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        # The names of the metrics; None if there is one unnamed metric, or if names are not known before a fit.
+        names = list(unwrapped) if isinstance(unwrapped, dict) else None
         if names is None and self.objective is not None and not callable(self.scoring):
             raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
         objective = None if names is None else _objective_of(self.objective, self.refit, names)
@@ -235,11 +237,13 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         searched = with_optimizers(spaces, self.optimizer, self.random_state, curve)
         optimizers = [each.optimizer for each in searched]
         self.optimizer_ = optimizers[0] if isinstance(self.space, Mapping) else optimizers
-        candidates = Candidates(searched, len(splits), math.inf if timeout is None else start + timeout)
+        candidates = Candidates(searched, splits, math.inf if timeout is None else start + timeout)
         if self.verbose > 0:
             total = candidates.n_iter * len(splits)
             print(f"Fitting {len(splits)} folds for each of {candidates.n_iter} candidates, totalling {total} fits")
         arguments = {
+            "X": X,
+            "y": y,
             "scorer": scorers,
             "fit_params": fit_params,
             **score_params,
@@ -251,9 +255,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         }
         try:
             if resource is None:
-                self._evaluate(candidates, (X, y), splits, arguments, objective)
+                self._evaluate(candidates, arguments, objective)
             else:
-                self._evaluate_curves(candidates, (X, y), splits, arguments, objective, resource)
+                self._evaluate_curves(candidates, arguments, objective, resource)
         finally:
             candidates.abandon_unfinished()
         outcomes = candidates.outcomes()
@@ -273,21 +277,14 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         self._choose(results, refit_metric, resource)
         if self.refit:
             self._refit(X, y, fit_params, results, resource)
-        self.scorer_ = scorers._scorers if isinstance(scorers, _MultimetricScorer) else scorers
+        self.scorer_ = unwrapped
         self.cv_results_ = results
         self.n_splits_ = len(splits)
         return self
 
-    def _evaluate(
-        self,
-        candidates: Candidates,
-        data: tuple[Any, Any],
-        splits: Sequence[tuple[Any, Any]],
-        arguments: Mapping[str, Any],
-        objective: str | None,
-    ) -> None:
+    def _evaluate(self, candidates: Candidates, arguments: Mapping[str, Any], objective: str | None) -> None:
         """Fit candidates on all splits until the search is over; each worker runs one fit at a time."""
-        n_iter = candidates.n_iter
+        n_iter, splits = candidates.n_iter, candidates.splits
         base_estimator = clone(self.estimator)
         fit_and_score = _configured(_validation._fit_and_score)
 
@@ -304,7 +301,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
                 "candidate_progress": (fit.candidate, n_iter),
                 "verbose": self.verbose,
             }
-            return _numbered, (fit, fit_and_score, clone(base_estimator), *data), {**arguments, **own}
+            return _numbered, (fit, fit_and_score, clone(base_estimator)), {**arguments, **own}
 
         n_in_flight = self._checked_pre_dispatch(n_iter * len(splits))
         with closing(completed(next_task, self.n_jobs, n_in_flight)) as in_order_of_completion:
@@ -315,16 +312,10 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
                 candidates.take(fit, outcome, objective)
 
     def _evaluate_curves(
-        self,
-        candidates: Candidates,
-        data: tuple[Any, Any],
-        splits: Sequence[tuple[Any, Any]],
-        arguments: Mapping[str, Any],
-        objective: str | None,
-        resource: Resource,
+        self, candidates: Candidates, arguments: Mapping[str, Any], objective: str | None, resource: Resource
     ) -> None:
         """Fit candidates step by step until the search is over; each worker runs one candidate at a time."""
-        base_estimator = clone(self.estimator)
+        base_estimator, splits = clone(self.estimator), candidates.splits
         configured = _configured(grow)
         metrics = (partial(_objective_of, self.objective, self.refit), objective)
         settings = {**arguments, "verbose": 0}
@@ -335,7 +326,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
                 return None
             candidate = candidates.made[number]
             estimators = [with_values(base_estimator, candidate.values) for _ in splits]
-            of_candidate = (candidate.trial.number, estimators, data, splits, resource, reports[candidate.space])
+            of_candidate = (candidate.trial.number, estimators, splits, resource, reports[candidate.space])
             return _numbered, (number, configured, *of_candidate, *metrics, settings), {}
 
         n_in_flight = self._checked_pre_dispatch(candidates.n_iter)
@@ -403,11 +394,9 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         if resource is not None and resource.counts_epochs:
             fit = Growth(self.best_estimator_, resource)
             fit.target = int(results["n_resources"][self.best_index_])
+        data = (X,) if y is None else (X, y)
         start = time.time()
-        if y is None:
-            fit(X, **fit_params)
-        else:
-            fit(X, y, **fit_params)
+        fit(*data, **fit_params)
         self.refit_time_ = time.time() - start
         if hasattr(self.best_estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.best_estimator_.feature_names_in_
@@ -431,9 +420,8 @@ def _objective_of(objective: str | None, refit: Any, names: list[str]) -> str:
 # Differences between versions of scikit-learn, from 1.3 on.
 
 
-def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
+def _configured(function: Callable[..., Any]) -> Any:
     """Wrap `function` so that each call uses this thread's scikit-learn configuration and warning filters."""
-    wrapped: Any
     [wrapped, _, _] = delayed(function)()
     if hasattr(wrapped, "with_config_and_warning_filters"):
         # In versions of Python in which each thread has its own filters, `_get_filters` returns the filters of this
@@ -442,17 +430,15 @@ def _configured(function: Callable[..., Any]) -> Callable[..., Any]:
         wrapped.with_config_and_warning_filters(get_config(), filters)
     else:
         wrapped.with_config(get_config())
-    configured: Callable[..., Any] = wrapped
-    return configured
+    return wrapped
 
 
 def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
     """Return the scorer (or all scorers), and the metric by which the best candidate is chosen."""
     if hasattr(search, "_get_scorers"):
         takes = inspect.signature(search._get_scorers).parameters
-        scorers, refit_metric = search._get_scorers(
-            **({"convert_multimetric": True} if "convert_multimetric" in takes else {})
-        )
+        keywords = {"convert_multimetric": True} if "convert_multimetric" in takes else {}
+        scorers, refit_metric = search._get_scorers(**keywords)
         return scorers, refit_metric
     if callable(search.scoring):
         return search.scoring, "score"
@@ -461,13 +447,6 @@ def _scorers_of(search: BelatedSearchCV) -> tuple[Any, Any]:
     scorers = _check_multimetric_scoring(search.estimator, search.scoring)
     search._check_refit_for_multimetric(scorers)
     return scorers, search.refit
-
-
-def _names_of(scorers: Any) -> list[str] | None:
-    """Return the names of the metrics; None if there is one unnamed metric, or if names are not known before a fit."""
-    if isinstance(scorers, _MultimetricScorer):
-        scorers = scorers._scorers
-    return list(scorers) if isinstance(scorers, dict) else None
 
 
 def _routed(search: BelatedSearchCV, X: Any, params: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:

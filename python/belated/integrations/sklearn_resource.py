@@ -6,7 +6,7 @@ over the splits.
 
 import inspect
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, NamedTuple
@@ -209,7 +209,6 @@ class Grown(NamedTuple):
 def grow(
     number: int,
     estimators: Sequence[Any],
-    data: tuple[Any, Any],
     splits: Sequence[tuple[Any, Any]],
     resource: Resource,
     reports: Reports,
@@ -229,7 +228,7 @@ def grow(
         Returns the metric to report, given the names of all metrics. It is called if the names are known only from the
         first scores.
     settings : mapping
-        Further arguments of scikit-learn's `_fit_and_score`.
+        The data and further arguments for scikit-learn's `_fit_and_score`.
     """
     growths = [Growth(estimator, resource) for estimator in estimators]
     outcomes: list[Outcome] = [{} for _ in splits]
@@ -241,7 +240,7 @@ def grow(
             growths[i].target = resource.at(step)
             # `_fit_and_score` calls this attribute, once.
             estimators[i].fit = growths[i]
-            now = _validation._fit_and_score(estimators[i], *data, train=train, test=test, parameters=None, **settings)
+            now = _validation._fit_and_score(estimators[i], train=train, test=test, parameters=None, **settings)
             for name in ("fit_time", "score_time"):
                 now[name] += before.get(name, 0.0)
             if objective is None and isinstance(now["test_scores"], dict):
@@ -291,9 +290,5 @@ def reports_of(spaces: Sequence[SearchedSpace], n_jobs: int | None) -> Generator
             "joblib.parallel_config(backend='loky') or 'threading', or n_jobs=1"
         )
     with ExitStack() as stack:
-        remote: list[Reports] = []
-        for each in direct:
-            server = ReportServer(each)
-            stack.callback(server.close)
-            remote.append(server.remote)
-        yield remote
+        servers = [stack.enter_context(closing(ReportServer(each))) for each in direct]
+        yield [server.remote for server in servers]

@@ -126,7 +126,7 @@ def _chosen(search: Reading, space: Space, names: Any, context: Any) -> list[str
         return [name for name in searched if name in largest]
     if names is None and len(searched) < 2:
         raise InvalidSetting(f"plot_contour needs two parameters, and the space has {searched}: use plot_slice")
-    wanted = searched if names is None else figures.checked_names(names, searched, "names")
+    wanted = searched if names is None else figures.checked_names(names, searched)
     if len(wanted) < 2 or len(set(wanted)) < len(wanted):
         raise InvalidSetting(f"names={wanted} is not usable: pass two or more different parameters out of {searched}")
     return wanted

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
-from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import BLUE, DASHES, ORANGE, PALETTE, Axes
@@ -103,10 +102,12 @@ def _run_of(search: Reading, optimum: float | None) -> _Run:
     if search.clock == "seconds":
         at -= min((trial.suggested_at for trial in search.trials), default=0.0)
     values = np.array([t.value for t in observed], dtype=float)
-    best = np.array(_best_so_far(search, observed, values.tolist()))
+    fidelity = search._source._problem.fidelity
+    shares = np.array([1.0 if fidelity is None else fidelity.encode(t.fidelity) for t in observed])
+    sign = 1.0 if search.direction == "minimize" else -1.0
+    best = sign * _lowest_so_far(sign * values, shares)
     if optimum is None:
         return _Run(at, values, best)
-    sign = 1.0 if search.direction == "minimize" else -1.0
     return _Run(at, sign * (values - optimum), sign * (best - optimum))
 
 
@@ -118,18 +119,11 @@ def _quartiles(runs: Sequence[_Run]) -> tuple[Array, Any]:
     return at, np.quantile(best, [0.25, 0.5, 0.75], axis=0)
 
 
-def _best_so_far(search: Reading, observed: Sequence[Trial], values: Sequence[float]) -> list[float]:
-    """Return an array with the best value, after each of these trials, at the highest fidelity observed so far."""
-    fidelity = search._source._problem.fidelity
-    shares = [1.0 if fidelity is None else fidelity.encode(trial.fidelity) for trial in observed]
-    better = min if search.direction == "minimize" else max
-    best: list[float] = []
-    highest = -1.0
-    for i, (z, value) in enumerate(zip(shares, values, strict=True)):
-        if z > highest:
-            highest = z
-            known = zip(shares[: i + 1], values, strict=False)
-            best.append(better(each for share, each in known if share >= highest - _SAME_FIDELITY))
-        else:
-            best.append(better(best[-1], value) if z >= highest - _SAME_FIDELITY else best[-1])
-    return best
+def _lowest_so_far(values: Array, fidelities: Array) -> Array:
+    """Return the lowest value after each observation, at the highest fidelity observed so far."""
+    highest, lowest = np.maximum.accumulate(fidelities), np.empty_like(values)
+    for fidelity in np.unique(highest):
+        counted = np.where(fidelities >= fidelity - _SAME_FIDELITY, values, np.inf)
+        here = highest == fidelity
+        lowest[here] = np.minimum.accumulate(counted)[here]
+    return lowest

@@ -45,16 +45,14 @@ def plot_delays(search: Reading, ax: Axes | None = None, *, clock: str = "second
     InvalidSetting
         `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
-    figures.checked_search(search, "plot_delays")
-    clock = figures.checked_clock(search, clock)
-    ax = figures.axes_for(ax)
     known: list[float] = []
     ages: list[float] = []
-    for trial, start, end in figures.spans_of(search, clock):
+    for trial, start, end in figures.spans_of(search, clock, "plot_delays"):
         if trial.state in ("pending", "abandoned"):
             ages.append(end - start)
         elif end > start:
             known.append(end - start)
+    ax = figures.axes_for(ax)
     unit, xlabel = figures.time_scale(clock, max(known + ages, default=0.0), "Delay")
     at, arrived, error = arrived_within(known, ages)
     if known:
@@ -77,13 +75,11 @@ def plot_delays(search: Reading, ax: Axes | None = None, *, clock: str = "second
 def fitted_share(search: Reading, last: float) -> tuple[Array, Array] | None:
     """Return delays up to `last`, and the probability that a trial ends within each delay; None if it is unknown."""
     law = search.delays_._distribution
-    start = 0.0
     if search.clock == "iterations":
         # Delays are at least 1, so a trial of age 1 may still have any delay.
-        start = 1.0
-        at = np.arange(0.0, last + 1, max(1.0, last // 100))
+        start, at = 1.0, np.arange(0.0, last + 1, max(1.0, last // 100))
     else:
-        at = np.linspace(0.0, last, 101)
+        start, at = 0.0, np.linspace(0.0, last, 101)
     found = [(law.arrival_probability(start, t), law.failure_probability(start, t)) for t in at]
     shares = [arrives[0] + fails[0] for arrives, fails in found if arrives is not None and fails is not None]
     return (at, np.array(shares)) if shares else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from belated.errors import NotFitted
 from belated.optimizers.trials import Reading
-from belated.plotting.figures import GREY, LOOKS, Axes, axes_for, checked_search, finished, time_scale
+from belated.plotting.figures import LOOKS, Axes, axes_for, checked_search, finished_predictions, time_scale
 
 
 def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
@@ -54,15 +54,7 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
             lengths = np.stack([median - low, high - median])[:, chosen]
             look: Any = {"fmt": marker, "color": color, "markersize": 5, "elinewidth": 1, "alpha": 0.7}
             ax.errorbar(known[chosen], median[chosen], yerr=lengths, label=name, **look)
-    ends = [min(known.min(), median.min()), max(known.max(), median.max())]
-    ax.plot(ends, ends, color=GREY, linestyle="--")
-    within = int(((low <= known) & (known <= high)).sum())
-    return finished(
-        ax,
-        legend=bool(failed.any()),
-        xscale="log",
-        yscale="log",
-        xlabel=xlabel,
-        ylabel="Predicted from the others, 80 % interval",
-        title=f"{within} of {len(numbers)} durations in their interval",
+    is_within = (low <= known) & (known <= high)
+    return finished_predictions(
+        ax, known, median, is_within, 80, "durations", scale="log", legend=bool(failed.any()), xlabel=xlabel
     )

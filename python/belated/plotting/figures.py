@@ -61,12 +61,12 @@ def space_of(search: Reading, what: str) -> Space:
     return domain
 
 
-def checked_names(given: Any, names: Sequence[str], argument: str) -> list[str]:
+def checked_names(given: Any, names: Sequence[str]) -> list[str]:
     """Return the names of parameters in `given`; raise an error if a name is unknown."""
     wanted = [given] if isinstance(given, str) else list(given)
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
-        raise InvalidSetting(f"{argument}={short_repr(given)} is not usable: pass names out of {list(names)}")
+        raise InvalidSetting(f"names={short_repr(given)} is not usable: pass names out of {list(names)}")
     return wanted
 
 
@@ -105,6 +105,18 @@ def finished(ax: Axes, *, legend: bool = True, axis: Any = "both", **labels: Any
         add_legend([ax])
     tidy([ax])
     return ax
+
+
+def finished_predictions(
+    ax: Axes, known: Any, predicted: Any, is_within: Any, level: int, what: str, *, scale: str, **labels: Any
+) -> Axes:
+    """Return axes of predicted against known numbers, with the diagonal; the title counts the known numbers that are
+    within their intervals of `level` percent."""
+    ends = [min(known.min(), predicted.min()), max(known.max(), predicted.max())]
+    ax.plot(ends, ends, color=GREY, linestyle="--")
+    title = f"{int(is_within.sum())} of {len(known)} {what} in their interval"
+    ylabel = f"Predicted from the others, {level} % interval"
+    return finished(ax, xscale=scale, yscale=scale, ylabel=ylabel, title=title, **labels)
 
 
 def add_legend(axes: Any, below: bool = False) -> None:
@@ -226,28 +238,19 @@ def time_scale(clock: str, longest: float, what: str = "Time") -> tuple[float, s
     return units.get(name, 1.0), f"{what} ({name})"
 
 
-def checked_clock(search: Reading, clock: Any) -> str:
-    """Return the clock of a time axis; raise an error if the clock is unknown or the search lacks this clock."""
+def spans_of(search: Reading, clock: str, what: str) -> list[tuple[Trial, float, float]]:
+    """Return each trial with its start and its end, ordered by start; trials whose times are unknown are left out.
+
+    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the current
+    time. An error is raised if `search` cannot be drawn by `what`, or if the clock is unknown or the search lacks it.
+    """
+    checked_search(search, what)
     if clock not in ("seconds", "iterations") or (clock == "iterations" and search.clock == "seconds"):
         raise InvalidSetting(
             f"clock={short_repr(clock)} is not usable: pass 'seconds', or 'iterations' for a search that counts them"
         )
-    return str(clock)
-
-
-def now_of(search: Reading, clock: str) -> float:
-    """Return the current time on a clock."""
     time = search._source._problem.wall_time()
-    return time if clock == "seconds" else search._source._current_log().now(time)
-
-
-def spans_of(search: Reading, clock: str) -> list[tuple[Trial, float, float]]:
-    """Return each trial with its start and its end, ordered by start; trials whose times are unknown are left out.
-
-    Times are in suggestions started, or in seconds since the first trial. The end of a pending trial is the current
-    time.
-    """
-    now = now_of(search, clock)
+    now = time if clock == "seconds" else search._source._current_log().now(time)
     spans = []
     for trial in search.trials:
         record = trial._record
@@ -260,11 +263,6 @@ def spans_of(search: Reading, clock: str) -> list[tuple[Trial, float, float]]:
     first = min((start for _, start, _ in spans), default=0.0) if clock == "seconds" else 0.0
     spans.sort(key=lambda span: (span[1], span[0].number))
     return [(trial, start - first, end - first) for trial, start, end in spans]
-
-
-def is_log(space: Space, name: str) -> bool:
-    """Return whether a parameter is searched on a logarithmic scale."""
-    return bool(getattr(space[name], "log", False))
 
 
 def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:

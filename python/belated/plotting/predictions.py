@@ -6,7 +6,7 @@ import numpy as np
 
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import BLUE, GREY, Axes
+from belated.plotting.figures import BLUE, Axes
 
 _Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
@@ -43,23 +43,15 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
     """
     figures.checked_search(search, "plot_predictions")
     numbers, mean, std = search._leave_one_out()
-    found = [search.trial(number).value for number in numbers]
-    known = np.array([value is not None for value in found], dtype=bool)
-    observed = np.array([value for value in found if value is not None], dtype=float)
-    mean, std = mean[known], std[known]
+    values = np.array([search.trial(number).value for number in numbers], dtype=float)  # None becomes NaN
+    known = ~np.isnan(values)
+    observed, mean, std = values[known], mean[known], std[known]
     scale = figures.value_scale(log, observed)
     ax = figures.axes_for(ax)
-    within = int((np.abs(observed - mean) <= _Z * std).sum())
     ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)
-    ends = [min(observed.min(), mean.min()), max(observed.max(), mean.max())]
-    ax.plot(ends, ends, color=GREY, linestyle="--")
-    return figures.finished(
-        ax,
-        legend=False,
-        xscale=scale,
-        yscale=scale,
-        ylim=(0.5 * observed.min() if log else None, None),
-        xlabel=f"Observed: {figures.value_label(search).lower()}",
-        ylabel="Predicted from the others, 95 % interval",
-        title=f"{within} of {len(observed)} values in their interval",
+    is_within = np.abs(observed - mean) <= _Z * std
+    limits = (0.5 * observed.min() if log else None, None)
+    xlabel = f"Observed: {figures.value_label(search).lower()}"
+    return figures.finished_predictions(
+        ax, observed, mean, is_within, 95, "values", scale=scale, legend=False, ylim=limits, xlabel=xlabel
     )

@@ -65,7 +65,7 @@ def plot_slice(
     """
     space = figures.space_of(search, "plot_slice")
     searched = [name for name, dimension in space.items() if dimension.width]
-    wanted = searched if names is None else figures.checked_names(names, searched, "names")
+    wanted = searched if names is None else figures.checked_names(names, searched)
     best = _recommended(search, space, context)
     models = {}
     for name in wanted:
@@ -161,14 +161,13 @@ def set_parameter(ax: Axes, axis: Literal["x", "y"], space: Space, name: str) ->
     listed = choices_of(space[name])
     ends = positions(space[name], values_of(space[name], 2))
     margin = 0.0 if listed is None else 0.5
-    ax.set(**{f"{axis}lim": (ends[0] - margin, ends[-1] + margin)})
+    ax.set(**{f"{axis}label": figures.shortened(name), f"{axis}lim": (ends[0] - margin, ends[-1] + margin)})
     if listed is not None:
         ax.set(**{f"{axis}ticks": range(len(listed)), f"{axis}ticklabels": [figures.shortened(c, 12) for c in listed]})
-    elif figures.is_log(space, name):
+    elif getattr(space[name], "log", False):
         ax.set(**{f"{axis}scale": "log"})
     elif isinstance(space[name], Integer):
         figures.integer_ticks(getattr(ax, f"{axis}axis"))
-    ax.set(**{f"{axis}label": figures.shortened(name)})
     ax.tick_params(axis=axis, labelsize="small")
 
 

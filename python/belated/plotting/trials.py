@@ -37,10 +37,8 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     InvalidSetting
         `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
-    figures.checked_search(search, "plot_trials")
-    clock = figures.checked_clock(search, clock)
+    drawn = figures.spans_of(search, clock, "plot_trials")
     ax = figures.axes_for(ax)
-    drawn = figures.spans_of(search, clock)
     unit, xlabel = figures.time_scale(clock, max((end for _, _, end in drawn), default=0.0))
     spans = [(start / unit, end / unit) for _, start, end in drawn]
     lanes = lanes_of(spans)

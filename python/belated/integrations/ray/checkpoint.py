@@ -70,13 +70,9 @@ class SavedSearch:
 
     def differences(self, other: "SavedSearch") -> list[str]:
         """Describe the differences between this search and another search in the settings that both searches have."""
-        pairs: list[tuple[str, Any, Any]] = [
-            ("metric", self.metric, other.metric),
-            ("mode", self.mode, other.mode),
-            ("optimizer", self.optimizer, other.optimizer),
-            ("the names of the space", list(self.space), list(other.space)),
-            ("seed", self.seed, other.seed),
-        ]
+        names = ("metric", "mode", "optimizer")
+        pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
+        pairs += [("the names of the space", list(self.space), list(other.space)), ("seed", self.seed, other.seed)]
         pairs += [(f"space[{name!r}]", self.space[name], other.space.get(name)) for name in self.space]
         both = self.settings.keys() & other.settings.keys()
         pairs += [(name, self.settings[name], other.settings[name]) for name in sorted(both)]

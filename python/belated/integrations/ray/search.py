@@ -193,13 +193,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         if trial_id not in self._trials:
             if self._max_concurrent is not None and len(self._running) >= self._max_concurrent:
                 return None
-            if self._unstarted:
-                number = self._unstarted.pop(0)
-            else:
-                try:
-                    number = optimizer.suggest().number
-                except HorizonReached:
-                    return Searcher.FINISHED
+            try:
+                number = self._unstarted.pop(0) if self._unstarted else optimizer.suggest().number
+            except HorizonReached:
+                return Searcher.FINISHED
             self._trials[trial_id] = number
             self._running.add(trial_id)
         return space.config(Trial(optimizer, self._trials[trial_id]).params)
@@ -247,11 +244,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             Not used.
         """
         optimizer, space = self._ready()
-        known = value is not None and not error
-        trial = optimizer.add(space.params(parameters), value if known else None)
+        trial = optimizer.add(space.params(parameters), None if error else value)
         if error:
             trial.fail(error="the trial failed in Tune")
-        elif not known:
+        elif value is None:
             trial.abandon()
 
     def save(self, checkpoint_path: str) -> None:
@@ -394,10 +390,6 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
 
     # Saving and restoring.
 
-    def _pending(self) -> set[int]:
-        """Return the numbers of the optimizer's pending trials."""
-        return {trial.number for trial in self.optimizer_.pending}
-
     def _saved(self) -> SavedSearch:
         optimizer, space = self._ready()
         settings = json.loads(json.dumps(optimizer._definition()))
@@ -425,7 +417,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             if self._optimizer is None:
                 self._set_up()
             own_events = self._saved().events
-            elsewhere = self._pending().difference(self._trials.values(), self._unstarted)
+            elsewhere = set(self.optimizer_._numbers("pending")).difference(self._trials.values(), self._unstarted)
             self._optimizer = self._new_optimizer(saved.seed)
             different = saved.differences(self._saved())
             if different:
@@ -439,7 +431,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 self._optimizer._log.extend(saved.events[self._optimizer._log.n_events() :])
             except BelatedError as error:
                 raise InvalidSetting(f"{path} has an event that cannot have happened: {error}") from error
-            self._trials, self._latest, pending = dict(saved.trials), {}, self._pending()
+            self._trials, self._latest, pending = dict(saved.trials), {}, set(self._optimizer._numbers("pending"))
             self._running = {trial_id for trial_id, number in self._trials.items() if number in pending}
             self._unstarted = sorted(pending.difference(self._trials.values(), elsewhere))
             if table is not None:
@@ -452,14 +444,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         """Add the trials of Tune's table that this search does not have, and update the trials that it has."""
         optimizer, space = self._ready()
         ids = {row.id for row in table}
-        lost = self._running - ids
         # With restart_errored, Tune restarts a failed trial under another id and forgets the failed trial.
-        restarted = [
-            each
-            for each, number in self._trials.items()
-            if each not in ids and Trial(optimizer, number).state == "failed"
-        ]
-        unstarted = sorted([*self._unstarted, *map(self._trials.pop, lost)])
+        failed = set(optimizer._numbers("failed"))
+        restarted = [each for each, number in self._trials.items() if each not in ids and number in failed]
+        unstarted = sorted([*self._unstarted, *map(self._trials.pop, self._running - ids)])
         self._running = set()
         # The enqueued points that were not suggested yet.
         queue = [space.space.params_at(place) for place in optimizer._log.queued()]
@@ -489,10 +477,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                 self._trials[row.id] = number
             if row.status not in ("TERMINATED", "ERROR"):
                 self._running.add(row.id)
-                self._steps.report(optimizer, number, row.result, self._metric)
-                value = finite(row.result.get(self._metric))
-                if value is not None:
-                    self._latest[row.id] = value
+                self.on_trial_result(row.id, row.result)
             elif Trial(optimizer, number).state == "pending" or (
                 row.status == "TERMINATED" and Trial(optimizer, number).state == "failed"
             ):

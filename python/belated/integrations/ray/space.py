@@ -55,8 +55,6 @@ class TuneSpace:
     """
 
     def __init__(self, given: Any) -> None:
-        if isinstance(given, Space):
-            given = dict(given)
         if not isinstance(given, Mapping):
             raise InvalidSpace(f"space={short_repr(given)} is not usable: pass a dict of parameter's name → dimension")
         self.space = Space({name: _read(name, value) for name, value in _leaves(given)})
@@ -175,7 +173,7 @@ def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
     # choices cannot be written as JSON.
     with suppress(TypeError):
         wanted = json.dumps(value)
-        for choice in dimension.choices if isinstance(dimension, Categorical) else dimension.values:
+        for choice in dimension.options:
             with suppress(TypeError):
                 if json.dumps(choice) == wanted:
                     return choice
