@@ -276,8 +276,7 @@ async def observe(report: OnTrial, body: messages.Observe) -> Response:
 
 @_post("/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
 async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Response:  # noqa: B008
-    facts = body.model_dump(exclude={"now"})
-    return await report(body.now, lambda study, number: study.fail(number, **facts))
+    return await report(body.now, lambda study, number: study.fail(number, **body.model_dump(exclude={"now"})))
 
 
 @_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)

@@ -59,6 +59,4 @@ def refusal(
 
 def refusal_of(error: BelatedError) -> Response:
     """Return the answer to a request that raised this error."""
-    # A KeyError prints as the repr of its message.
-    message = error.args[0] if error.args and isinstance(error.args[0], str) else str(error)
-    return refusal(status_of(error), message, error=type(error).__name__)
+    return refusal(status_of(error), str(error), error=type(error).__name__)

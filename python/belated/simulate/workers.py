@@ -5,6 +5,7 @@ k = 0, 1, … in the order of their starts. Arrays over trials have shape (numbe
 """
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,6 @@ from belated._core import InvalidSetting
 from belated.short_repr import short_repr
 from belated.simulate.delay_distributions import ByPoint, Constant, DelayDistribution, Listed, as_distribution
 from belated.simulate.iteration_clock import History, InFlight, Row, history_of, point_of, streams
-from belated.space.arguments import whole_number
 
 Mode = Literal["asynchronous", "synchronous", "sequential"]
 _BLOCK = 256  # number of values in a block of draws
@@ -205,8 +205,11 @@ def _check_time(time: float, number: int, now: float, n_trials: int | None) -> N
 
 def _whole(name: str, value: Any) -> int:
     """Return an argument as an integer; raise an error if it is not an integer ≥ 1."""
-    number = whole_number(value)
-    if number is None or number < 1:
+    try:
+        number = 0 if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = 0
+    if number < 1:
         raise InvalidSetting(f"{name}={short_repr(value)} is not usable: pass an integer >= 1")
     return number
 

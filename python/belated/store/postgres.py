@@ -200,7 +200,7 @@ class PostgresStore(Store):
             log = _Transaction(self, study)
             self._writer = os.getpid()
             try:
-                self._run(log.lock)
+                self._run(log._lock)
                 yield log
                 log.commit()
             finally:
@@ -306,39 +306,13 @@ class _Transaction:
         self._last: bytes | None = None
         self._start = self._n = 0
 
-    def lock(self, connection: Any) -> None:
-        """Lock the study, and read its new events."""
-        start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
-        # Send all statements in one message, because the server's limit on silence applies between two messages. The
-        # advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits for a
-        # row. Read the events in a separate statement: a statement that waits for a lock sees the other tables as they
-        # were before the wait.
-        found = connection.execute(
-            f"{_BEGIN}; {_WITHOUT_WAITING if later else ''}"
-            f"SELECT pg_advisory_xact_lock({self._study:d}); "
-            f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
-            "SELECT seq, version, key, at, body, checksum FROM belated.events "
-            f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
-        )
-        for _ in range(3 if later else 2):
-            found.nextset()
-        n = found.fetchone()
-        found.nextset()
-        # `events` raises an error if events that were read before are missing.
-        gone = n is not None and n[0] < start
-        self._stored = [] if gone else complete(found.fetchall(), start, None if n is None else n[0])
-        self._start = n[0] if gone else start
-        self._n = self._start + len(self._stored)
-        self._last = self._stored[-1].checksum if self._stored else None
-        self._connection = connection
-
     def events(self, start: int) -> list[Record]:
         """Return the events from number `start` on."""
 
         def read(connection: Any) -> list[Record]:
             if connection is not self._connection:
                 # Nothing has been written yet. If the connection is lost, the lock may therefore be taken again.
-                self.lock(connection)
+                self._lock(connection)
             return _events(connection, self._study, start)
 
         stored = self._stored[start - self._start :]
@@ -369,7 +343,7 @@ class _Transaction:
             if connection is not self._connection:
                 # Once the lock is free again, the transaction of the lost connection has ended, with or without a
                 # commit.
-                self.lock(connection)
+                self._lock(connection)
                 if sent and self._n > first and is_stored(connection):
                     connection.execute("COMMIT")
                     sent = False
@@ -428,6 +402,31 @@ class _Transaction:
             f"store {self._store.url}: the events were written, but the server does not say whether they are on disk "
             f"({one_line(refused)}): {_BEFORE_REPEATING}"
         )
+
+    def _lock(self, connection: Any) -> None:
+        start, later = self._store._known.get(self._study, 0), self._store._server.may_sync_later
+        # Send all statements in one message, because the server's limit on silence applies between two messages. The
+        # advisory lock is a queue. Without this queue, other writers may repeatedly overtake a writer that waits for a
+        # row. Read the events in a separate statement: a statement that waits for a lock sees the other tables as they
+        # were before the wait.
+        found = connection.execute(
+            f"{_BEGIN}; {_WITHOUT_WAITING if later else ''}"
+            f"SELECT pg_advisory_xact_lock({self._study:d}); "
+            f"SELECT n FROM belated.heads WHERE study = {self._study:d} FOR UPDATE; "
+            "SELECT seq, version, key, at, body, checksum FROM belated.events "
+            f"WHERE study = {self._study:d} AND seq >= {start:d} ORDER BY seq"
+        )
+        for _ in range(3 if later else 2):
+            found.nextset()
+        n = found.fetchone()
+        found.nextset()
+        # `events` raises an error if events that were read before are missing.
+        gone = n is not None and n[0] < start
+        self._stored = [] if gone else complete(found.fetchall(), start, None if n is None else n[0])
+        self._start = n[0] if gone else start
+        self._n = self._start + len(self._stored)
+        self._last = self._stored[-1].checksum if self._stored else None
+        self._connection = connection
 
 
 def _events(connection: Any, study: int, start: int) -> list[Record]:
