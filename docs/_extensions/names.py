@@ -1,7 +1,7 @@
 """Turn names in single backticks in docstrings into links to the API; other names are displayed as code."""
 
-from docutils.nodes import Element, TextElement
-from sphinx.addnodes import pending_xref
+from docutils.nodes import Element, TextElement, document
+from sphinx.addnodes import desc_signature, pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.roles import XRefRole
@@ -32,8 +32,18 @@ def missing(app: Sphinx, env: BuildEnvironment, node: pending_xref, content: Tex
     return content
 
 
+def add_anchors(app: Sphinx, doctree: document) -> None:
+    """Add an anchor without `papers` to each name of `belated.papers`.
+
+    A page with the source code links to all names of a file as names of one module.
+    """
+    for node in doctree.findall(desc_signature):
+        node["ids"] += [each.replace(".papers.", ".") for each in node["ids"] if ".papers." in each]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the role, which conf.py makes the default."""
     app.add_role("name", Name())
     app.connect("missing-reference", missing)
+    app.connect("doctree-read", add_anchors)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

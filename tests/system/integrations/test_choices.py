@@ -17,7 +17,7 @@ def activation(x):
 KINDS = {
     "lists": ([[16], [32, 32]], [[16], [32, 32]]),
     "dicts": ([{"a": 1}, {"a": 2, "b": [3]}], [{"a": 1}, {"a": 2, "b": [3]}]),
-    "functions": ([activation, print], [activation, print]),
+    "functions": ([activation, len], [activation, len]),
     "floats": ([np.float32(0.25), np.float32(0.5)], [0.25, 0.5]),
     "integers": ([np.int64(1), np.int64(2)], [1, 2]),
     "booleans": ([np.bool_(True), np.bool_(False)], [True, False]),
