@@ -7,8 +7,9 @@ The option --fraction sets another known part of the curves; use another file fo
 
 In each repeat, N random configurations have complete curves, each from one training seed. The forecasts are for
 `N_TEST` other configurations, of which the first ceil(T/3) values are known. If the declared value is the highest
-value, the curves are running maxima. Failed curves are left out. Values are clipped at the lower quartile of the
-family's declared values minus three interquartile ranges. All values are in units of the interquartile range.
+value, the curves are running maxima. Failed curves are left out. All values are in units of the
+interquartile range (IQR) of the family's declared values (see curves.py). Values below their lower quartile minus 3 IQR
+are raised to this limit.
 
 A forecast is a normal distribution. The table shows the mean log predictive density (higher is better), and the
 fraction of the central 80 % intervals that contain the value. Log densities below −10 count as −10.

@@ -1,5 +1,5 @@
-"""The number of trials per second that many processes complete in one study in PostgreSQL, compared with Optuna's
-RDBStorage on the same server.
+"""The throughput of many processes that share one study in PostgreSQL, compared with Optuna's RDBStorage on the same
+server, in completed trials per second.
 
 Each process repeatedly requests a trial and reports its value, without pauses. Trials are sampled at random, so the
 storage takes most of the time. The program starts the server, which syncs each commit to the disk, and alternates

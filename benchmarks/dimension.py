@@ -6,7 +6,7 @@ Notation: d dimensions x_1 … x_d. All problems are maximised. The score is def
 The first problem is Hartmann6, which depends only on x_1 … x_6. The second problem is Rosenbrock, which depends on all
 dimensions: −Σ_j 100 (x_{j+1} − x_j²)² + (1 − x_j)² over j = 1 … d − 1. The third problem replaces an SVM problem of the
 literature, whose data set of 385 features is not bundled. A support vector regression predicts the digit from the 64
-pixels of scikit-learn's digits. The parameters are a scale for each pixel, C, epsilon and gamma, so d = 67. The
+pixels of scikit-learn's digits. The parameters are C, epsilon, gamma and one scale for each pixel, so d = 67. The
 objective is minus the root mean squared error on validation images. The validation error itself is used as the regret,
 because the smallest possible error is unknown.
 """

@@ -23,7 +23,7 @@ def work(slot, target, start, results):
                 try:
                     bl.Study.list(harness.url(path))
                 except bl.errors.StoreError as error:
-                    if "there is no such file" not in str(error) and "has no tables" not in str(error):
+                    if "the file does not exist" not in str(error) and "has no tables" not in str(error):
                         raise
             study = harness.random_study(path)
             study.observe(study.suggest(), float(slot))

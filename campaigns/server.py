@@ -38,8 +38,8 @@ def programs():
 class Server:
     """A PostgreSQL server; a context manager.
 
-    With `fsync` off, the server may lose all data if the machine stops, but not if only the server stops. Tests may use
-    this.
+    With `fsync` off, the server may lose all data if the machine stops, but not if only the server stops. Tests may
+    therefore switch `fsync` off.
     """
 
     def __init__(self, fsync=True):

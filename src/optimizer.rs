@@ -254,19 +254,29 @@ impl Optimizer {
         Ok(numbers)
     }
 
-    pub(crate) fn reserve(&mut self, n_events: usize) {
-        self.ledger.reserve(n_events);
+    pub(crate) fn reserve(&mut self, n_events: usize, n_bytes: usize) {
+        self.ledger.reserve(n_events, n_bytes);
     }
 
     /// Logs an event after checking it against the log and the strategy.
-    pub(crate) fn append(&mut self, event: Event) -> Result<()> {
-        if let Event::Suggested {
-            note: Some(note), ..
-        } = &event
-        {
-            self.strategy.check_note(&self.ledger, note)?;
-        }
+    fn append(&mut self, event: Event) -> Result<()> {
+        self.check_note(&event)?;
         self.ledger.append(event)
+    }
+
+    /// As `append`, for an event whose bytes are known.
+    pub(crate) fn append_written(&mut self, event: &Event, written: &[u8]) -> Result<()> {
+        self.check_note(event)?;
+        self.ledger.append_written(event, written)
+    }
+
+    fn check_note(&mut self, event: &Event) -> Result<()> {
+        match event {
+            Event::Suggested {
+                note: Some(note), ..
+            } => self.strategy.check_note(&self.ledger, note),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.

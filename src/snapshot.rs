@@ -95,11 +95,12 @@ impl Optimizer {
         })?;
         // An event takes more than four bytes, so the number of bytes bounds the number of events. If the stored number
         // of events is damaged, the bound limits the memory that is reserved.
-        optimizer.reserve(preamble.n_events.min(rest.len() / 4));
+        optimizer.reserve(preamble.n_events.min(rest.len() / 4), rest.len());
         for _ in 0..preamble.n_events {
-            let event: Event;
-            (event, rest) = postcard::take_from_bytes(rest).map_err(corrupt)?;
-            optimizer.append(event)?;
+            let (event, after): (Event, _) = postcard::take_from_bytes(rest).map_err(corrupt)?;
+            let (written, _) = rest.split_at(rest.len() - after.len());
+            optimizer.append_written(&event, written)?;
+            rest = after;
         }
         match rest.is_empty() {
             true => Ok(optimizer),

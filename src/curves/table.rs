@@ -76,7 +76,8 @@ pub struct Table {
 impl Table {
     /// Returns `None` with too few curves.
     ///
-    /// The grid is spaced logarithmically among the steps with a report from at least half of the curves.
+    /// The steps of the table are the steps that at least half of the curves report. If there are too many, a subset with
+    /// logarithmic spacing is used.
     pub fn of<C: Borrow<Curve>>(ended: &[C], last_step: u32) -> Option<Self> {
         let (mut curves, mut finals) = (Vec::new(), Vec::new());
         for curve in ended.iter().map(Borrow::borrow) {

@@ -48,7 +48,7 @@ impl Law {
         (self.location + self.spread * z).exp().min(f64::MAX)
     }
 
-    /// The probability that the event occurs later than t.
+    /// The probability that the trial has this outcome, and has it later than t.
     pub fn later(&self, t: f64) -> f64 {
         self.probability * self.family.distribution(self.z(t)).above
     }

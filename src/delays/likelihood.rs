@@ -186,7 +186,7 @@ impl Expansion {
     }
 }
 
-/// Returns −log L(θ), or −log L(θ) minus the log of the priors, up to a constant. Only coordinates in `free` have
+/// Returns −log L(θ) up to a constant; if `priors` is true, minus the log of the priors. Only coordinates in `free` have
 /// priors.
 pub fn negative_log(
     records: &Records,

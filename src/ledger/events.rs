@@ -15,8 +15,9 @@ impl Events {
         self.ends.len()
     }
 
-    pub fn reserve(&mut self, n_events: usize) {
+    pub fn reserve(&mut self, n_events: usize, n_bytes: usize) {
         self.ends.reserve(n_events);
+        self.bytes.reserve(n_bytes);
     }
 
     /// All events, one after another.
@@ -30,6 +31,12 @@ impl Events {
         self.ends.push(self.bytes.len());
     }
 
+    /// Appends an event whose bytes are known.
+    pub fn push_written(&mut self, written: &[u8]) {
+        self.bytes.extend_from_slice(written);
+        self.ends.push(self.bytes.len());
+    }
+
     fn start(&self, i: usize) -> usize {
         i.checked_sub(1).map_or(0, |before| self.ends[before])
     }
@@ -37,7 +44,7 @@ impl Events {
     /// Returns event number i. The returned event equals the event that was pushed.
     pub fn get(&self, i: usize) -> Event {
         let written = &self.bytes[self.start(i)..self.ends[i]];
-        postcard::from_bytes(written).expect("`push` wrote these bytes")
+        postcard::from_bytes(written).expect("the bytes are those of an event")
     }
 
     /// Removes the last event.

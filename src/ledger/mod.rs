@@ -7,7 +7,8 @@
 //!   windows
 //!
 //! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
-//! removed, except that [`Ledger::truncate`] removes drafts of suggestions.
+//! removed, except that [`Ledger::truncate`] removes suggestions from the end of the log, after an error or if they were
+//! only proposed.
 //!
 //! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
 //! larger values are better. Strategies read the encoded data.
@@ -107,10 +108,10 @@ impl Ledger {
         }
     }
 
-    /// Reserves capacity for `n_events` further events. Half of the events are expected to start trials.
-    pub(crate) fn reserve(&mut self, n_events: usize) {
+    /// Reserves capacity for `n_events` further events of `n_bytes`. Half of the events are expected to start trials.
+    pub(crate) fn reserve(&mut self, n_events: usize, n_bytes: usize) {
         let n_trials = n_events / 2;
-        self.events.reserve(n_events);
+        self.events.reserve(n_events, n_bytes);
         self.times.reserve(n_events);
         self.trials.reserve(n_trials);
         self.rows
@@ -334,15 +335,29 @@ impl Ledger {
         self.push(event)
     }
 
+    /// As [`Ledger::append`], for an event whose bytes are known.
+    pub(crate) fn append_written(&mut self, event: &Event, written: &[u8]) -> Result<()> {
+        self.check_event(event)?;
+        self.enter(event)?;
+        self.events.push_written(written);
+        Ok(())
+    }
+
     /// Appends an event that [`Ledger::validate`] returned.
     pub(crate) fn push(&mut self, event: Event) -> Result<()> {
         debug_assert_eq!(self.check_event(&event), Ok(()));
+        self.enter(&event)?;
+        self.events.push(&event);
+        Ok(())
+    }
+
+    /// Applies an event that is stored next.
+    fn enter(&mut self, event: &Event) -> Result<()> {
         if u32::try_from(self.len() + 1).is_err() {
             return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
-        self.apply(&event)?;
+        self.apply(event)?;
         self.times.push(event.at().unwrap_or(f64::NAN));
-        self.events.push(&event);
         Ok(())
     }
 

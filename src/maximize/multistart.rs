@@ -1,4 +1,4 @@
-//! A search in a box that is common in the literature: uniform points are evaluated, and then L-BFGS-B runs from other
+//! A common search of the literature, in a box: uniform points are evaluated, and then L-BFGS-B runs from other
 //! uniform points.
 
 use ndarray::{Array2, ArrayView1};

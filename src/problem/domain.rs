@@ -77,8 +77,8 @@ impl Domain {
         }
     }
 
-    /// Whether the same member can be suggested twice, because some members do not have an active continuous
-    /// coordinate.
+    /// Whether the same member can be suggested twice. In a box, this is possible if each continuous coordinate has
+    /// conditions, or if there are no continuous coordinates.
     pub fn can_repeat(&self) -> bool {
         match self {
             Domain::Candidates(_) => true,

@@ -101,7 +101,8 @@ impl Product {
         active.any(|(_, coordinate, _)| *coordinate == Coordinate::Continuous)
     }
 
-    /// Writes the fixed values to the inactive columns of `x`. Each coordinate of `x` must be a member.
+    /// Writes the fixed values to the inactive columns of `x`. The columns of each discrete coordinate of
+    /// `x` must encode one of its members.
     pub fn hold_inactive(&self, x: &mut [f64]) {
         if let Some(active) = self.active(x) {
             for ((coordinate, at), active) in columns(self).zip(active) {

@@ -13,7 +13,7 @@ pub struct Query<'a> {
     pub wall_time: Option<f64>,
     /// The encoded context. The slice is empty if a context is not declared.
     pub context: &'a [f64],
-    /// The requested fidelity in [0, 1]. If the requested fidelity is `None`, the strategy chooses the fidelity.
+    /// The requested fidelity in [0, 1], or `None` if the strategy chooses it.
     pub fidelity: Option<f64>,
     /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,

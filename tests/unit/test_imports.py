@@ -68,8 +68,7 @@ KNOWN = {*MODULES, "belated._core"}
 
 
 def statements(node, later=False):
-    """For each import statement of a module, return the statement and whether it is left out when the module is loaded,
-    because it is in a function or only for type checkers."""
+    """Yield each import of a module, and whether it is in a function or only for type checkers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             yield child, later

@@ -181,7 +181,7 @@ class Growth:
         return self._estimator
 
     def _through_pipeline(self, X: Any, y: Any, fit_params: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
-        """Return the input of the last step, and the arguments for its fit."""
+        """Return the input of the pipeline's last step, and the arguments for the fit of this step."""
         pipeline = self._estimator
         prefix = f"{pipeline.steps[-1][0]}__"
         if self._done == 0:

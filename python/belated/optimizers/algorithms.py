@@ -149,10 +149,10 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
         The search space. Pass ``candidates=`` instead to search a finite set.
     **kwargs
         Further arguments of the optimizer, such as window and seed, and nested names of fields, such as
-        ``acquisition__beta=2.0``. These arguments replace settings of the paper, for example the kernel, or the rule
-        that values are discarded after the window. The kind of acquisition and the kind of pending policy define the
-        algorithm and cannot be replaced. A whole value, such as ``surrogate=bl.GP()``, replaces all settings of the
-        paper for this argument.
+        ``acquisition__beta=2.0``. These arguments replace settings of the algorithm's paper, for example the kernel, or
+        the rule that values which arrive after the window are discarded. The kind of acquisition and the kind of
+        pending policy define the algorithm and cannot be replaced. A whole value, such as ``surrogate=bl.GP()``,
+        replaces all settings of the paper for this argument.
 
     Returns
     -------

@@ -6,7 +6,6 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from belated._core import InvalidSetting
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.settings import KernelName, Theory
 from belated.optimizers.values import Value, private
@@ -191,14 +190,6 @@ class BPEDelay(
     # "code": rounds have the same lengths as in the authors' code. The last round has its full length and ends after
     # the horizon.
     lengths: Literal["paper", "code"] = private("paper")
-
-    def __post_init__(self) -> None:
-        if self.constraints is not None:
-            raise InvalidSetting(
-                "BPEDelay does not support constraints: leave them out, pass as candidates the points that satisfy "
-                "them, or use another optimizer"
-            )
-        super().__post_init__()
 
     @property
     def round_(self) -> int:

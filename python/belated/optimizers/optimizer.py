@@ -65,6 +65,11 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     def __post_init__(self) -> None:
         if self._strategy is None:
             raise InvalidSetting("Optimizer is the base class: use BayesOpt or RandomSearch")
+        if self.constraints is not None and "constraints" in self._lacks:
+            raise InvalidSetting(
+                f"{type(self).__name__} does not support constraints: leave them out, pass as candidates the points "
+                "that satisfy them, or use another optimizer"
+            )
         types = annotations_of(Optimizer)
         names = ("clock", "direction", "seed")
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)

@@ -1062,8 +1062,8 @@ def _fitted(what: str, found: T | None) -> T:
     return found
 
 
-# For each optimizer and study: the name of a check of its delays → the number of events at which the check is due, or
-# None if the check is complete.
+# Each optimizer and study has a dict: the name of a check of delays → the number of events from which the check is due,
+# or None if the check is complete. For hand-overs, it is the number of events at the last check.
 _CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictionary()
 
 # The number of results after which a window or a lease is checked.

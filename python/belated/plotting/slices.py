@@ -124,7 +124,7 @@ def base_point(search: Reading, space: Space, best: Mapping[str, Any], names: Se
 
 
 def _draw_trials(ax: Axes, search: Reading, space: Space, name: str) -> None:
-    # Trials without a value are drawn at the edge of the bad values.
+    # Trials without a value are drawn near the edge of the axes at which values are worst.
     edge = 0.96 if search.direction == "minimize" else 0.04
     for state in ("observed", "failed", "stopped", "pending"):
         points = [(trial.value, space.flat(trial.params_run)) for trial in search.trials if trial.state == state]

@@ -57,7 +57,7 @@ class Setting(NamedTuple):
     """An algorithm under a delay distribution, "poisson" or "constant" (earlier reports also have the key "law").
 
     The distribution has mean ``mu``, and ``window`` is the window of the algorithm. With --given, ``signal_std`` is the
-    algorithm's standard deviation of f around its mean. The default is the value for the rescaled draws.
+    algorithm's standard deviation of f around its mean; the default is right for draws rescaled to [0, 1].
     """
 
     algorithm: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting
@@ -19,12 +20,12 @@ class StopRun(Exception):
     """An exception that callbacks raise to end the run; `maximize` then returns the result so far."""
 
 
-class Stopper:
+class Stopper(ABC):
     """The base class of callbacks that end a run. It helps type checkers infer the type of a list of callbacks."""
 
+    @abstractmethod
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` to end the run after this trial."""
-        raise NotImplementedError
 
 
 class NoImprovement(Stopper):

@@ -55,7 +55,7 @@ _REFUSALS = (
         "no password supplied",
         "the server wants a password: give one in the URL, in PGPASSWORD or in a password file. A pickle keeps none",
     ),
-    ("does not exist", "the server has no such database or user: create it, or correct the URL"),
+    ("does not exist", "the database or the user does not exist: create it, or correct the URL"),
 )
 _CODES = {
     "55P03": f"other processes have been writing to the study for {LOCK_TIMEOUT} s: is one of them stopped?",

@@ -278,7 +278,7 @@ class SqliteStore(Store):
                 "use a path on a local disk"
             )
         if not create and not os.path.exists(self.path):
-            raise self._error("there is no such file")
+            raise self._error("the file does not exist")
         self._is_mounted = is_mount_point(self.path)
         problem = self._second_name()
         if problem is not None and create:

@@ -234,7 +234,7 @@ class Study(Trials[SharedLog]):
         PRUNED   with a curve: stopped, or failed if its last report is missing or infinite; without a curve: abandoned,
                  because its value comes from fewer steps than the other values
         RUNNING  pending: report its value to the new study; left out if its point is not chosen yet
-        WAITING  enqueued, if any of its point was given (see `Optimizer.enqueue`); else left out
+        WAITING  enqueued if a parameter of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
         With ``clock="seconds"``, trials start and end at the times in Optuna.

@@ -40,7 +40,7 @@ impl Note {
     /// Returns an error if a note is not valid for the next suggestion after this log.
     pub fn check(text: &str, log: &Ledger) -> Result<()> {
         let note = Self::from_text(text)?;
-        // The notes of a log name its rounds in order.
+        // The rounds in the notes of a log are numbered 1, 2, … without gaps.
         let last = (0..log.trials().len())
             .rev()
             .find_map(|number| log.note(number));

@@ -38,7 +38,7 @@ pub struct Own {
     pub moments: Moments,
     pub n_failed: u32,
     pub n_in_flight: u32,
-    /// The highest fidelity of a trial that belongs to the cell.
+    /// The highest fidelity among the trials that belong to the cell.
     pub z: f32,
     /// The first trial that has a value.
     first: u32,

@@ -188,7 +188,7 @@ def test_tables_that_another_process_creates_meanwhile_are_found(postgres, url):
 def test_an_unknown_database_or_user_is_an_error(postgres):
     for url in (postgres.url("nowhere"), postgres.url(user="nobody_here")):
         with pytest.raises(
-            bl.errors.StoreError, match="the server has no such database or user: create it, or correct the"
+            bl.errors.StoreError, match="the database or the user does not exist: create it, or correct the"
         ):
             bl.Study.load("s", url)
 

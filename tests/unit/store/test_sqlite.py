@@ -233,7 +233,7 @@ def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
 def test_reading_does_not_create_a_missing_file(path):
     store = SqliteStore(path)
     for call in (store.names, store.check, lambda: store.events(7, 0)):
-        with pytest.raises(bl.errors.StoreError, match=f"^store {re.escape(path)}: there is no such file$"):
+        with pytest.raises(bl.errors.StoreError, match=f"^store {re.escape(path)}: the file does not exist$"):
             call()
     assert store.header("s") is None and not os.path.exists(path)
 

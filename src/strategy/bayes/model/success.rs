@@ -55,7 +55,7 @@ const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
 /// The probability that the rate of failures changes between two trials.
 const CHANGE: f64 = 0.05;
 
-/// A possible start of the present rate is dropped if the probability of this start is at most this number.
+/// Possible starts of the present rate are dropped if their probability is at most this number.
 const NEGLIGIBLE: f64 = 1e-9;
 
 /// A rate of failures that changes before each trial with a fixed probability, which is 0 for a constant rate. The

@@ -83,7 +83,8 @@ impl BoxSearch {
         Ok(())
     }
 
-    /// Returns the search for an acquisition. `effort` is the default effort of the acquisition.
+    /// Returns the search for an acquisition. `effort` is the effort for this acquisition, which the setting
+    /// `effort` multiplies.
     pub fn maximizer(&self, effort: f64) -> Maximizer {
         match (self.multistart, self.direct) {
             (Some(Multistart(n_raw, n_starts)), _) => Maximizer::Multistart { n_raw, n_starts },
