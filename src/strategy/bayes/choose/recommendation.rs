@@ -52,17 +52,15 @@ pub fn recommended(
             return Ok(found);
         }
     }
-    let failed = failed_points(search, &points);
+    let failed = failed_points(search);
     search.excluded = Excluded::new(
         search.scope.domain,
         failed.iter().map(|point| (&point.x[..], point.index)),
     );
     let maximizer = search.best_bounded(gp, MULTIPLIER, failures)?;
-    if !failed.iter().any(|point| key(point) == key(&maximizer)) {
+    // If every point failed and the pending policy discards every value, the largest bound over all points remains.
+    if points.is_empty() || !failed.iter().any(|point| key(point) == key(&maximizer)) {
         points.push(maximizer);
-    }
-    if points.is_empty() {
-        return Ok(points);
     }
     let bounds = lower_bounds(gp, &points, query.context);
     let found = best(search, &points, &bounds, failures, n)?;
@@ -95,15 +93,20 @@ fn best(
     Ok(found.into_iter().map(|i| points[i].clone()).collect())
 }
 
-/// The points where trials failed in the context of the query, except for the `observed` points.
-fn failed_points(search: &Search, observed: &[Member]) -> Vec<Member> {
-    let log = search.log;
-    let observed: HashSet<Key> = observed.iter().map(key).collect();
-    let failed = (0..log.trials().len()).filter(|&number| {
-        log.trials()[number].state == State::Failed && log.context(number) == search.query.context
-    });
+/// The points where every ended trial failed, at least one of them in the context of the query.
+fn failed_points(search: &Search) -> Vec<Member> {
+    let (log, context) = (search.log, search.query.context);
+    let numbers = || 0..log.trials().len();
+    let is_observed = |&number: &TrialNumber| log.trials()[number].value.is_some();
+    let is_failed = |&number: &TrialNumber| {
+        log.trials()[number].state == State::Failed && log.context(number) == context
+    };
+    let observed: HashSet<Key> = numbers()
+        .filter(is_observed)
+        .map(|number| key(&log.member(number)))
+        .collect();
+    let failed = numbers().filter(is_failed).map(|number| log.member(number));
     failed
-        .map(|number| log.member(number))
         .filter(|point| !observed.contains(&key(point)))
         .collect()
 }
