@@ -105,6 +105,7 @@ FAMILIES = {
 
 
 def make(name):
-    """Return the space, the values (N, 5, T), the durations of a step (N,), and the declared value of a family."""
+    """Return the space of a family, its values (N, 5, T), the duration of a step of each configuration (N,), and
+    `Curve.value`."""
     function, declared = FAMILIES[name]
     return SPACE, function(np.random.default_rng([7, *name.encode()])), np.ones(N), declared

@@ -8,7 +8,8 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::{Cell, Coordinate};
 
-/// Combinations of a box with conditions are counted up to this number. No search enumerates more members.
+/// In a box with conditions, the combinations of the discrete coordinates are counted up to this number. No search
+/// enumerates more members.
 const MAX_COUNT: u64 = 100_000;
 
 /// A condition: the number of the parent, and the indices of the parent at which the condition holds.
@@ -97,8 +98,8 @@ impl Conditions {
         true
     }
 
-    /// The number of combinations of the active discrete coordinates. In a box with conditions, a number above
-    /// [`MAX_COUNT`] is returned as `u64::MAX`.
+    /// The number of combinations of the active discrete coordinates. In a box with conditions, `u64::MAX` is
+    /// returned if the sum over the levels of a parent exceeds [`MAX_COUNT`].
     pub(super) fn combinations(&self, coordinates: &[Coordinate]) -> u64 {
         let n = coordinates.len();
         self.count(

@@ -242,7 +242,7 @@ def _text(value: Any) -> str:
 
 
 def _as_json(value: Any, name: str, depth: int) -> Any:
-    """Return a value in a form that json.dumps accepts; `name` is the position of the value, for messages."""
+    """Return a value in a form that json.dumps accepts; messages show `name`, such as `attrs['a'][0]`."""
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         value = value.item()
     if value is None or isinstance(value, bool):

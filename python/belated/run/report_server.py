@@ -170,8 +170,8 @@ def _keep_alive(connected: socket.socket) -> None:
             connected.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
-# The last connection of each thread, and the address and process that this connection belongs to. A forked process
-# cannot use the connection of its parent.
+# The last connection of each thread, the address of its server, and the process that opened it. A forked process cannot
+# use the connection of its parent.
 _OF_THREAD = threading.local()
 
 

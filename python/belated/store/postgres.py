@@ -87,7 +87,8 @@ class PostgresStore(Store):
 
     @classmethod
     def from_location(cls, location: str) -> "PostgresStore":
-        """Open ``user:password@host:port/database?name=value``. PGHOST and so on replace missing parts."""
+        """Open ``user:password@host:port/database?name=value``. Missing parts are read from environment
+        variables such as PGHOST."""
         place, secrets = split_passwords(location)
         url = f"postgresql://{place}"
         psycopg = driver()

@@ -106,7 +106,8 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
 
 
 def _check_ids(headers: list[Header], store: Store) -> None:
-    """Raise an error if a study of another name in the store has the same id. Writing refuses equal names."""
+    """Raise an error if the id of a study to import belongs to a study of another name in the store. Writing refuses
+    equal names."""
     try:
         names = {header.id: header.name for name in store.names() if (header := store.header(name)) is not None}
     except StoreError:

@@ -154,8 +154,8 @@ def load(storage: Any, name: str) -> Any:
 def space_of(trials: Sequence[Any]) -> Space:
     """Return the space of the parameters of trials, in the order of their first appearance.
 
-    A parameter that occurs only in some of the trials gets a condition, if the value of another parameter determines
-    these trials.
+    A parameter that occurs in only some of the complete trials gets a condition, if the value of another parameter
+    tells in which.
 
     Raises
     ------

@@ -19,7 +19,7 @@ from belated.warn import logger
 
 T = TypeVar("T")
 
-# The events to write, each with its key.
+# The texts of the events to write, each with its key in the store, or None.
 Events: TypeAlias = list[tuple[str, str | None]]
 
 LOGGER = logger()

@@ -17,7 +17,7 @@ pub use super::workspace::Workspace;
 #[derive(Debug, Clone)]
 pub struct Path {
     features: Features,
-    /// The weights w. If the features are not normalised, the weights are multiplied by the features' amplitude.
+    /// The weights w. In `Form::Pathwise` they contain the factor σ_f a, where a is the amplitude of the features.
     weights: Vec<f64>,
     form: Form,
 }

@@ -10,7 +10,8 @@ use crate::random::Rng;
 
 #[test]
 fn the_best_of_interacting_choices_is_found() {
-    // Each pair of choices of the five categoricals has a separate value, and each combination has a separate best x.
+    // Every two of the five categoricals add a random value for their two choices. The best x depends on the sum of all
+    // choices.
     let mut coordinates = vec![Coordinate::Categorical { n: 5 }; 5];
     coordinates.push(Coordinate::Continuous);
     let domain = Domain::new_box(coordinates).unwrap();

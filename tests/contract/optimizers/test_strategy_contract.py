@@ -35,7 +35,7 @@ SECONDS = 120
 CUTS = ("exception", "interrupt", "propose")
 
 
-class Stopped(Exception):
+class Stopped(BaseException):
     """The exception that the signal handler of these tests raises; KeyboardInterrupt would stop pytest."""
 
 

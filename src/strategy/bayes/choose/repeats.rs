@@ -282,8 +282,8 @@ impl Repeats<'_> {
         self.training.n_failed(log) as f64 <= FEW_FAILURES * n_ended
     }
 
-    /// The points with two or more equal values whose noise is unknown. If the values of any point differ, values have
-    /// noise, and the result is empty.
+    /// The points where two or more trials have the same value, and no noise of these values is declared. If the values
+    /// of any point differ, values have noise, and the result is empty.
     fn equal_replicates(&self, log: &Ledger, query: Query, observed: &[TrialNumber]) -> Excluded {
         let mut values: HashMap<Key, Option<f64>> = HashMap::new();
         let mut equal = Excluded::default();

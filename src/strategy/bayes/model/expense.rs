@@ -66,7 +66,7 @@ const FAMILY: KernelFamily = KernelFamily::Matern52;
 /// constant was chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
 
-/// The residuals given the ages of the trials that have not ended.
+/// The Gaussian process of the residuals, conditioned also on the ages of the trials that have not ended.
 struct Censored<G: BorrowMut<GaussianProcess>> {
     gp: Conditioned<G>,
     /// The size of one unit of the targets, as a difference of log expenses.
