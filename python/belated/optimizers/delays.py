@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, NamedTuple
 
@@ -276,7 +277,9 @@ class Delays:
         """Convert a time to the optimizer's clock."""
         if isinstance(by, timedelta) and self.clock == "seconds":
             return self.now + self._duration("by", by)
-        time = finite(by.timestamp() if isinstance(by, datetime) and self.clock == "seconds" else by)
+        time = None
+        with suppress(ValueError, OverflowError, OSError):  # of datetimes such as pandas.NaT and datetime.min
+            time = finite(by.timestamp() if isinstance(by, datetime) and self.clock == "seconds" else by)
         if time is None or not self.now <= time <= _FOREVER:
             raise InvalidValue(
                 f"by={short_repr(by)} is not usable: pass a time on the clock that is not before {self.now:.10g}"

@@ -1039,7 +1039,7 @@ class Trials(Reading, Generic[AnyLog]):
             return trial.number
         known = len(self._log)
         number = whole_number(trial)
-        if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping) or np.ndim(trial)):
+        if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping | Sequence) or np.ndim(trial)):
             raise UnknownTrial(
                 f"trial={short_repr(trial)} is not a trial: pass one that suggest or add returned, or its number; "
                 "add(params, value) takes params"

@@ -12,6 +12,7 @@ import stat
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -42,11 +43,12 @@ SCHEMA = (
 # Chosen by measurement; see docs/store.md.
 JOURNAL = "WAL"
 
-# Times in seconds: how long a call waits for other writers; the longest pause between two attempts; and the waiting
-# time after which the pauses are half as long.
+# Times in seconds: how long a call waits for other writers; the longest pause between two attempts; the waiting time
+# after which the pauses are half as long; and how long a fork waits for transactions of other threads.
 BUSY_TIMEOUT = 60.0
 _MAX_PAUSE = 0.02
 _PAUSE_HALVED_AFTER = 0.03
+_FORK_TIMEOUT = 10.0
 
 # The maximum size of a cell in bytes. All data of belated fit, even a million candidates.
 _MAX_CELL = 1 << 28
@@ -91,6 +93,7 @@ class SqliteStore(Store):
         self.path = os.path.abspath(path)
         self.url = f"sqlite:///{self.path}"
         self._lock = threading.RLock()
+        _STORES.add(self)
         register_connection(self)
         self._file: tuple[int, int] | None = None
         # For the present connection: whether its file is a mount point, and whether it can only read.
@@ -402,6 +405,24 @@ class SqliteStore(Store):
         connection, self._connection = self._connection, None
         if connection is not None:
             never_collect(connection)
+
+
+_STORES: "weakref.WeakSet[SqliteStore]" = weakref.WeakSet()
+_HELD = threading.local()
+
+
+def _before_fork() -> None:
+    """Wait until other threads have ended their transactions. In a child, SQLite would never release their locks."""
+    _HELD.stores = [each for each in list(_STORES) if each._lock.acquire(timeout=_FORK_TIMEOUT)]
+
+
+def _after_fork_in_parent() -> None:
+    for each in _HELD.stores:
+        each._lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent)
 
 
 class _Transaction:

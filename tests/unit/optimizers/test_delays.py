@@ -173,7 +173,7 @@ def test_times_are_numbers_datetimes_and_timedeltas():
     assert opt.forecast().by == clock.now + opt.delays_.quantile(0.5).estimate
 
 
-@pytest.mark.parametrize("by", [math.nan, math.inf, "noon", True, 0, None, -1.0, datetime(2000, 1, 1)])
+@pytest.mark.parametrize("by", [math.nan, math.inf, "noon", True, 0, None, -1.0, datetime(2000, 1, 1), datetime.min])
 def test_times_that_are_not_times_on_the_clock_are_refused(by):
     opt, _ = with_delays([1.0, 2.0])
     opt.suggest()

@@ -319,7 +319,7 @@ def test_error_for_an_unknown_argument_of_a_method_names_the_public_class(kind, 
 def test_error_for_params_in_place_of_a_trial_names_add():
     opt = bl.RandomSearch({"x": (0.0, 1.0)})
     opt.suggest()
-    for params in ({"x": 0.5}, [0.5], np.array([0.5])):
+    for params in ({"x": 0.5}, [0.5], [[1, 2], [3]], np.array([0.5])):
         with pytest.raises(bl.errors.UnknownTrial, match=r"is not a trial: .*add\(params, value\)"):
             opt.observe(params, 1.0)
 

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import pickle
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -390,6 +391,25 @@ def test_a_fork_during_a_call_of_another_thread_leaves_a_usable_child(store):
     study.suggest()
     assert suggests_in_a_fork(study, study._log.lock)
     assert study.n_trials == 2
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_fork_during_a_transaction_of_another_thread_leaves_a_usable_child(store):
+    study = bl.Study("s", store, random_search())
+    begun = threading.Event()
+
+    def write():
+        with study._store.writing(study._header().id):
+            begun.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    begun.wait()
+    assert suggests_in_a_fork(study)
+    thread.join()
+    assert study.n_trials == 1 and study.suggest().number == 1
 
 
 def test_studies_and_trials_can_be_pickled(store):
