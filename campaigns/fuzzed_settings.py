@@ -63,11 +63,11 @@ def parameter(chance, name, kind):
 
 def definition(chance):
     """Return a random definition."""
-    arguments = {"seed": 0}
+    problem = {}
     if chance.random() < 0.15:
         rows, columns = size(chance, 50_000), size(chance, 10)
         rows = min(rows, 100_000 // columns)
-        arguments["candidates"] = {
+        problem["candidates"] = {
             "kind": "f",
             "rows": [[i % (7 + j) + i / rows for j in range(columns)] for i in range(rows)],
         }
@@ -78,29 +78,30 @@ def definition(chance):
             for each in space:
                 each["when"] = [["c", [1]]]
             space.append({"name": "c", "kind": "Categorical", "choices": [0, 1]})
-        arguments["space"] = space
+        problem["space"] = space
     optimizer = chance.choices(["BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay"], [7, 1, 1, 1])[0]
+    strategy, stopping = {"kind": optimizer}, {}
     if chance.random() < 0.4:
-        arguments["curve"] = {"kind": "Curve", "steps": chance.choice([3, 27, 1000, 2**32 - 1])}
+        problem["curve"] = {"steps": chance.choice([3, 27, 1000, 2**32 - 1])}
     for name, kinds in SETTINGS.items():
         if (
             chance.random() < 0.3
             and (optimizer == "BayesOpt" or name == "stopping")
-            and (name != "stopping" or "curve" in arguments)
+            and (name != "stopping" or "curve" in problem)
         ):
             kind, fields = chance.choice(kinds)
             value = {"kind": kind} | {field: number(chance) for field in fields if chance.random() < 0.5}
             if "multistart" in value:
                 value["multistart"] = [number(chance), number(chance)]
-            arguments[name] = value
+            (stopping if name == "stopping" else strategy)[name] = value
     if optimizer == "BPEDelay":
-        arguments |= {"horizon": number(chance), "lengthscale": number(chance), "noise_std": number(chance)}
-        arguments["n_points"] = chance.choice([2500, number(chance)])
+        strategy |= {"horizon": number(chance), "lengthscale": number(chance), "noise_std": number(chance)}
+        strategy["n_points"] = chance.choice([2500, number(chance)])
     if optimizer == "TreeSearch" and chance.random() < 0.5:
-        arguments |= {"horizon": number(chance), "rho": chance.random(), "nu": number(chance)}
+        strategy |= {"horizon": number(chance), "rho": chance.random(), "nu": number(chance)}
     if chance.random() < 0.1:
-        arguments["window"] = number(chance)
-    return {"optimizer": optimizer, "arguments": arguments}
+        strategy["window"] = number(chance)
+    return {"problem": problem, "strategy": strategy, "seed": 0} | stopping
 
 
 def steps(chance, name):
@@ -142,8 +143,8 @@ def end_during(running, client, name):
 def described(given):
     """Return the settings of a definition, and the size of its domain, as text."""
     domains = ("space", "candidates")
-    arguments = {key: len(value) if key in domains else value for key, value in given["arguments"].items()}
-    return f"{given['optimizer']} {arguments}"
+    problem = {key: len(value) if key in domains else value for key, value in given["problem"].items()}
+    return str(given | {"problem": problem})
 
 
 class Client:

@@ -255,7 +255,7 @@ DEFINITIONS = {
     "list": "[]",
     "no fields": "{}",
     "nested": "[" * 200_000,
-    "NaN": '{"optimizer":NaN}',
+    "NaN": '{"problem":{},"strategy":{"kind":"RandomSearch"},"stopping":null,"seed":NaN}',
     "not JSON": "RandomSearch()",
     "python": "__import__('os').system('touch TRACE')",
 }

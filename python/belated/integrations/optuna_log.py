@@ -35,6 +35,7 @@ from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import check_number
 from belated.space.space import Space
+from belated.study.definition import definition_of
 from belated.study.from_optuna import Outcome, ending, outcome_beside_curve
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
@@ -85,7 +86,7 @@ class OptunaLog:
         self.optimizer = optimizer
         assert isinstance(optimizer.domain, Space)
         self.space = optimizer.domain
-        definition = json.dumps([_FORMAT, repr(self.space), optimizer._definition()], sort_keys=True)
+        definition = json.dumps([_FORMAT, definition_of(optimizer, complete=False)], sort_keys=True)
         # If the definition of the optimizer has changed, earlier notes belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
         self._core = optimizer._new_core()

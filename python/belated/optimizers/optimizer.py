@@ -130,17 +130,6 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         """Return the strategy as JSON data for the core."""
         return {"kind": self._strategy} | {name: as_data(value) for name, value in self._settings().items()}
 
-    def _definition(self) -> dict[str, Any]:
-        """Return the definition of the optimizer as JSON data; spaces are left out."""
-        return {
-            "fidelity": None if self.fidelity is None else repr(self.fidelity),
-            "curve": None if self.curve is None else repr(self.curve),
-            "clock": self.clock,
-            "direction": self.direction,
-            "seed": self.seed_,
-            "strategy": self._strategy_data(),
-        }
-
     @overload
     def suggest(
         self, n: None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None

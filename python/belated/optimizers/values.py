@@ -166,8 +166,8 @@ def as_data(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def from_data(data: Any, kinds: Mapping[str, Callable[..., Any]] = Value.kinds) -> Any:
+def from_data(data: Any) -> Any:
     """Return the value from the data that `as_data` returned; raise KeyError if the kind is unknown."""
     if isinstance(data, dict):
-        return kinds[data["kind"]](**{name: from_data(entry, kinds) for name, entry in data.items() if name != "kind"})
+        return Value.kinds[data["kind"]](**{name: from_data(entry) for name, entry in data.items() if name != "kind"})
     return data

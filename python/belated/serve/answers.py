@@ -48,8 +48,8 @@ def study_as_data(study: Study) -> dict[str, Any]:
 
 def definition_as_data(study: Study) -> dict[str, Any]:
     """Return a study's definition as it is stored."""
-    definition = read_header(study._header())
-    return {"optimizer": definition["optimizer"], "arguments": definition["arguments"]}
+    stored = read_header(study._header())
+    return {name: part for name, part in stored.items() if name not in ("attrs", "revision")}
 
 
 def best_as_data(study: Study) -> dict[str, Any]:

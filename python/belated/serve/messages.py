@@ -105,12 +105,12 @@ class Create(Request):
 
     name: Name = Field(description="A printable name.")
     definition: dict[str, Any] = Field(
-        description="The optimizer's class and arguments, as `belated study export` shows them; omitted arguments "
-        "have their defaults.",
+        description="The definition of the optimizer, as `belated study export` shows it; what is left out has its "
+        "default.",
         examples=[
             {
-                "optimizer": "BayesOpt",
-                "arguments": {"space": [{"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}], "seed": 0},
+                "problem": {"space": [{"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}]},
+                "strategy": {"kind": "BayesOpt"},
             }
         ],
     )
@@ -320,8 +320,10 @@ class StudyAnswer(BaseModel):
 class DefinitionAnswer(BaseModel):
     """The definition of a study."""
 
-    optimizer: str
-    arguments: dict[str, Any]
+    problem: dict[str, Any] = Field(description="The space or the candidates, and the direction.")
+    strategy: dict[str, Any] = Field(description="The class of the optimizer, and its settings.")
+    stopping: dict[str, Any] | None = Field(description="The rule that stops trials; null without a rule.")
+    seed: int
 
 
 class Problem(BaseModel):

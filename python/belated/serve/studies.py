@@ -197,15 +197,17 @@ class OpenStudies:
 
 def read_definition(definition: dict[str, Any]) -> Any:
     """Return the optimizer of a definition that a client sent. Raise InvalidSetting if the definition is invalid."""
-    if set(definition) != {"optimizer", "arguments"} or not isinstance(definition["arguments"], dict):
+    problem, strategy = definition.get("problem"), definition.get("strategy")
+    known = set(definition) <= {"problem", "strategy", "stopping", "seed"}
+    if not (known and isinstance(problem, dict) and isinstance(strategy, dict)):
         raise InvalidSetting(
-            'definition is not usable: pass {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", '
-            '"kind": "Real", "low": 0, "high": 1}]}}; omitted arguments have their defaults'
+            'definition is not usable: pass {"problem": {"space": [{"name": "x", "kind": "Real", "low": 0, "high": '
+            '1}]}, "strategy": {"kind": "BayesOpt"}}, and "stopping" and "seed" if needed; omitted entries have their '
+            "defaults"
         )
-    if "constraints" in definition["arguments"]:
+    if "constraints" in problem:
         raise InvalidSetting("definition has constraints, which are functions: create such a study in Python")
-    arguments = {name: data for name, data in definition["arguments"].items() if name not in _DOMAIN}
-    work = _n_columns(definition["arguments"]) * _work(arguments | {"kind": definition["optimizer"]})
+    work = _n_columns(problem) * _work(strategy)
     if work > MOST_WORK:
         raise InvalidSetting(
             f"definition needs {work:,.0f} units of work, and a server accepts {MOST_WORK:,}: pass fewer parameters or "
@@ -217,12 +219,9 @@ def read_definition(definition: dict[str, Any]) -> Any:
         raise InvalidSetting(str(error)) from None
 
 
-_DOMAIN = ("space", "context", "candidates")
-
-
-def _n_columns(arguments: dict[str, Any]) -> float:
+def _n_columns(problem: dict[str, Any]) -> float:
     """Return the number of columns of the domain, weighted by the time that the search takes for them."""
-    parts = [arguments.get(name) for name in _DOMAIN]
+    parts = [problem.get(name) for name in ("space", "context", "candidates")]
     sizes = [_size(each) for part in parts if isinstance(part, list) for each in part if isinstance(each, dict)]
     return max(1, sum(sizes), _length(parts[2], "rows") / 100)
 

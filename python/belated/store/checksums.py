@@ -109,8 +109,9 @@ def read_header(stored: Header) -> dict[str, Any]:
             raise _other_version(f"study {name!r}", version)
         definition: dict[str, Any] = json.loads(text, parse_constant=_refuse_constant)
         keys = set(definition) if isinstance(definition, dict) else set()
-        types = {"arguments": dict} | ({"attrs": dict, "revision": int} if "attrs" in keys else {})
-        if keys != {"optimizer", *types} or any(type(definition[key]) is not kind for key, kind in types.items()):
+        types = {"problem": dict, "strategy": dict, "seed": int}
+        types |= {"attrs": dict, "revision": int} if "attrs" in keys else {}
+        if keys != {"stopping", *types} or any(type(definition[key]) is not kind for key, kind in types.items()):
             raise ValueError("it is not a definition")
     except (ValueError, RecursionError) as error:
         raise StoreError(

@@ -1,9 +1,14 @@
-"""Definitions: conversion of an optimizer's class and constructor arguments to data, and back."""
+"""Definitions: conversion of an optimizer to JSON data ``{"problem", "strategy", "stopping", "seed"}``, and back.
+
+`strategy` and `stopping` have the form that the core reads. `problem` contains values as users write them, because the
+core knows only numbers. The functions of an optimizer are not part of its definition.
+"""
 
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,7 +18,7 @@ from belated.errors import InvalidSetting, InvalidSpace, StoreError
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.values import as_data, from_data
+from belated.optimizers.values import Value, as_data, from_data
 from belated.short_repr import short_repr
 from belated.space.candidates import Candidates
 from belated.space.dimensions import KINDS, Categorical, Dimension
@@ -23,42 +28,54 @@ from belated.space.space import Space
 
 T = TypeVar("T")
 
+_PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints", "direction", "clock"}
+
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
-def _value_as_data(value: Any, what: str) -> Any:
+def _value_as_data(value: Any, what: str, complete: bool) -> Any:
     """Return a choice as JSON data; a tuple becomes {"tuple": [...]}. `_value` restores the value and its type."""
     value = value.item() if isinstance(value, np.generic) else value
-    if type(value) is tuple:
-        return {"tuple": [_value_as_data(entry, what) for entry in value]}
-    if value is None or type(value) in (bool, int, str) or (type(value) is float and math.isfinite(value)):
+    kind = type(value)
+    if value is None or kind in (bool, int, str) or (kind is float and (math.isfinite(value) or not complete)):
         return value
-    raise InvalidSpace(
-        f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans, None and "
-        "tuples of these; name the choice by a string, and look the object up by it"
-    )
+    if kind is tuple or (kind is list and not complete):
+        return {kind.__name__: [_value_as_data(entry, what, complete) for entry in value]}
+    if complete:
+        raise InvalidSpace(
+            f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans, None and "
+            "tuples of these; name the choice by a string, and look the object up by it"
+        )
+    if kind is dict:
+        return {"dict": [[_value_as_data(each, what, complete) for each in pair] for pair in value.items()]}
+    return {"object": kind.__name__}
 
 
 def _value(data: Any) -> Any:
     """Return the choice from the data that `_value_as_data` returned; raise InvalidSpace for other data."""
-    if isinstance(data, dict):
-        return tuple(_value(entry) for entry in data["tuple"])
     if isinstance(data, list):
         raise InvalidSpace(f'the choice {short_repr(data)} is a list: write a tuple as {{"tuple": [...]}}')
-    return data
+    if not isinstance(data, dict):
+        return data
+    [(kind, content)] = data.items()
+    if kind == "object":
+        raise InvalidSpace(f"there are objects ({content}) among the choices: pass the space again")
+    if kind == "dict":
+        return {_value(key): _value(value) for key, value in content}
+    return {"tuple": tuple, "list": list}[kind](map(_value, content))
 
 
-def _dimension_as_data(dimension: Dimension, what: str) -> dict[str, Any]:
+def _dimension_as_data(dimension: Dimension, what: str, complete: bool) -> dict[str, Any]:
     """Return a dimension as JSON data. The entries "step" and "when" are left out if the dimension lacks them."""
     data: dict[str, Any] = {"kind": type(dimension).__name__}
     for field in fields(dimension):
         given = getattr(dimension, field.name)
         if field.name in ("choices", "values"):
-            data[field.name] = [_value_as_data(value, what) for value in given]
+            data[field.name] = [_value_as_data(value, what, complete) for value in given]
         elif field.name == "when" and given is not None:
             # A condition is stored as pairs, because comparisons of JSON objects ignore the order.
             data["when"] = [
-                [name, [_value_as_data(value, f"{what} when {name}") for value in values]]
+                [name, [_value_as_data(value, f"{what} when {name}", complete) for value in values]]
                 for name, values in given.items()
             ]
         elif given is not None:
@@ -78,19 +95,20 @@ def _dimension(data: Mapping[str, Any]) -> Dimension:
     return made
 
 
-def _dimensions_as_data(space: Space, argument: str) -> list[Any]:
+def space_as_data(space: Space, argument: str = "space", complete: bool = False) -> list[Any]:
     """Return the dimensions as JSON data. In a nested space, each has its path, and choices of groups are marked."""
     nesting = space.nesting
     return [
         {"name": name}
         | ({} if nesting is None else {"path": nesting.paths[name]})
         | ({"options": True} if nesting is not None and name in nesting.choices else {})
-        | _dimension_as_data(dimension, f"{argument}[{name!r}]")
+        | _dimension_as_data(dimension, f"{argument}[{name!r}]", complete)
         for name, dimension in space.items()
     ]
 
 
-def _dimensions(data: list[dict[str, Any]]) -> Space | dict[str, Dimension]:
+def space_from(data: list[dict[str, Any]]) -> Space | dict[str, Dimension]:
+    """Return the dimensions from the data that `space_as_data` returned."""
     dimensions = _by_name((entry["name"], _dimension(entry)) for entry in data)
     if not any("path" in entry for entry in data):
         return dimensions
@@ -131,57 +149,71 @@ def _fidelity_as_data(fidelity: Fidelity) -> Any:
             f"{fidelity!r} has a function for its cost, which a study cannot store: pass a bl.PowerCost(…), or leave "
             "it out and report the cost of each trial"
         )
-    return as_data(fidelity)
+    return asdict(fidelity)
 
 
-def definition_of(optimizer: Optimizer) -> dict[str, Any]:
-    """Return an optimizer's class, arguments and seed as data; its clock function is not included."""
+def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]:
+    """Return the definition of an optimizer.
+
+    If `complete`, raise an error if the optimizer cannot be read from its definition. Otherwise the class of an
+    optimizer may be any class, and choices that are objects are replaced by their types.
+    """
     kind = type(optimizer)
-    if Optimizer.registry.get(kind.__name__) is not kind:
+    if complete and Optimizer.registry.get(kind.__name__) is not kind:
         names = sorted(Optimizer.registry)
         raise InvalidSetting(f"a study cannot store {kind.__name__}: pass one of {names}")
-    settings = {name: as_data(value) for name, value in optimizer._settings().items()}
     domain, contexts = optimizer.domain, optimizer.context_space
-    arguments: dict[str, Any] = {
-        "space": _dimensions_as_data(domain, "space") if isinstance(domain, Space) else None,
+    problem: dict[str, Any] = {
+        "space": space_as_data(domain, "space", complete) if isinstance(domain, Space) else None,
         "candidates": _candidates_as_data(domain) if isinstance(domain, Candidates) else None,
-        "context": None if contexts is None else _dimensions_as_data(contexts, "context"),
-        "clock": optimizer.clock,
+        "context": None if contexts is None else space_as_data(contexts, "context", complete),
+        "fidelity": optimizer.fidelity and _fidelity_as_data(optimizer.fidelity),
+        "curve": optimizer.curve and asdict(optimizer.curve),
+        # Functions cannot be stored, so the names of the constraints are stored instead.
+        "constraints": optimizer._constraints and optimizer._constraints.names,
         "direction": optimizer.direction,
+        "clock": optimizer.clock,
+    }
+    return {
+        "problem": {name: data for name, data in problem.items() if data is not None and name not in kind._lacks},
+        "strategy": optimizer._strategy_data(),
+        "stopping": as_data(optimizer._rule),
         "seed": optimizer.seed_,
     }
-    arguments = {name: data for name, data in arguments.items() if name not in kind._lacks}
-    # Leave out arguments that most optimizers do not use.
-    if optimizer.fidelity is not None:
-        arguments["fidelity"] = _fidelity_as_data(optimizer.fidelity)
-    if optimizer.curve is not None:
-        arguments |= {"curve": as_data(optimizer.curve), "stopping": as_data(optimizer._rule)}
-    if optimizer._constraints is not None:
-        # Functions cannot be stored, so the number and the names of the constraints are stored instead.
-        arguments["constraints"] = optimizer._constraints.names
-    return {"optimizer": kind.__name__, "arguments": arguments | settings}
 
 
-def differences(stored: Mapping[str, Any], given: Optimizer) -> list[str]:
-    """Describe how an optimizer differs from a stored definition. An optimizer without a seed matches any seed."""
-    definition = definition_of(given)
-    if stored["optimizer"] != definition["optimizer"]:
-        return [f"optimizer is {stored['optimizer']} there and {definition['optimizer']} here"]
-    ours, theirs = definition["arguments"], stored["arguments"]
-    if given.seed is None:
-        ours = ours | {"seed": theirs.get("seed")}
-    n_here, n_there = (len(each.get("constraints", ())) for each in (ours, theirs))
-    ours, theirs = ({name: each[name] for name in each if name != "constraints"} for each in (ours, theirs))
+def _arguments(definition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the constructor arguments in a definition as JSON data, without the constraints."""
+    problem, stopping = definition["problem"], definition.get("stopping", "auto")
+    if stopping is None and "curve" not in problem:
+        stopping = "auto"  # None would differ from the default, which has the same meaning without a curve
+    arguments = problem | definition["strategy"] | {"stopping": stopping, "seed": definition.get("seed")}
+    return {name: data for name, data in arguments.items() if name not in ("kind", "constraints")}
+
+
+def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+    """Describe how two definitions differ. If the seed here is None, it matches any seed."""
+    kinds = [each["strategy"]["kind"] for each in (there, here)]
+    if kinds[0] != kinds[1]:
+        return [f"optimizer is {kinds[0]} there and {kinds[1]} here"]
+    theirs, ours = _arguments(there), _arguments(here)
+    if ours["seed"] is None:
+        ours["seed"] = theirs["seed"]
     found = [each for name in ours | theirs for each in _differences(name, theirs.get(name), ours.get(name))]
-    different = [f"{name} is {_shown(there)} there and {_shown(here)} here" for name, there, here in found]
+    different = [f"{name} is {_shown(a)} there and {_shown(b)} here" for name, a, b in found]
+    n_there, n_here = (len(each["problem"].get("constraints", ())) for each in (there, here))
     if n_here != n_there:
         different.append(f"constraints has {n_there} functions there and {n_here} here")
     return different
 
 
 def _shown(data: Any) -> str:
-    """Return data for an error message; a dimension is shown as source code."""
-    return repr(data) if isinstance(data, tuple(KINDS.values())) else short_repr(data)
+    """Return data for an error message; a dimension is shown as source code, unless its choices are objects."""
+    kind = data.get("kind") if isinstance(data, dict) else None
+    if kind in KINDS:
+        with suppress(InvalidSpace):
+            return repr(_dimension(data))
+    return short_repr(kind if kind in Value.kinds else data)
 
 
 def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
@@ -196,17 +228,12 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
         else:
             for ours, theirs in zip(here, there, strict=True):
                 if not _same(theirs, ours):
-                    yield f"{name}[{ours['name']!r}]", _dimension(theirs), _dimension(ours)
-    elif _kind(there) is not None and _kind(there) == _kind(here):
+                    yield f"{name}[{ours['name']!r}]", theirs, ours
+    elif isinstance(there, dict) and isinstance(here, dict) and there.get("kind") == here.get("kind"):
         for field in there | here:
             yield from _differences(f"{name}.{field}", there.get(field), here.get(field))
     elif not _same(there, here):
-        yield name, _kind(there) or there, _kind(here) or here
-
-
-def _kind(data: Any) -> Any:
-    """Return the class of a stored value; for candidates, the type of the numbers; for other data, None."""
-    return data["kind"] if isinstance(data, dict) and "rows" not in data else None
+        yield name, there, here
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -222,22 +249,23 @@ def optimizer_from(
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
     """Return the optimizer of a definition with an empty log. Constraints have to be passed; they are not stored."""
-    kind = definition["optimizer"]
+    kind = definition["strategy"].get("kind")
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:
         raise StoreError(f"the study has the optimizer {short_repr(kind)}, unknown to this belated: upgrade belated")
-    arguments = {name: data for name, data in definition["arguments"].items() if name != "constraints"}
-    unknown = set(arguments) - ({field.name for field in fields(made)} - {"time"})
+    settings = {field.name for field in fields(made)} - {field.name for field in fields(Optimizer)}
+    unknown = {*definition["problem"]} - _PROBLEM | {*definition["strategy"]} - settings - {"kind"}
     if unknown:
         raise StoreError(f"the study has arguments {sorted(unknown)}, unknown to this belated: upgrade belated")
     read: dict[str, Callable[[Any], Any]] = {
-        "space": _dimensions,
-        "context": _dimensions,
-        "fidelity": lambda data: from_data(data, {"Fidelity": Fidelity, "PowerCost": PowerCost}),
-        "curve": lambda data: from_data(data, {"Curve": Curve}),
+        "space": space_from,
+        "context": space_from,
+        "fidelity": lambda data: Fidelity(**data | {"cost": data.get("cost") and PowerCost(**data["cost"])}),
+        "curve": lambda data: Curve(**data),
         "candidates": lambda data: np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]),
     }
     try:
+        arguments = _arguments(definition)
         for name, data in arguments.items():
             arguments[name] = None if data is None else read.get(name, from_data)(data)
         return made(**arguments, time=time, constraints=constraints)

@@ -275,7 +275,7 @@ class Study(Trials[SharedLog]):
         if given is not None and not is_new:
             self._compare(definition, given)
         self._token = f"study {found.id}"
-        self._stored_constraints = list(definition["arguments"].get("constraints", ()))
+        self._stored_constraints = list(definition["problem"].get("constraints", ()))
         n_given, n_stored = len(self._functions), len(self._stored_constraints)
         if n_given not in (0, n_stored):
             raise InvalidSetting(
@@ -331,7 +331,7 @@ class Study(Trials[SharedLog]):
                     )
 
     def _compare(self, definition: Mapping[str, Any], given: Optimizer) -> None:
-        different = differences(definition, given)
+        different = differences(definition, definition_of(given) | {"seed": given.seed})
         if different:
             raise InvalidSetting(
                 f"study {self.name!r} exists with other settings: {'; '.join(different)}; "

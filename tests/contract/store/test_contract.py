@@ -25,7 +25,7 @@ def url(request, tmp_path, monkeypatch):
 
 
 def header(name="s", id=7):
-    return checksums.header(id, name, {"optimizer": "none", "arguments": {}}, 1.5)
+    return checksums.header(id, name, {"problem": {}, "strategy": {"kind": "none"}, "stopping": None, "seed": 0}, 1.5)
 
 
 def record(seq, body="{}", key=None, study=7):

@@ -241,7 +241,7 @@ def test_attributes_are_merged_and_kept(url, capsys):  # noqa: F811
     other = bl.Study.load("s", url)
     assert study.attrs == {}
     # Studies of earlier versions do not have these keys.
-    assert set(json.loads(store.open_store(url).header("s").definition)) == {"optimizer", "arguments"}
+    assert set(json.loads(store.open_store(url).header("s").definition)) == {"problem", "strategy", "stopping", "seed"}
     study.set_attrs({})
     study.set_attrs({"a": 1, "ü": [10**30, 0.1, None, {"b": -0.0}]})
     other.set_attrs({"a": True})

@@ -85,7 +85,7 @@ def test_any_numbers_survive_reading_export_and_import(stores, time, value, amou
 def test_records_of_any_time_are_intact_when_they_are_read(stores, at):
     opened, name = stores[0], next(NAMES)
     id = int(name.split()[1])
-    header = checksums.header(id, name, {"optimizer": "none", "arguments": {}}, at)
+    header = checksums.header(id, name, {"problem": {}, "strategy": {"kind": "none"}, "stopping": None, "seed": 0}, at)
     opened.create(header, [checksums.with_checksum(id, 0, None, at, "{}")])
     with opened.writing(id) as log:
         log.append([checksums.with_checksum(id, seq, None, at, "{}") for seq in (1, 2)])

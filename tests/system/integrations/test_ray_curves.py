@@ -120,7 +120,7 @@ def test_a_saved_search_has_its_curves(tmp_path):
     restored.on_trial_complete("a", result(2, 3.0))
     restored.on_trial_complete("b", result(1, 4.0))
     assert told(restored) == [("stopped", None, {1: 4.0, 2: 3.0}), ("observed", 4.0, {1: 4.0})]
-    with pytest.raises(bl.errors.InvalidSetting, match="curve is Curve.*4.* there and Curve.*5.* here"):
+    with pytest.raises(bl.errors.InvalidSetting, match="curve.steps is 4 there and 5 here"):
         searched(bl.Curve(5)).restore(str(tmp_path / "search"))
 
 

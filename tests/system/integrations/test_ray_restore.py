@@ -87,8 +87,9 @@ def test_files_that_do_not_fit(tmp_path):
     refused("metric is loss there and score here", BelatedSearch(metric="score"))
     refused("mode is min there and max here", BelatedSearch(mode="max"))
     refused("optimizer is BayesOpt there and RandomSearch here", BelatedSearch(optimizer=bl.RandomSearch))
-    refused("the names of the space is", BelatedSearch({"x": (0.0, 1.0)}))
-    refused("space\\['layers'\\] is", BelatedSearch(PARAM_SPACE | {"layers": tune.randint(1, 5), "epochs": 10}))
+    refused("the names of space is", BelatedSearch({"x": (0.0, 1.0)}))
+    deeper = {name: PARAM_SPACE[name] for name in ("optim", "layers", "units")} | {"layers": tune.randint(1, 5)}
+    refused("space\\['layers'\\] is", BelatedSearch(deeper))
     refused("already has trials or points", ahead())
     refused("is not the file of a BelatedSearch, or is damaged", BelatedSearch(), path.read_bytes()[:-100])
     refused("is not the file of a BelatedSearch", BelatedSearch(), cloudpickle.dumps({"a": 1}))

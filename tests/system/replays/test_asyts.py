@@ -11,6 +11,7 @@ import belated as bl
 from belated import cli
 from belated.replays import asyts
 from belated.replays.runner import Options, kept_map
+from belated.study.definition import definition_of
 
 SMALL = asyts.Setting("branin", "half-normal", "asyTS")
 
@@ -54,7 +55,7 @@ def test_methods_have_the_settings_of_the_paper_or_its_code():
         if method.endswith("RAND"):
             assert type(plain) is type(code) is bl.RandomSearch
             continue
-        assert plain._definition() == bl.algorithm(method, function.space, seed=0)._definition()
+        assert definition_of(plain) == definition_of(bl.algorithm(method, function.space, seed=0))
         searched = asyts.optimizer(method, function, 0, n_trials=385, faithful=False, direct=True)
         assert searched.search.direct == asyts.N_DIRECT and plain._settings()["search"].direct is None
         assert code.search.multistart == (4905, 0) and code.surrogate.refit_every == 27

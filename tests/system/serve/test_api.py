@@ -281,9 +281,9 @@ def test_repeated_names_are_refused(client, running):
     other = {"name": "y", "kind": "Real", "low": 0.0, "high": 1.0, "when": [["k", ["a"]], ["k", ["b"]]]}
     kinds = {"name": "k", "kind": "Categorical", "choices": ["a", "b"]}
     for space in ([x, x], [x, kinds, other]):
-        definition = {"optimizer": "RandomSearch", "arguments": {"space": space}}
+        definition = {"problem": {"space": space}, "strategy": {"kind": "RandomSearch"}}
         refused(client.post("/v1/studies", json={"name": "twice", "definition": definition}), 422, "twice")
-    body = b'{"name": "twice", "definition": {"optimizer": "RandomSearch", "arguments": {"seed": 1, "seed": 2}}}'
+    body = b'{"name": "twice", "definition": {"problem": {}, "seed": 1, "seed": 2}}'
     answer = client.post("/v1/studies", content=body, headers={"Content-Type": "application/json"})
     refused(answer, 422, "'seed'", "twice")
     refused(client.get("/v1/studies/twice"), 404)
@@ -420,15 +420,16 @@ def test_studies_with_any_name_can_be_created_and_read(client, running, name):
     assert definition_of(study._optimizer) == definition
     # Posting the same definition again is accepted; posting a different definition is an error.
     assert ok(client.post("/v1/studies", json=body))["name"] == name
-    other = {"optimizer": "BayesOpt", "arguments": definition["arguments"] | {"seed": 4}}
+    other = definition | {"seed": 4}
     refused(client.post("/v1/studies", json={"name": name, "definition": other}), 409, "other settings", "seed")
 
 
 def test_a_definition_may_leave_out_arguments_with_defaults(client, running, request, path):
-    definition = {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 0, "high": 1}]}}
+    space = [{"name": "x", "kind": "Real", "low": 0, "high": 1}]
+    definition = {"problem": {"space": space}, "strategy": {"kind": "BayesOpt"}}
     ok(client.post("/v1/studies", json={"name": request.node.name, "definition": definition}), 201)
     stored = ok(client.get(f"{path}/definition"))
-    made = bl.BayesOpt({"x": bl.Real(0, 1)}, seed=stored["arguments"]["seed"])
+    made = bl.BayesOpt({"x": bl.Real(0, 1)}, seed=stored["seed"])
     assert stored == definition_of(made)
     assert ok(client.post(f"{path}/suggest"))["trials"][0]["params"] == made.suggest().params
 
@@ -437,18 +438,26 @@ def test_a_definition_may_leave_out_arguments_with_defaults(client, running, req
     ("definition", "words"),
     [
         ({}, "definition is not usable"),
-        ({"optimizer": "BayesOpt", "arguments": []}, "definition is not usable"),
-        ({"optimizer": "Magic", "arguments": {}}, "Magic"),
-        ({"optimizer": ["BayesOpt"], "arguments": {}}, "BayesOpt"),
-        ({"optimizer": "BayesOpt", "arguments": {}}, "neither"),
-        ({"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Path"}]}}, "Path"),
+        ({"problem": {}}, "definition is not usable"),
+        ({"problem": [], "strategy": {"kind": "BayesOpt"}}, "definition is not usable"),
+        ({"problem": {}, "strategy": "BayesOpt"}, "definition is not usable"),
+        ({"problem": {}, "strategy": {"kind": "BayesOpt"}, "attrs": {}}, "definition is not usable"),
+        ({"problem": {}, "strategy": {}}, "None"),
+        ({"problem": {}, "strategy": {"kind": "Magic"}}, "Magic"),
+        ({"problem": {}, "strategy": {"kind": ["BayesOpt"]}}, "BayesOpt"),
+        ({"problem": {}, "strategy": {"kind": "BayesOpt"}}, "neither"),
+        ({"problem": {"space": [{"name": "x", "kind": "Path"}]}, "strategy": {"kind": "BayesOpt"}}, "Path"),
         (
-            {"optimizer": "BayesOpt", "arguments": {"space": [{"name": "x", "kind": "Real", "low": 2, "high": 1}]}},
+            {
+                "problem": {"space": [{"name": "x", "kind": "Real", "low": 2, "high": 1}]},
+                "strategy": {"kind": "BayesOpt"},
+            },
             "low",
         ),
-        ({"optimizer": "BayesOpt", "arguments": {"space": "x"}}, "does not define an optimizer"),
-        ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "time": 3}}, "time"),
-        ({"optimizer": "RandomSearch", "arguments": {"candidates": [[1]], "constraints": ["f"]}}, "functions"),
+        ({"problem": {"space": "x"}, "strategy": {"kind": "BayesOpt"}}, "does not define an optimizer"),
+        ({"problem": {"candidates": [[1]], "time": 3}, "strategy": {"kind": "RandomSearch"}}, "time"),
+        ({"problem": {"candidates": [[1]]}, "strategy": {"kind": "RandomSearch", "seed": 3}}, "seed"),
+        ({"problem": {"candidates": [[1]], "constraints": ["f"]}, "strategy": {"kind": "RandomSearch"}}, "functions"),
     ],
 )
 def test_an_invalid_definition_is_422(client, running, definition, words):

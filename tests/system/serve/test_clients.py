@@ -66,10 +66,8 @@ def test_one_key_starts_one_trial_for_many_clients(running, study, path):
 
 def test_a_study_is_created_once_by_many(running, request, path):
     made = []
-    definition = {
-        "optimizer": "RandomSearch",
-        "arguments": {"candidates": {"kind": "i", "rows": [[1], [2]]}, "seed": 1},
-    }
+    rows = {"kind": "i", "rows": [[1], [2]]}
+    definition = {"problem": {"candidates": rows}, "strategy": {"kind": "RandomSearch"}, "seed": 1}
 
     def work():
         with running.client() as client:
@@ -122,7 +120,7 @@ def test_a_request_with_the_id_of_a_deleted_study_is_refused(client, running, st
 
 def test_a_study_that_was_deleted_elsewhere_is_created_again(client, running, study, path):
     ok(client.post(f"{path}/suggest"))
-    definition = {"optimizer": "RandomSearch", "arguments": {"candidates": {"kind": "f", "rows": [[1.0]]}}}
+    definition = {"problem": {"candidates": {"kind": "f", "rows": [[1.0]]}}, "strategy": {"kind": "RandomSearch"}}
     bl.Study.delete(study.name, running.url)
     made = ok(client.post("/v1/studies", json={"name": study.name, "definition": definition}), 201)
     assert made["study_id"] != study._log.id and ok(client.post(f"{path}/suggest"))["study_id"] == made["study_id"]
@@ -139,7 +137,7 @@ def test_a_missing_store_is_503_until_it_is_back(tmp_path):
             found = refused(call("/v1/studies/s/suggest" if call == client.post else "/v1/studies/s"), 503)
             assert found["error"] == "StoreError"
         refused(client.get("/v1/studies"), 503)
-        definition = {"optimizer": "RandomSearch", "arguments": {"candidates": {"kind": "f", "rows": [[1.0]]}}}
+        definition = {"problem": {"candidates": {"kind": "f", "rows": [[1.0]]}}, "strategy": {"kind": "RandomSearch"}}
         refused(client.post("/v1/studies", json={"name": "s", "definition": definition}), 503)
         os.rename(tmp_path / "b.db", tmp_path / "a.db")
         ok(client.get("/v1/studies"))

@@ -139,7 +139,7 @@ def test_an_empty_store_can_be_served(tmp_path, exists):
     with service.Service(tmp_path / "new.db") as running, running.client() as client:
         assert client.get("/v1/studies").json() == {"studies": [], "next": None}
         assert client.get("/v1/studies/s").status_code == 404
-        definition = {"optimizer": "RandomSearch", "arguments": {"candidates": {"kind": "f", "rows": [[1.0]]}}}
+        definition = {"problem": {"candidates": {"kind": "f", "rows": [[1.0]]}}, "strategy": {"kind": "RandomSearch"}}
         assert client.post("/v1/studies", json={"name": "s", "definition": definition}).status_code == 201
         assert client.get("/v1/studies").json() == {"studies": [{"name": "s"}], "next": None}
 

@@ -17,6 +17,13 @@ def choices(n, m):
     return [{"name": f"c{i}", "kind": "Categorical", "choices": list(range(m))} for i in range(n)]
 
 
+def definition(kind, arguments):
+    """Return a definition; the domain belongs to its problem, and other arguments to its strategy."""
+    problem = {name: data for name, data in arguments.items() if name in ("space", "context", "candidates")}
+    settings = {name: data for name, data in arguments.items() if name not in problem}
+    return {"problem": problem, "strategy": {"kind": kind} | settings}
+
+
 LARGE = {
     "parameters": {"space": reals(1001)},
     "discrete": {"space": [{"name": f"i{i}", "kind": "Integer", "low": 0, "high": 3} for i in range(63)]},
@@ -49,13 +56,13 @@ LARGE = {
 def test_too_much_work_is_refused_before_it_is_done(arguments, monkeypatch):
     monkeypatch.setattr(studies, "optimizer_from", lambda *_: pytest.fail("the optimizer is made"))
     with pytest.raises(bl.errors.InvalidSetting, match="units of work, and a server accepts 1,000"):
-        studies.read_definition({"optimizer": "BayesOpt", "arguments": arguments})
+        studies.read_definition(definition("BayesOpt", arguments))
 
 
 def test_points_of_rounds_count():
     arguments = {"space": reals(10), "horizon": 100, "lengthscale": 0.3, "noise_std": 0.1, "n_points": 10**6}
     with pytest.raises(bl.errors.InvalidSetting, match="units of work"):
-        studies.read_definition({"optimizer": "BPEDelay", "arguments": arguments})
+        studies.read_definition(definition("BPEDelay", arguments))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +96,7 @@ def test_ordinary_definitions_are_accepted(optimizer):
 @pytest.mark.parametrize("optimizer", ["BayesOpt", None, [], {}])
 def test_malformed_definitions_are_invalid_settings(optimizer, arguments):
     with pytest.raises(bl.BelatedError):
-        studies.read_definition({"optimizer": optimizer, "arguments": arguments})
+        studies.read_definition(definition(optimizer, arguments))
 
 
 @pytest.mark.parametrize("reduction", [1.0000000000000002, 1.009, 1])

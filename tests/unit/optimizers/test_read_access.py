@@ -133,7 +133,7 @@ REQUIRED = {bl.BPEDelay: {"horizon": 9, "lengthscale": 0.5, "noise_std": 0.1}}
 def test_arguments_that_a_class_refuses_are_hidden(kind):
     lacked, required = LACKS[kind], REQUIRED.get(kind, {})
     made = kind({"x": (0.0, 1.0)}, **required)
-    shown = [*inspect.signature(kind).parameters, *made.get_params(), *definition_of(made)["arguments"]]
+    shown = [*inspect.signature(kind).parameters, *made.get_params(), *definition_of(made)["problem"]]
     assert (
         lacked.keys().isdisjoint(shown) and lacked.keys() <= inspect.signature(bl.Optimizer.__init__).parameters.keys()
     )

@@ -14,6 +14,7 @@ from sklearn.base import clone
 import belated as bl
 from belated import _core
 from belated.optimizers.values import Value, as_data, family_of
+from belated.study.definition import definition_of
 from tests.unit.optimizers.definitions import REQUIRED
 
 SPACE = {"x": (0.0, 1.0), "n": (1, 5), "c": ["a", "b", "d"]}
@@ -49,7 +50,7 @@ def refusal(call):
 @pytest.mark.parametrize("argument, short, value", SHORTHAND, ids=str)
 def test_a_string_is_the_value_with_its_defaults(argument, short, value):
     one, other = (bl.BayesOpt(SPACE, seed=0, **{argument: given}) for given in (short, value))
-    assert one._definition() == other._definition()
+    assert definition_of(one) == definition_of(other)
     assert one.get_params()[argument] is short and other.get_params()[argument] is value
 
 
@@ -79,7 +80,7 @@ def test_defaults_equal_those_of_the_core():
     ours = {name: as_data(kind()) for name, kind in Value.kinds.items()}
     for name, cls in bl.Optimizer.registry.items():
         required = REQUIRED.get(name, {})
-        ours[name] = cls(SPACE, **required)._definition()["strategy"] | dict.fromkeys(required)
+        ours[name] = definition_of(cls(SPACE, **required))["strategy"] | dict.fromkeys(required)
     # Definitions are compared as text, because 1, 1.0 and True are equal in Python. The core writes the float 2.0 as
     # 2.0, not as 2.
     defaults = json.loads(_core.defaults())
@@ -140,7 +141,7 @@ def test_nested_names_are_read_and_set():
     assert opt.seed == opt.seed_ == 1
     assert opt.set_params(initial__n=3).initial == bl.Initial(3)
     assert opt.set_params(pending="censor", pending__floor=-1).get_params()["pending"] == bl.Censor(-1.0)
-    assert opt.set_params(**opt.get_params())._definition() == opt._definition()
+    assert definition_of(opt.set_params(**opt.get_params())) == definition_of(opt)
     assert clone(opt).get_params() == opt.get_params()
     twin = bl.BayesOpt(
         SPACE,
@@ -150,7 +151,7 @@ def test_nested_names_are_read_and_set():
         initial=3,
         seed=1,
     )
-    assert twin._definition() == opt._definition()
+    assert definition_of(twin) == definition_of(opt)
 
 
 def test_a_refused_change_leaves_the_settings_unchanged():
@@ -232,8 +233,8 @@ def test_a_definition_is_json_and_its_numbers_are_plain():
         clock="seconds",
         seed=2**64 - 1,
     )
-    definition = json.loads(json.dumps(opt._definition()))
-    assert (definition["clock"], definition["seed"]) == ("seconds", 2**64 - 1)
+    definition = json.loads(json.dumps(definition_of(opt)))
+    assert (definition["problem"]["clock"], definition["seed"]) == ("seconds", 2**64 - 1)
     strategy = definition["strategy"]
     assert (strategy["kind"], strategy["window"], strategy["initial"]["n"]) == ("BayesOpt", 20.0, 4)
     assert (strategy["acquisition"]["beta"], strategy["acquisition"]["theory"]["delta"]) == ("theory", 0.5)
@@ -262,7 +263,7 @@ def test_settings_in_units_of_f_have_the_sign_of_f(up, down):
     for direction, sign, value in (("maximize", 1.0, up), ("minimize", -1.0, down)):
         argument = "surrogate" if isinstance(value, bl.GP) else "pending"
         opt = bl.BayesOpt(SPACE, seed=0, initial=3, acquisition="ucb", direction=direction, **{argument: value})
-        assert opt._definition()["strategy"][argument] == as_data(value)
+        assert definition_of(opt)["strategy"][argument] == as_data(value)
         opt.suggest(n=4)
         for number in range(3):
             opt.observe(number, sign * number)

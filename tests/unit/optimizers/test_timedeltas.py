@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 import belated as bl
+from belated.study.definition import definition_of
 
 BOX = {"x": (0.0, 1.0)}
 HOUR = timedelta(hours=1)
@@ -33,7 +34,7 @@ def test_leases_and_timeouts(tmp_path):
 def test_windows(tmp_path):
     opt = bl.BayesOpt(BOX, pending="censor", window=HOUR, clock="seconds", seed=0)
     assert opt.window_ == 3600.0 and opt.get_params()["window"] is HOUR
-    assert opt._definition() == bl.BayesOpt(BOX, pending="censor", window=3600, clock="seconds", seed=0)._definition()
+    assert definition_of(opt) == definition_of(bl.BayesOpt(BOX, pending="censor", window=3600, clock="seconds", seed=0))
     study = bl.Study("s", tmp_path / "s.db", opt)
     assert study.window_ == bl.Study.load("s", tmp_path / "s.db").window_ == 3600.0
     with pytest.raises(bl.errors.InvalidSetting, match=r"^window=.*timedelta.* needs clock='seconds'"):

@@ -237,7 +237,7 @@ def test_spaces_with_other_params_are_different(tmp_path):
 def test_stored_paths_are_checked(path):
     opt = bl.BayesOpt({"m": bl.Choice({"a": {"x": (0.0, 1.0)}, "b": {}})}, seed=0)
     definition = definition_of(opt)
-    definition["arguments"]["space"][1]["path"] = path
+    definition["problem"]["space"][1]["path"] = path
     with pytest.raises(bl.errors.StoreError, match="path"):
         optimizer_from(definition, None)
 

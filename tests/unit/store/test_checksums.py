@@ -9,7 +9,18 @@ from belated.store import checksums as form
 
 STUDY = 7
 RECORD = form.with_checksum(STUDY, 3, "suggest:0:k", 2.5, '{"a":1}')
-DEFINITION = {"optimizer": "none", "arguments": {}}
+DEFINITION = {"problem": {}, "strategy": {"kind": "none"}, "stopping": None, "seed": 0}
+WRONG = [
+    {"more": 1},
+    {"problem": []},
+    {"strategy": "none"},
+    {"seed": None},
+    {"seed": True},
+    {"attrs": {}},
+    {"revision": 1},
+    {"attrs": [], "revision": 1},
+    {"attrs": {}, "revision": "1"},
+]
 HEADER = form.header(STUDY, "s", DEFINITION, 1.5)
 
 
@@ -113,7 +124,7 @@ def test_only_a_newer_format_may_have_other_checksums():
 
 def test_a_definition_with_nan_is_not_written():
     with pytest.raises(ValueError):
-        form.header(STUDY, "s", {"optimizer": "none", "arguments": {"x": float("nan")}}, 1.5)
+        form.header(STUDY, "s", DEFINITION | {"problem": {"x": float("nan")}}, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -129,16 +140,11 @@ def test_a_definition_with_nan_is_not_written():
         ({"version": float(form.VERSION)}, "its checksum does not fit"),
         ({"definition": "[]"}, "it is not a definition"),
         ({"definition": "3"}, "it is not a definition"),
-        ({"definition": '["optimizer","arguments"]'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none"}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":{},"more":1}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":[]}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":{},"attrs":{}}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":{},"revision":1}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":{},"attrs":[],"revision":1}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":{},"attrs":{},"revision":"1"}'}, "it is not a definition"),
-        ({"definition": '{"optimizer":"none","arguments":{"x":NaN}}'}, "NaN is not a number"),
-        ({"definition": '{"optimizer":"none","arguments":{"x":-Infinity}}'}, "-Infinity is not a number"),
+        ({"definition": json.dumps([*DEFINITION])}, "it is not a definition"),
+        ({"definition": '{"problem":{},"strategy":{"kind":"none"},"seed":0}'}, "it is not a definition"),
+        *[({"definition": json.dumps(DEFINITION | changed)}, "it is not a definition") for changed in WRONG],
+        ({"definition": '{"problem":{"x":NaN}}'}, "NaN is not a number"),
+        ({"definition": '{"problem":{"x":-Infinity}}'}, "-Infinity is not a number"),
         ({"definition": "nonsense"}, "Expecting value"),
         ({"definition": "[" * 100_000}, "recursion"),
     ],

@@ -13,7 +13,7 @@ from belated.store import checksums as form
 from belated.store.salvage import salvage
 from belated.store.sqlite import SqliteStore
 
-DEFINITION = {"optimizer": "none", "arguments": {}}
+DEFINITION = {"problem": {}, "strategy": {"kind": "none"}, "stopping": None, "seed": 0}
 WIDE = 1 << 47
 
 

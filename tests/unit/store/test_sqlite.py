@@ -22,7 +22,7 @@ ID = 7
 
 
 def header(name="s", id=ID, at=1.5):
-    return checksums.header(id, name, {"optimizer": "none", "arguments": {}}, at)
+    return checksums.header(id, name, {"problem": {}, "strategy": {"kind": "none"}, "stopping": None, "seed": 0}, at)
 
 
 def record(seq, study=ID):

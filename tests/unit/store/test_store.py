@@ -170,9 +170,13 @@ def forge(path, definition=None, bodies=(), version=form.VERSION):
     sqlite.SqliteStore(path).create(header, records)
 
 
-def altered(**arguments):
+def other(**parts):
+    return definition_of(random_search()) | parts
+
+
+def altered(**problem):
     definition = definition_of(random_search())
-    return {**definition, "arguments": {**definition["arguments"], **arguments}}
+    return definition | {"problem": definition["problem"] | problem}
 
 
 @pytest.mark.parametrize(
@@ -182,12 +186,13 @@ def altered(**arguments):
         "[]",
         "nonsense",
         "[" * 100_000,
-        '{"optimizer": "RandomSearch", "arguments": {"seed": NaN}}',
-        {"optimizer": "RandomSearch", "arguments": []},
-        {"optimizer": "RandomSearch", "arguments": {}},
-        {"optimizer": "os.system", "arguments": {}},
-        {"optimizer": ["RandomSearch"], "arguments": {}},
-        {"optimizer": "Optimizer", "arguments": {}},
+        '{"problem": {}, "strategy": {"kind": "RandomSearch"}, "stopping": null, "seed": NaN}',
+        *[other(strategy={"kind": kind}) for kind in ("os.system", ["RandomSearch"], "Optimizer")],
+        other(problem=[]),
+        other(problem={}),
+        other(strategy={}),
+        other(stopping={"kind": "Rule"}),
+        *[other(seed=seed) for seed in (-1, 10**400, None, True, "0")],
         altered(time="print"),
         altered(unknown=1),
         altered(space=3),
@@ -201,8 +206,8 @@ def altered(**arguments):
         altered(space=None, candidates={"kind": "f", "rows": [[1], [1, 2]]}),
         altered(space=None, candidates={"kind": "f", "rows": "abc"}),
         altered(space=None, candidates=[[1, 2]]),
-        altered(seed=-1),
-        altered(seed=10**400),
+        altered(seed=1),
+        altered(kind="RandomSearch"),
         altered(clock=["seconds"]),
         altered(direction={}),
     ],
@@ -339,7 +344,7 @@ def test_export_is_the_log_with_or_without_salvage(filled, capsys):
     assert run("export", filled) == cli.DONE
     plain = capsys.readouterr().out
     first, *rest = map(json.loads, plain.splitlines())
-    assert first["study"] == "s" and first["definition"]["optimizer"] == "RandomSearch"
+    assert first["study"] == "s" and first["definition"]["strategy"] == {"kind": "RandomSearch"}
     assert [line["seq"] for line in rest] == list(range(120))
     assert rest[0]["key"] == "suggest:0:k0" and "Suggested" in rest[0]["event"]
     assert run("export", "--salvage", filled, "s") == cli.DONE

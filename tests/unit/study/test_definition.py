@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.study.definition import definition_of, differences, optimizer_from
+from belated.study.definition import definition_of, differences, optimizer_from, space_from
 
 BOX = {"x": (0.0, 1.0)}
 ROWS = [[0, 1], [1, 0], [1, 1]]
@@ -62,7 +62,6 @@ def optimizer(**arguments):
 @pytest.mark.parametrize(
     ("there", "here"),
     [
-        ({}, {"seed": None}),
         ({"space": {"x": bl.Real(0, 1)}}, {}),
         ({"context": {"age": (0, 9)}}, {"context": {"age": bl.Integer(0, 9)}}),
         ({"space": None, "candidates": ROWS}, {"space": None, "candidates": np.array(ROWS)}),
@@ -71,7 +70,7 @@ def optimizer(**arguments):
     ],
 )
 def test_equal_definitions_do_not_differ(there, here):
-    assert differences(stored(optimizer(**there)), optimizer(**here)) == []
+    assert differences(stored(optimizer(**there)), definition_of(optimizer(**here))) == []
 
 
 @pytest.mark.parametrize(
@@ -94,7 +93,7 @@ def test_equal_definitions_do_not_differ(there, here):
         (
             {"space": None, "candidates": ROWS},
             {"space": None, "candidates": ROWS[:2]},
-            "candidates",
+            "candidates.rows",
             ("[[0, 1], [1, 0], [1, 1]]", "[[0, 1], [1, 0]]"),
         ),
         (
@@ -106,7 +105,7 @@ def test_equal_definitions_do_not_differ(there, here):
     ],
 )
 def test_differences_are_named(there, here, name, values):
-    [difference] = differences(stored(optimizer(**there)), optimizer(**here))
+    [difference] = differences(stored(optimizer(**there)), definition_of(optimizer(**here)))
     assert difference.startswith(f"{name} is ")
     assert all(value in part for value, part in zip(values, difference.split(" there and "), strict=True))
 
@@ -126,18 +125,33 @@ def test_all_differences_are_named(store):
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("part", "changed", "message"),
     [
-        ({"more": 1, "extra": 2}, r"^the study has arguments \['extra', 'more'\], unknown to this belated: upgrade"),
-        ({"time": None}, r"^the study has arguments \['time'\], unknown to this belated: upgrade"),
-        ({"direction": "up"}, "^the study's definition does not define an optimizer: direction='up'"),
-        ({"space": [{"name": "x", "kind": "Path"}]}, "^the study's definition does not define an optimizer: "),
+        ("problem", {"more": 1, "extra": 2}, r"^the study has arguments \['extra', 'more'\], unknown to this belated"),
+        ("problem", {"time": None}, r"^the study has arguments \['time'\], unknown"),
+        (
+            "problem",
+            {"seed": 1, "window": 2, "kind": "x"},
+            r"^the study has arguments \['kind', 'seed', 'window'\]",
+        ),
+        (
+            "strategy",
+            {"clock": "seconds", "stopping": None},
+            r"^the study has arguments \['clock', 'stopping'\]",
+        ),
+        ("problem", {"direction": "up"}, "^the study's definition does not define an optimizer: direction='up'"),
+        (
+            "problem",
+            {"space": [{"name": "x", "kind": "Path"}]},
+            "^the study's definition does not define an optimizer: ",
+        ),
+        ("problem", {"space": [{"name": "x", "kind": "Categorical", "choices": [{"object": "A"}]}]}, r"objects \(A\)"),
     ],
 )
-def test_unknown_arguments_are_named(changed, message):
+def test_unknown_arguments_are_named(part, changed, message):
     definition = stored(optimizer())
     with pytest.raises(bl.errors.StoreError, match=message):
-        optimizer_from(definition | {"arguments": definition["arguments"] | changed}, None)
+        optimizer_from(definition | {part: definition[part] | changed}, None)
 
 
 @pytest.mark.parametrize("kind", ["Later", "Optimizer", ["RandomSearch"], None])
@@ -145,7 +159,76 @@ def test_unknown_optimizers_are_named(kind):
     with pytest.raises(
         bl.errors.StoreError, match="^the study has the optimizer .*unknown to this belated: upgrade belated$"
     ):
-        optimizer_from(stored(optimizer()) | {"optimizer": kind}, None)
+        optimizer_from(stored(optimizer()) | {"strategy": {"kind": kind}}, None)
+
+
+# The four parts.
+
+
+def full(**arguments):
+    given = {"context": {"age": (0, 9)}, "fidelity": bl.Fidelity(1, 9, cost=bl.PowerCost(0.5)), "direction": "minimize"}
+    return optimizer(constraints=[bool], curve=bl.Curve(9, "best"), **given | arguments)
+
+
+def test_each_part_has_its_arguments():
+    definition = stored(full(stopping="asha"))
+    bounds = {"low": 0, "high": 9, "log": False}
+    assert definition == {
+        "problem": {
+            "space": [{"name": "x", "kind": "Real", "low": 0.0, "high": 1.0, "log": False}],
+            "context": [{"name": "age", "kind": "Integer"} | bounds],
+            "fidelity": bounds | {"low": 1, "cost": {"base": 0.5, "exponent": 1.0, "full": 1.0}, "bias": None},
+            "curve": {"steps": 9, "value": "best"},
+            "constraints": ["bool"],
+            "direction": "minimize",
+            "clock": "iterations",
+        },
+        "strategy": {"kind": "RandomSearch"},
+        "stopping": {"kind": "ASHA", "reduction": 3.0, "min_step": 1},
+        "seed": 0,
+    }
+
+
+@pytest.mark.parametrize("made", [optimizer(), full(), full(stopping="median"), bl.TreeSearch(BOX, seed=3)], ids=str)
+def test_an_optimizer_that_was_read_has_the_same_definition_and_text(made):
+    again = optimizer_from(stored(made), None, made.constraints)
+    assert definition_of(again) == definition_of(made)
+    assert again.stopping == made.stopping or made.curve is not None
+
+
+def test_parts_with_defaults_may_be_left_out():
+    least = {
+        "problem": {"space": [{"name": "x", "kind": "Real", "low": 0, "high": 1}]},
+        "strategy": {"kind": "BayesOpt"},
+    }
+    made = optimizer_from(least, None)
+    assert definition_of(made) == definition_of(bl.BayesOpt(BOX, seed=made.seed_))
+    least["problem"]["curve"] = {"steps": 3}
+    made = optimizer_from(least, None)
+    assert definition_of(made) == definition_of(bl.BayesOpt(BOX, curve=bl.Curve(3), seed=made.seed_))
+
+
+def test_any_seed_matches_none():
+    assert differences(stored(optimizer(seed=3)), definition_of(optimizer()) | {"seed": None}) == []
+    assert differences(stored(optimizer(seed=3)), definition_of(optimizer())) == ["seed is 3 there and 0 here"]
+
+
+class Unstorable:
+    """A choice that JSON does not have."""
+
+
+def test_an_incomplete_definition_replaces_objects_by_their_types():
+    choices = [Unstorable(), [1, (2, None)], {"a": 0.5, 3: "b"}, float("inf")]
+    made = optimizer(space={"c": bl.Categorical(choices)})
+    with pytest.raises(bl.errors.InvalidSpace):
+        definition_of(made)
+    [entry] = definition_of(made, complete=False)["problem"]["space"]
+    pairs = {"dict": [["a", 0.5], [3, "b"]]}
+    assert entry["choices"] == [{"object": "Unstorable"}, {"list": [1, {"tuple": [2, None]}]}, pairs, float("inf")]
+    with pytest.raises(bl.errors.InvalidSpace):
+        space_from([entry])
+    entry["choices"].pop(0)
+    assert space_from([entry])["c"] == bl.Categorical(choices[1:])
 
 
 @pytest.mark.parametrize("clock", ["iterations", "seconds"])

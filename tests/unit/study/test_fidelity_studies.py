@@ -63,7 +63,7 @@ def test_a_key_is_for_one_fidelity(store):
 @pytest.mark.parametrize(
     ("other", "difference"),
     [
-        (None, "fidelity is None there and 'Fidelity' here"),
+        (None, "fidelity is None there and {'bias': 0.5, "),
         (bl.Fidelity(100, 7000, log=True, cost=SAMPLES.cost), "fidelity.bias is None there and 0.5 here"),
         (
             bl.Fidelity(200, 7000, log=True, cost=bl.PowerCost(0.02, 1.0, full=3), bias=0.5),
@@ -91,10 +91,10 @@ def test_a_function_for_the_cost_is_refused(store):
 def test_a_definition_that_cannot_be_read_is_refused(store):
     study = bl.Study("s", store, search())
     definition = definition_of(study._optimizer)
-    for wrong in ({"low": 7000, "high": 100}, {"zeta": 1}, {"cost": {"kind": "Free"}}):
-        fidelity = definition["arguments"]["fidelity"] | wrong
+    for wrong in ({"low": 7000, "high": 100}, {"zeta": 1}, {"cost": {"base": 2}}, {"cost": {"kind": "Free"}}):
+        fidelity = definition["problem"]["fidelity"] | wrong
         with pytest.raises(bl.errors.StoreError, match="^the study's definition does not define an optimizer: "):
-            optimizer_from(definition | {"arguments": definition["arguments"] | {"fidelity": fidelity}}, None)
+            optimizer_from(definition | {"problem": definition["problem"] | {"fidelity": fidelity}}, None)
 
 
 # Other processes.

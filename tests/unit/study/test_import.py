@@ -250,7 +250,8 @@ def test_a_definition_that_is_nested_too_deeply_is_refused(run, exported, tmp_pa
     for _ in range(900):
         nested = [nested]
     space = [{"name": "x", "kind": "Categorical", "choices": ["a", nested]}]
-    lines = study_as_lines(definition={"optimizer": "RandomSearch", "arguments": {"space": space}})
+    definition = {"problem": {"space": space}, "strategy": {"kind": "RandomSearch"}, "stopping": None, "seed": 0}
+    lines = study_as_lines(definition=definition)
     code, _, errors = run("import", exported(lines), tmp_path / "other.db")
     assert code == cli.FAILED and f"{tmp_path / 'export.json'}: " in errors and len(errors) < 1000
 

@@ -1,7 +1,7 @@
 """The file of a search, and Tune's table of trials in the same folder.
 
-The file is JSON text. It contains the settings, the optimizer's seed and its log of events, and for each trial of Tune
-the number of the optimizer's trial. Reading the file does not execute code.
+The file is JSON text. It contains the optimizer's definition and its log of events, and for each trial of Tune the
+number of the optimizer's trial. Reading the file does not execute code.
 """
 
 import json
@@ -13,9 +13,10 @@ from typing import Any
 from ray import cloudpickle
 
 from belated._core import InvalidSetting, without_time
+from belated.study.definition import differences
 
 FORMAT = "search of belated for Ray Tune"
-VERSION = 3
+VERSION = 4
 
 
 class DamagedFile(InvalidSetting):
@@ -26,16 +27,13 @@ class DamagedFile(InvalidSetting):
 class SavedSearch:
     """The content of the file of a search.
 
-    `space` contains the dimensions as data. `settings` contains the optimizer's definition. `trials` maps the id of
-    each trial of Tune to the number of the optimizer's trial.
+    `definition` is the optimizer's definition. `trials` maps the id of each trial of Tune to the number of the
+    optimizer's trial.
     """
 
     metric: str
     mode: str
-    optimizer: str
-    space: dict[str, Any]
-    settings: dict[str, Any]
-    seed: int
+    definition: dict[str, Any]
     events: list[str]
     trials: dict[str, int]
 
@@ -69,14 +67,10 @@ class SavedSearch:
         return [without_time(event) for event in saved] == [without_time(event) for event in events]
 
     def differences(self, other: "SavedSearch") -> list[str]:
-        """Describe the differences between this search and another search in the settings that both searches have."""
-        names = ("metric", "mode", "optimizer")
-        pairs = [(name, getattr(self, name), getattr(other, name)) for name in names]
-        pairs += [("the names of the space", list(self.space), list(other.space)), ("seed", self.seed, other.seed)]
-        pairs += [(f"space[{name!r}]", self.space[name], other.space.get(name)) for name in self.space]
-        both = self.settings.keys() & other.settings.keys()
-        pairs += [(name, self.settings[name], other.settings[name]) for name in sorted(both)]
-        return [f"{name} is {there} there and {here} here" for name, there, here in pairs if there != here]
+        """Describe the differences between this search and another search."""
+        pairs = [(name, getattr(self, name), getattr(other, name)) for name in ("metric", "mode")]
+        found = [f"{name} is {there} there and {here} here" for name, there, here in pairs if there != here]
+        return found + differences(self.definition, other.definition)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """`BelatedSearch`: belated's optimizers as a search algorithm of Ray Tune."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,7 +12,7 @@ from belated._core import AlreadyObserved, BelatedError, HorizonReached, Invalid
 from belated.integrations.arguments import ADVICE, DIRECTIONS, check_metric, check_optimizer
 from belated.integrations.ray.checkpoint import DamagedFile, SavedSearch, TuneTrial, tune_trials
 from belated.integrations.ray.results import Steps, declared_value, duration_of
-from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode, space_as_data, space_from_data
+from belated.integrations.ray.space import TuneSpace, searched_part, space_and_mode
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, check_curve
 from belated.optimizers.optimizer import Optimizer
@@ -21,6 +20,7 @@ from belated.optimizers.trial import Trial
 from belated.run.arguments import count
 from belated.short_repr import short_repr
 from belated.space.arguments import finite
+from belated.study.definition import definition_of, space_as_data, space_from
 from belated.warn import logger, warn
 
 LOGGER = logger()
@@ -391,19 +391,9 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
     # Saving and restoring.
 
     def _saved(self) -> SavedSearch:
-        optimizer, space = self._ready()
-        settings = json.loads(json.dumps(optimizer._definition()))
-        settings.pop("seed")
-        return SavedSearch(
-            self._metric,
-            self._mode,
-            type(optimizer).__name__,
-            space_as_data(space.space),
-            settings,
-            optimizer.seed_,
-            optimizer._log.events(0),
-            dict(self._trials),
-        )
+        optimizer, _ = self._ready()
+        definition, events = definition_of(optimizer, complete=False), optimizer._log.events(0)
+        return SavedSearch(self._metric, self._mode, definition, events, dict(self._trials))
 
     def _restore(self, path: str, table: list[TuneTrial] | None) -> None:
         """Continue a saved search, and reconcile it with Tune's table of trials. On an error, change nothing."""
@@ -412,13 +402,13 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         try:
             if self._space is None:
                 # Tune passes param_space to this searcher only if the user passes it to Tuner.restore again.
-                self._space, self._is_from_config = TuneSpace(space_from_data(saved.space)), True
+                self._space, self._is_from_config = TuneSpace(space_from(saved.definition["problem"]["space"])), True
             self._metric, self._mode = self._metric or saved.metric, self._mode or saved.mode
             if self._optimizer is None:
                 self._set_up()
             own_events = self._saved().events
             elsewhere = set(self.optimizer_._numbers("pending")).difference(self._trials.values(), self._unstarted)
-            self._optimizer = self._new_optimizer(saved.seed)
+            self._optimizer = self._new_optimizer(saved.definition["seed"])
             different = saved.differences(self._saved())
             if different:
                 raise InvalidSetting(

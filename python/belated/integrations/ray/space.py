@@ -8,17 +8,15 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 from ray.tune.search import sample
 
 from belated._core import InvalidSetting, InvalidSpace
 from belated.optimizers.optimizer import Optimizer
 from belated.short_repr import short_repr
-from belated.space.dimensions import KINDS, Categorical, Dimension, Integer, Ordinal, Real
+from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.space import Space
 
 _ABSENT = object()
@@ -122,47 +120,6 @@ def space_and_mode(optimizer: Optimizer, mode: str | None) -> tuple[TuneSpace, s
     if mode not in (None, own):
         raise InvalidSetting(f"mode={mode!r}, and optimizer has direction={optimizer.direction!r}: let them agree")
     return TuneSpace(optimizer.domain), own
-
-
-def space_as_data(space: Space) -> dict[str, Any]:
-    """Return the dimensions by name as JSON data. Choices that are objects are replaced by their types."""
-    return {
-        name: {"kind": type(each).__name__, **{f.name: _as_data(getattr(each, f.name)) for f in fields(each)}}
-        for name, each in space.items()
-    }
-
-
-def space_from_data(data: Mapping[str, Any]) -> Space:
-    """Return the space from the data of `space_as_data`. Raise InvalidSpace if some of its choices were objects."""
-    return Space(
-        {
-            name: KINDS[each["kind"]](**{key: _from_data(value) for key, value in each.items() if key != "kind"})
-            for name, each in data.items()
-        }
-    )
-
-
-def _as_data(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return {type(value).__name__: [_as_data(each) for each in value]}
-    if isinstance(value, Mapping):
-        return {"dict": [[_as_data(key), _as_data(each)] for key, each in value.items()]}
-    return {"object": type(value).__name__}
-
-
-def _from_data(data: Any) -> Any:
-    if not isinstance(data, dict):
-        return data
-    [(kind, content)] = data.items()
-    if kind == "dict":
-        return {_from_data(key): _from_data(each) for key, each in content}
-    if kind not in ("list", "tuple"):
-        raise InvalidSpace(f"there are objects ({content}) among the choices: pass the space to the searcher again")
-    values = [_from_data(each) for each in content]
-    return values if kind == "list" else tuple(values)
 
 
 def _choice(dimension: Categorical | Ordinal, value: Any) -> Any:
