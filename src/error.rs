@@ -29,15 +29,17 @@ pub enum Error {
         expected: String,
     },
 
-    /// An observed value that is not a finite number.
-    #[error(
-        "value={got} for trial {number} is not a finite number; observe a finite value, or call fail or abandon (the trial is unchanged)"
-    )]
+    /// A reported number outside its range.
+    #[error("{name}={got} for {what} is not usable: pass {expected} (nothing was changed)")]
     InvalidValue {
-        /// The trial.
-        number: usize,
-        /// The value.
-        got: f64,
+        /// The argument.
+        name: &'static str,
+        /// Its value.
+        got: String,
+        /// The trial or the point to which the number belongs.
+        what: String,
+        /// The values that can be passed.
+        expected: String,
     },
 
     /// A report of an optimizer that does not declare a learning curve.
@@ -47,30 +49,6 @@ pub enum Error {
     NoCurve {
         /// The trial.
         number: usize,
-    },
-
-    /// A step that the declared curve does not have.
-    #[error("step={got} for trial {number} is not in the curve; give an integer from 1 to {last}")]
-    InvalidStep {
-        /// The trial.
-        number: usize,
-        /// The step.
-        got: u32,
-        /// The last step of the declared curve.
-        last: u32,
-    },
-
-    /// A reported value that is infinite.
-    #[error(
-        "value={got} at step {step} of trial {number} is infinite; report a finite value, or NaN for a step that failed"
-    )]
-    InvalidReport {
-        /// The trial.
-        number: usize,
-        /// The step.
-        step: u32,
-        /// The value.
-        got: f64,
     },
 
     /// A step that has another value already.
@@ -84,39 +62,6 @@ pub enum Error {
         step: u32,
         /// The known value.
         value: f64,
-    },
-
-    /// A standard deviation of the noise that is negative or not finite.
-    #[error(
-        "std={got} for trial {number} is not a finite number of 0 or above; give the standard deviation of the value's noise (the trial is unchanged)"
-    )]
-    InvalidDeviation {
-        /// The trial.
-        number: usize,
-        /// The standard deviation.
-        got: f64,
-    },
-
-    /// A cost that is negative or not finite.
-    #[error(
-        "cost={got} for trial {number} is not a finite number of 0 or above; give the cost of the evaluation (the trial is unchanged)"
-    )]
-    InvalidCost {
-        /// The trial.
-        number: usize,
-        /// The cost.
-        got: f64,
-    },
-
-    /// A duration that is negative or not finite.
-    #[error(
-        "duration={got} for trial {number} is not a finite number of 0 or above; give the seconds that the evaluation took (the trial is unchanged)"
-    )]
-    InvalidDuration {
-        /// The trial.
-        number: usize,
-        /// The duration in seconds.
-        got: f64,
     },
 
     /// Attributes that are not a JSON object.

@@ -109,6 +109,7 @@ impl Optimizer {
     pub fn new(definition: Definition) -> Result<Self> {
         threads::read_setting()?;
         let strategy = definition.strategy()?;
+        definition.stopping.map_or(Ok(()), |rule| rule.check())?;
         Ok(Self {
             ledger: Ledger::new(definition.problem.clone()),
             definition,

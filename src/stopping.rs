@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::ledger::{Ledger, State, Trial, TrialNumber};
 use crate::numerics::order::median;
 use crate::problem::{Curve, CurveValue};
+use crate::strategy::checks::check;
 use crate::strategy::model_based::Forecast;
 
 /// A trial ends if less than this share of its expected improvement per step is left. With a share of 1, almost every
@@ -27,7 +28,7 @@ pub enum Stopping {
         /// η.
         reduction: f64,
         /// The first rung.
-        min_step: u32,
+        min_step: u64,
     },
     /// A trial is stopped if its best value so far is below the median of the values that the trials with a result had at
     /// the same step (Golovin et al. 2017, section 3.2.1, with values in place of running averages).
@@ -36,7 +37,7 @@ pub enum Stopping {
         /// Trials are stopped only if at least this number of trials has a result and a value at the step.
         min_trials: usize,
         /// The first step at which a trial may be stopped.
-        min_step: u32,
+        min_step: u64,
     },
     /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy. Let t
     /// of the T steps be done. The trial is stopped if EI/(T − t)^power given its curve is less than a third of
@@ -71,6 +72,30 @@ impl Stopping {
             got: text.to_string(),
             expected: error.to_string(),
         })
+    }
+
+    /// Returns an error if a field is out of its range.
+    pub(crate) fn check(&self) -> Result<()> {
+        let check_step = |first| {
+            let expected = "give an integer of 1 or above";
+            check(first >= 1, "stopping.min_step", first, expected)
+        };
+        match *self {
+            Stopping::Halving {
+                reduction,
+                min_step,
+            } => {
+                // If the reduction were closer to 1, the number of rungs would not be bounded.
+                let expected = "give a number of 1.01 or above";
+                check(reduction >= 1.01, "stopping.reduction", reduction, expected)?;
+                check_step(min_step)
+            }
+            Stopping::Median { min_step, .. } => check_step(min_step),
+            Stopping::Model { power } => {
+                let holds = (0.0..=10.0).contains(&power);
+                check(holds, "stopping.power", power, "give a number from 0 to 10")
+            }
+        }
     }
 
     /// Whether the rule needs the forecast of a trial after its last report.
@@ -123,7 +148,7 @@ impl Stopping {
                 let values: Vec<f64> = ended
                     .map(|other| value_at(other, step, declared.value))
                     .collect();
-                if step < min_step || values.len() < min_trials.max(1) {
+                if u64::from(step) < min_step || values.len() < min_trials.max(1) {
                     return Ok(false);
                 }
                 value_at(trial, step, CurveValue::Best) < median(&values)
@@ -148,8 +173,8 @@ fn running(log: &Ledger, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
 }
 
 /// The last of the rungs first, first·η, first·η², … that is above `before` and at most `step`.
-fn last_rung(before: u32, step: u32, reduction: f64, first: u32) -> Option<u32> {
-    let mut rung = f64::from(first);
+fn last_rung(before: u32, step: u32, reduction: f64, first: u64) -> Option<u32> {
+    let mut rung = first as f64;
     let mut found = None;
     while rung.round() <= f64::from(step) {
         if rung.round() > f64::from(before) {
@@ -234,6 +259,44 @@ mod tests {
         assert!(!rule.stops(&log, number, None).unwrap());
         let number = add(&mut log, &[f64::NAN]);
         assert!(rule.stops(&log, number, None).unwrap());
+    }
+
+    #[test]
+    fn fields_outside_their_ranges_are_refused() {
+        let name = |text: &str| match Stopping::from_json(text).unwrap().check() {
+            Err(Error::InvalidSetting { name, .. }) => name,
+            _ => "",
+        };
+        for (text, wrong) in [
+            (r#"{"kind": "ASHA", "reduction": 1.01, "min_step": 1}"#, ""),
+            (
+                r#"{"kind": "ASHA", "reduction": 1.009, "min_step": 1}"#,
+                "stopping.reduction",
+            ),
+            (
+                r#"{"kind": "ASHA", "reduction": 3, "min_step": 0}"#,
+                "stopping.min_step",
+            ),
+            (
+                r#"{"kind": "MedianStopping", "min_trials": 0, "min_step": 1}"#,
+                "",
+            ),
+            (
+                r#"{"kind": "MedianStopping", "min_trials": 5, "min_step": 0}"#,
+                "stopping.min_step",
+            ),
+            (r#"{"kind": "ModelStopping", "power": 10}"#, ""),
+            (
+                r#"{"kind": "ModelStopping", "power": 10.1}"#,
+                "stopping.power",
+            ),
+            (
+                r#"{"kind": "ModelStopping", "power": -0.1}"#,
+                "stopping.power",
+            ),
+        ] {
+            assert_eq!(name(text), wrong, "{text}");
+        }
     }
 
     #[test]

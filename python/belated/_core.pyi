@@ -256,7 +256,7 @@ class Observation:
     """An observed value and the data that may be reported with the value.
 
     `point` is the point where the trial was run; None means the point where the trial was started. `attrs` are the
-    user's attributes, as a JSON object.
+    user's attributes, as a JSON object. `what` is the trial or the added point, for messages about the numbers.
     """
 
     def __new__(
@@ -267,6 +267,8 @@ class Observation:
         duration: float | None = None,
         point: _Place | None = None,
         attrs: str | None = None,
+        *,
+        what: str = "the trial",
     ) -> Observation: ...
 
 @final

@@ -1,5 +1,7 @@
 //! The rules of the log: which event an action causes, and which events are valid.
 
+use std::fmt::{Debug, Display};
+
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};
 use crate::ledger::{Ledger, Queued, State, json};
@@ -59,7 +61,7 @@ impl Ledger {
                 attrs,
             } => {
                 let failed = self.state_without_value(number)? == State::Failed;
-                check_duration(number, duration)?;
+                check_amount("duration", duration, format_args!("trial {number}"))?;
                 check_attrs(attrs.as_deref())?;
                 // The error and the duration may be reported later than the failure.
                 let trial = self.trial(number)?;
@@ -265,7 +267,7 @@ impl Ledger {
                 ..
             } => {
                 now.is_finite()
-                    && check_duration(*number, *duration).is_ok()
+                    && check_amount("duration", *duration, number).is_ok()
                     && data(attrs)
                     && !has_value(number)?
             }
@@ -299,35 +301,21 @@ impl Ledger {
             return Err(Error::NoCurve { number });
         };
         if step < 1 || step > curve.steps {
-            return Err(Error::InvalidStep {
-                number,
-                got: step,
-                last: curve.steps,
-            });
+            let what = format_args!("trial {number}");
+            let expected = format!("an integer from 1 to {}", curve.steps);
+            return Err(unusable("step", step, what, expected));
         }
+        let what = format_args!("step {step} of trial {number}");
+        let expected = "a finite number, or NaN for a step that failed";
         match value.is_infinite() {
-            true => Err(Error::InvalidReport {
-                number,
-                step,
-                got: value,
-            }),
+            true => Err(unusable("value", value, what, expected)),
             false => Ok(()),
         }
     }
 
-    /// Refuses an observation whose value, standard deviation, cost, duration, point or attributes are invalid.
+    /// Refuses an observation whose numbers, point or attributes are invalid.
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
-        let Reading { value: got, std } = observation.reading;
-        if !got.is_finite() {
-            return Err(Error::InvalidValue { number, got });
-        }
-        if let Some(got) = wrong(std) {
-            return Err(Error::InvalidDeviation { number, got });
-        }
-        if let Some(got) = wrong(observation.cost) {
-            return Err(Error::InvalidCost { number, got });
-        }
-        check_duration(number, observation.duration)?;
+        observation.check_numbers(format_args!("trial {number}"))?;
         if let Some(point) = &observation.point {
             self.problem.check_point(point)?;
         }
@@ -335,15 +323,45 @@ impl Ledger {
     }
 }
 
-/// The amount, if it is not a finite number of at least 0.
-fn wrong(amount: Option<f64>) -> Option<f64> {
-    amount.filter(|x| !(*x >= 0.0 && x.is_finite()))
+impl Observation {
+    /// Refuses a value, standard deviation, cost or duration outside its range. `what` is the trial or the point to
+    /// which the observation belongs, for messages.
+    pub(crate) fn check_numbers(&self, what: impl Display + Copy) -> Result<()> {
+        let Reading { value, std } = self.reading;
+        if !value.is_finite() {
+            let expected = "a finite number, or report a crash with fail";
+            return Err(unusable("value", value, what, expected));
+        }
+        check_amount("std", std, what)?;
+        check_amount("cost", self.cost, what)?;
+        check_amount("duration", self.duration, what)
+    }
 }
 
-fn check_duration(number: TrialNumber, duration: Option<f64>) -> Result<()> {
-    match wrong(duration) {
-        Some(got) => Err(Error::InvalidDuration { number, got }),
+fn check_amount(name: &'static str, amount: Option<f64>, what: impl Display) -> Result<()> {
+    match amount.filter(|x| !(*x >= 0.0 && x.is_finite())) {
+        Some(got) => Err(unusable(
+            name,
+            got,
+            what,
+            "a finite number >= 0, or leave it out",
+        )),
         None => Ok(()),
+    }
+}
+
+/// The error for a reported number outside its range.
+fn unusable(
+    name: &'static str,
+    got: impl Debug,
+    what: impl Display,
+    expected: impl ToString,
+) -> Error {
+    Error::InvalidValue {
+        name,
+        got: format!("{got:?}"),
+        what: what.to_string(),
+        expected: expected.to_string(),
     }
 }
 

@@ -182,8 +182,10 @@ fn refused_actions_leave_the_ledger_unchanged() {
         (
             observe(&mut ledger, 1, f64::INFINITY, 2.0, false),
             Error::InvalidValue {
-                number: 1,
-                got: f64::INFINITY,
+                name: "value",
+                got: "inf".to_string(),
+                what: "trial 1".to_string(),
+                expected: "a finite number, or report a crash with fail".to_string(),
             },
         ),
         (

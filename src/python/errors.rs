@@ -128,14 +128,9 @@ impl From<Error> for PyErr {
             | Error::InvalidDefinition { .. }
             | Error::InvalidTime { .. }
             | Error::Unsupported { .. } => "InvalidSetting",
-            Error::InvalidValue { .. }
-            | Error::InvalidDeviation { .. }
-            | Error::InvalidCost { .. }
-            | Error::InvalidDuration { .. }
-            | Error::NoCurve { .. }
-            | Error::InvalidStep { .. }
-            | Error::InvalidReport { .. }
-            | Error::InvalidAttrs(_) => "InvalidValue",
+            Error::InvalidValue { .. } | Error::NoCurve { .. } | Error::InvalidAttrs(_) => {
+                "InvalidValue"
+            }
             Error::InvalidPoint(_) | Error::Shape(_) => "InvalidPoint",
             Error::InvalidContext(_) => "InvalidContext",
             Error::InvalidFidelity(_) => "InvalidFidelity",

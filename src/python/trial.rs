@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::ledger::{self, Again, Event, Failure, Ledger, TrialNumber};
 use crate::problem::Point;
 
-/// An observed value and the data reported with it, which are checked when they are recorded.
+/// An observed value and the data reported with it. The numbers are checked here; the point and the attributes are
+/// checked when they are recorded. `what` is the trial or the added point, for messages.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Observation {
     core: ledger::Observation,
@@ -15,7 +16,7 @@ pub struct Observation {
 #[pymethods]
 impl Observation {
     #[new]
-    #[pyo3(signature = (value, std=None, cost=None, duration=None, point=None, attrs=None))]
+    #[pyo3(signature = (value, std=None, cost=None, duration=None, point=None, attrs=None, *, what="the trial"))]
     fn new(
         value: f64,
         std: Option<f64>,
@@ -23,7 +24,8 @@ impl Observation {
         duration: Option<f64>,
         point: Option<Point>,
         attrs: Option<String>,
-    ) -> Self {
+        what: &str,
+    ) -> PyResult<Self> {
         let core = ledger::Observation {
             cost,
             duration,
@@ -31,7 +33,8 @@ impl Observation {
             attrs,
             ..ledger::Observation::new(value, std)
         };
-        Self { core }
+        core.check_numbers(what)?;
+        Ok(Self { core })
     }
 }
 

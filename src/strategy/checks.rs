@@ -12,7 +12,7 @@ pub(super) const POSITIVE: &str = "give a finite number above 0";
 pub(super) const NOT_NEGATIVE: &str = "give a finite number, 0 or above";
 pub(super) const VALUE_OF_F: &str = "give a finite value of f";
 
-pub(super) fn check(
+pub(crate) fn check(
     holds: bool,
     name: &'static str,
     got: impl ToString,

@@ -1,8 +1,8 @@
 //! The trait of strategies that are made from settings.
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde::de::{DeserializeOwned, Error};
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::random::Rng;
@@ -24,4 +24,16 @@ pub trait FromSettings: Strategy + Sized + 'static {
 /// Converts a value of the settings to JSON.
 pub fn as_json(value: impl Serialize) -> Value {
     serde_json::to_value(value).unwrap_or_default()
+}
+
+/// Reads a value with the tag `kind` in JSON that can have only one kind.
+pub fn tagged<'de, D: Deserializer<'de>, T: Default + Serialize + DeserializeOwned>(
+    data: D,
+) -> std::result::Result<T, D::Error> {
+    let mut fields = Map::deserialize(data)?;
+    let kind = fields.remove("kind");
+    if kind.as_ref() != as_json(T::default()).get("kind") {
+        return Err(Error::custom(format!("unknown kind {kind:?}")));
+    }
+    T::deserialize(Value::Object(fields)).map_err(Error::custom)
 }

@@ -5,29 +5,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::strategy::checks::{NOT_NEGATIVE, check, check_given, is_std};
 
-/// The constants in the theorems, tagged with their kind in JSON.
+/// The constants in the theorems.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", deny_unknown_fields)]
-pub enum Theory {
-    Theory(Constants),
-}
-
-impl Default for Theory {
-    fn default() -> Self {
-        Theory::Theory(Constants::default())
-    }
-}
-
-impl Theory {
-    pub fn constants(&self) -> &Constants {
-        let Theory::Theory(constants) = self;
-        constants
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Constants {
+#[serde(tag = "kind", deny_unknown_fields, default)]
+pub struct Theory {
     /// A bound on the norm of f in the space of the kernel. If `rkhs_bound` is `None`, upper confidence bounds and
     /// draws use 1, and BPE-Delay refuses `beta="theory"`.
     pub rkhs_bound: Option<f64>,
@@ -42,7 +23,7 @@ pub struct Constants {
     pub regularization: Option<f64>,
 }
 
-impl Default for Constants {
+impl Default for Theory {
     fn default() -> Self {
         Self {
             rkhs_bound: None,
@@ -53,7 +34,7 @@ impl Default for Constants {
     }
 }
 
-impl Constants {
+impl Theory {
     /// Returns an error if a constant is invalid.
     pub fn check(&self) -> Result<()> {
         let (name, bound) = ("theory.rkhs_bound", self.rkhs_bound);

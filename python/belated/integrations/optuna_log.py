@@ -33,7 +33,7 @@ from belated import _core
 from belated._core import Action, BelatedError, InvalidPoint, Observation
 from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.report import check_number
+from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
 from belated.study.from_optuna import Outcome, ending, outcome_beside_curve
@@ -312,7 +312,7 @@ class OptunaLog:
         _, number, value, detail, _ = step
         observation = None
         if kind == "observed":
-            observation = Observation(check_number("value", value, f"trial {number}"), attrs=detail)
+            observation = Observation(as_number("value", value, f"trial {number}"), attrs=detail)
         self._core.record(ending(number, kind, observation, detail), time)
 
 

@@ -18,7 +18,7 @@ from belated._core import (
 )
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import attrs_as_json, check_amount, check_number
+from belated.optimizers.report import as_amount, as_number, attrs_as_json
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.space import Place, Space
@@ -34,19 +34,20 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     """
     std, cost, duration, params, attrs = facts
     what = f"trial {number}"
-    checked = check_number("value", value, what)
+    y = as_number("value", value, what)
     if std is None and cost is None and duration is None and params is None and attrs is None:
-        return Observation(checked)  # the most frequent case
+        return Observation(y, what=what)  # the most frequent case
     place = None if started is None else problem.domain.locate(params)
     if started is not None and place == started.place and started.run is None:
         place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
-        checked,
-        check_amount("std", std, what),
-        check_amount("cost", cost, what),
-        check_amount("duration", duration, what),
+        y,
+        as_amount("std", std, what),
+        as_amount("cost", cost, what),
+        as_amount("duration", duration, what),
         place,
         attrs_as_json(attrs),
+        what=what,
     )
 
 
@@ -81,9 +82,9 @@ def added_actions(
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
-        std, cost, duration = (check_amount(name, each[i], what) for name, each in amounts.items())
-        checked = None if values[i] is None else check_number("value", values[i], what)
-        observation = None if checked is None else Observation(checked, std, cost, duration)
+        std, cost, duration = (as_amount(name, each[i], what) for name, each in amounts.items())
+        y = None if values[i] is None else as_number("value", values[i], what)
+        observation = None if y is None else Observation(y, std, cost, duration, what=what)
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:

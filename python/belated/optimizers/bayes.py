@@ -64,7 +64,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
         pending: InitVar[settings.PendingPolicy | settings.PendingName | None] = None
     else:
         pending: settings.PendingPolicy | settings.PendingName | None = None
-    surrogate: settings.Surrogate | Literal["gp"] = "gp"
+    surrogate: settings.GP | Literal["gp"] = "gp"
     initial: settings.Initial | int | None = None
     window: float | timedelta | Literal["auto"] | None = None
     search: settings.Search | None = None

@@ -1,13 +1,12 @@
 """Learning curves: their declaration, and the rules that stop trials before the last step."""
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from belated._core import InvalidSetting, InvalidValue
+from belated._core import InvalidSetting
+from belated.optimizers.report import as_index, as_number
 from belated.optimizers.values import Value, checked
 from belated.short_repr import short_repr
-from belated.space.arguments import real_number, whole_number
 
 # "auto", or a string that stands for a rule with default fields.
 StoppingName: TypeAlias = Literal["auto", "asha", "median", "model"]
@@ -62,21 +61,11 @@ def check_curve(curve: Any) -> None:
         raise InvalidSetting(f"curve={short_repr(curve)} is not usable: pass bl.Curve(steps), or None")
 
 
-def checked_report(curve: Curve | None, number: int, step: Any, value: Any) -> tuple[int, float]:
-    """Return the step and the value of a report; raise InvalidValue if a trial cannot have them."""
-    given = whole_number(step)
-    if curve is not None and (given is None or not 1 <= given <= curve.steps):
-        raise InvalidValue(
-            f"step={short_repr(step)} for trial {number} is not usable: pass an integer from 1 to {curve.steps}"
-        )
-    y = real_number(value)
-    if y is None or math.isinf(y):
-        raise InvalidValue(
-            f"value={short_repr(value)} at step {step} of trial {number} is not usable: pass a finite number, or NaN "
-            "for a step that failed"
-        )
+def converted_report(curve: Curve | None, number: int, step: Any, value: Any) -> tuple[int, float]:
+    """Return the step and the value of a report as numbers, whose ranges the core checks."""
+    what = f"trial {number}"
     # Without a curve, the core refuses any step.
-    return given if curve is not None and given is not None else 0, y
+    return 0 if curve is None else as_index("step", step, 1, what), as_number("value", value, what)
 
 
 class Stopping(Value, argument=True):
@@ -105,13 +94,6 @@ class ASHA(Stopping, name="asha"):
     reduction: float = 3.0
     min_step: int = 1
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        # If the reduction were closer to 1, the number of rungs would not be bounded.
-        if not self.reduction >= 1.01:
-            raise InvalidSetting(f"reduction={self.reduction} of ASHA is not usable: pass a number of at least 1.01")
-        _check_step(self)
-
 
 @dataclass(frozen=True, repr=False)
 class MedianStopping(Stopping, name="median"):
@@ -130,10 +112,6 @@ class MedianStopping(Stopping, name="median"):
 
     min_trials: int = 5
     min_step: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_step(self)
 
 
 @dataclass(frozen=True, repr=False)
@@ -155,14 +133,3 @@ class ModelStopping(Stopping, name="model"):
     power: float = 1.0
 
     _uses_model = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.power <= 10:
-            raise InvalidSetting(f"power={self.power} of ModelStopping is not usable: pass a number from 0 to 10")
-
-
-def _check_step(rule: ASHA | MedianStopping) -> None:
-    if not 1 <= rule.min_step < 2**32:
-        kind = type(rule).__name__
-        raise InvalidSetting(f"min_step={rule.min_step} of {kind} is not usable: pass an integer from 1 to 2**32 - 1")

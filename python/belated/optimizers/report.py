@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, in_seconds, one_line
+from belated.space.arguments import finite, in_seconds, one_line, real_number, whole_number
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -154,28 +154,33 @@ def _cut(text: str, longest: int, share: float, mark: str) -> str:
     return first.decode(errors="ignore") + mark + last.decode(errors="ignore")
 
 
-_MEANINGS = {
-    "value": "a finite number, or report a crash with fail",
-    "std": "the standard deviation of the value's noise, or leave it out",
-    "cost": "what the evaluation cost, or leave it out",
-    "duration": "the seconds that the evaluation took, or leave it out",
-}
+# The conversions of numbers, whose ranges the core checks. `what` is the name of the trial, for messages.
 
 
-def check_number(name: str, given: Any, what: str) -> float:
-    """Return a value, std, cost or duration as a float; `what` is the name of the trial, for messages."""
-    number = finite(given)
-    if number is None or (number < 0 and name != "value"):
-        kind = "one finite real number" if name == "value" else "a finite number >= 0"
-        raise InvalidValue(
-            f"{name}={one_line(given)} for {what} is not {kind}; pass {_MEANINGS[name]} (nothing was changed)"
-        )
+def as_index(name: str, given: Any, least: int, what: str) -> int:
+    """Return a step or an attempt as an int of 32 bits."""
+    index = whole_number(given)
+    if index is None or not 0 <= index < 2**32:
+        raise _unusable(name, given, what, f"an integer >= {least}")
+    return index
+
+
+def as_number(name: str, given: Any, what: str) -> float:
+    """Return a value, std, cost or duration as a float."""
+    number = real_number(in_seconds(given) if name == "duration" else given)
+    if number is None:
+        other = "report a crash with fail" if name == "value" else "leave it out"
+        raise _unusable(name, given, what, f"one finite number, or {other}")
     return number
 
 
-def check_amount(name: str, given: Any, what: str) -> float | None:
+def as_amount(name: str, given: Any, what: str) -> float | None:
     """Return a std, cost or duration as a float, or None for None."""
-    return None if given is None else check_number(name, in_seconds(given) if name == "duration" else given, what)
+    return None if given is None else as_number(name, given, what)
+
+
+def _unusable(name: str, given: Any, what: str, expected: str) -> InvalidValue:
+    return InvalidValue(f"{name}={one_line(given)} for {what} is not usable: pass {expected} (nothing was changed)")
 
 
 def attrs_as_json(attrs: Any, name: str = "attrs") -> str | None:

@@ -298,13 +298,8 @@ class Nearest(PendingPolicy, name="nearest"):
 
 
 @dataclass(frozen=True, repr=False)
-class Surrogate(Value, argument=True):
-    """The model of f: `GP`."""
-
-
-@dataclass(frozen=True, repr=False)
-class GP(Surrogate, name="gp"):
-    """A Gaussian process.
+class GP(Value, argument=True, name="gp"):
+    """A Gaussian process, the model of f.
 
     Hyperparameters that are not given are fitted: they maximise the posterior density under priors that scale with
     dimension. Lengthscales refer to *encoded* columns, which are in [0, 1]; see `Space`. The *unit of the targets* is

@@ -21,14 +21,14 @@ from belated._core import (
 from belated.errors import NotFitted
 from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.curve import Stopping, checked_report
+from belated.optimizers.curve import Stopping, converted_report
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import attrs_as_json, check_amount, error_facts
+from belated.optimizers.report import as_amount, as_index, attrs_as_json, error_facts
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import add_trials_table, is_trials_table, trials_dataframe
 from belated.optimizers.trial import Trial, trials_html
@@ -765,7 +765,7 @@ class Trials(Reading, Generic[AnyLog]):
         """
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
-        seconds = check_amount("duration", duration, f"trial {number}")
+        seconds = as_amount("duration", duration, f"trial {number}")
         self._resolve(Action.fail(number, facts, text, seconds), number, "fail")
 
     def abandon(self, trial: Trial | int) -> None:
@@ -824,10 +824,8 @@ class Trials(Reading, Generic[AnyLog]):
         """
         number = self._number_of(trial)
         record = self._current_log().trial(number)
-        given, y = checked_report(self._problem.curve, number, step, value)
-        start = record.attempt if attempt is None else whole_number(attempt)
-        if start is None or not 0 <= start < 2**32:
-            raise InvalidValue(f"attempt={short_repr(attempt)} for trial {number} is not usable: pass an integer >= 0")
+        given, y = converted_report(self._problem.curve, number, step, value)
+        start = record.attempt if attempt is None else as_index("attempt", attempt, 0, f"trial {number}")
         self._log.record(Action.report(number, given, y, start), self._problem.wall_time())
 
     def should_stop(self, trial: Trial | int) -> bool:

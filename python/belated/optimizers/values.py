@@ -125,14 +125,14 @@ class Value(ChecksKeywords):
         """Register a class.
 
         `argument` is True for the base class of the values that an argument takes. `name` is the string that denotes
-        the value with its defaults.
+        the value with its defaults; if it is given, the base class is also a value.
         """
         if argument:
             cls.shorthand = {}
-        else:
-            Value.kinds[cls.__name__] = cls
         if name is not None:
             cls.shorthand[name] = cls
+        if name is not None or not argument:
+            Value.kinds[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         annotations = annotations_of(type(self))

@@ -19,7 +19,7 @@ from typing import Any
 
 from belated import _core
 from belated.errors import InvalidSetting, StoreError
-from belated.optimizers.curve import Curve, checked_report
+from belated.optimizers.curve import Curve, converted_report
 from belated.run.local_listener import local_listener
 from belated.run.objective import Reports
 
@@ -186,7 +186,7 @@ class RemoteReports:
         return None if attempt is None else int(attempt)
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
-        return bool(self._call("report", number, *checked_report(self.curve, number, step, value), attempt))
+        return bool(self._call("report", number, *converted_report(self.curve, number, step, value), attempt))
 
     def should_stop(self, number: int) -> bool:
         return bool(self._call("should_stop", number))

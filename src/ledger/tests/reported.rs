@@ -105,16 +105,22 @@ fn the_fields_of_a_report_are_checked() {
     for (bad, check) in [
         (
             report(|r| r.reading.std = Some(-1.0)),
-            (|e| matches!(e, Error::InvalidDeviation { .. })) as fn(&Error) -> bool,
+            (|e| matches!(e, Error::InvalidValue { name: "std", .. })) as fn(&Error) -> bool,
         ),
         (report(|r| r.cost = Some(-1.0)), |e| {
-            matches!(e, Error::InvalidCost { .. })
+            matches!(e, Error::InvalidValue { name: "cost", .. })
         }),
         (report(|r| r.cost = Some(f64::NAN)), |e| {
-            matches!(e, Error::InvalidCost { .. })
+            matches!(e, Error::InvalidValue { name: "cost", .. })
         }),
         (report(|r| r.duration = Some(f64::INFINITY)), |e| {
-            matches!(e, Error::InvalidDuration { .. })
+            matches!(
+                e,
+                Error::InvalidValue {
+                    name: "duration",
+                    ..
+                }
+            )
         }),
         (report(|r| r.attrs = Some("[]".to_string())), |e| {
             matches!(e, Error::InvalidAttrs(_))

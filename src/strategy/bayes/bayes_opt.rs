@@ -37,7 +37,7 @@ use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
-use crate::strategy::bayes::settings::surrogate::Surrogate;
+use crate::strategy::bayes::settings::surrogate::GP;
 use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
@@ -272,7 +272,7 @@ impl FromSettings for BayesOpt {
             matches!(domain.as_ref(), Domain::Candidates(_)),
         )?;
         let settings = settings.oriented(setup.direction);
-        let design = settings.design();
+        let design = &settings.initial;
         let d = domain.dimensions();
         let n_initial = design.n_points(d);
         Ok(Self {
@@ -300,7 +300,7 @@ impl FromSettings for BayesOpt {
         let acquisitions = Acquisition::defaults().into_iter().map(as_json);
         let policies = Pending::defaults().into_iter().map(as_json);
         let others = [
-            as_json(Surrogate::default()),
+            as_json(GP::default()),
             as_json(Initial::default()),
             as_json(search::Search::default()),
             as_json(Theory::default()),

@@ -96,7 +96,7 @@ impl BayesOpt {
         Design {
             domain: &self.domain,
             columns: &self.columns,
-            how: self.settings.design().how,
+            how: self.settings.initial.how,
             n: match self.n_initial {
                 0 => 0,
                 n => n + n_failed,
@@ -109,7 +109,7 @@ impl BayesOpt {
 
     /// The model before any result is observed. θ is given, or is the mode of the priors.
     fn prior(&self) -> Result<GaussianProcess> {
-        let gp = self.settings.gp();
+        let gp = &self.settings.surrogate;
         let family = gp.fit_settings(&self.columns).family;
         let prior = GaussianProcess::new(family, &gp.first_theta(&self.columns))?;
         Ok(prior.with_categories(&self.columns.categories))

@@ -10,17 +10,16 @@ use crate::error::Result;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending};
-use crate::strategy::bayes::settings::search::{BoxSearch, Search};
-use crate::strategy::bayes::settings::surrogate::{
-    GP, NamedMean, PriorMean, Surrogate, TargetScale,
-};
+use crate::strategy::bayes::settings::search::Search;
+use crate::strategy::bayes::settings::surrogate::{GP, PriorMean, TargetScale};
 use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check};
+use crate::strategy::from_settings::tagged;
 
 pub mod pending;
 pub mod search;
 pub mod surrogate;
 
-/// If there are at least this many dimensions, `NamedMean::Auto` means `Estimated`.
+/// If there are at least this many dimensions, `PriorMean::Auto` means `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
 
 /// The default number of initial points is at most this number. When the limit was 20, a run with a hundred trials and
@@ -32,11 +31,14 @@ pub const MAX_INITIAL: usize = 10;
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub acquisition: Acquisition,
+    #[serde(deserialize_with = "tagged")]
     pub search: Search,
     /// The policy for pending trials. `None` means `Integrate` if the acquisition can be averaged over outcomes, and
     /// `Hallucinate` otherwise.
     pub pending: Option<Pending>,
-    pub surrogate: Surrogate,
+    #[serde(deserialize_with = "tagged")]
+    pub surrogate: GP,
+    #[serde(deserialize_with = "tagged")]
     pub initial: Initial,
     /// The window m: a pending trial counts as arriving for this time. `None` means that there is no limit.
     pub window: Option<Window>,
@@ -44,36 +46,19 @@ pub struct Settings {
 
 /// The window m.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a number or \"auto\"")]
+#[serde(rename_all = "snake_case", expecting = "expected a number or \"auto\"")]
 pub enum Window {
-    /// A time in units of the clock.
-    Length(f64),
-    Named(NamedWindow),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NamedWindow {
     /// A quantile of the delays so far (`model/window.rs`).
     Auto,
+    /// A time in units of the clock.
+    #[serde(untagged)]
+    Length(f64),
 }
 
 /// The design of the trials that start before the model has data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", deny_unknown_fields)]
-pub enum Initial {
-    Initial(InitialDesign),
-}
-
-impl Default for Initial {
-    fn default() -> Self {
-        Initial::Initial(InitialDesign::default())
-    }
-}
-
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct InitialDesign {
+#[serde(tag = "kind", deny_unknown_fields, default)]
+pub struct Initial {
     /// The number of initial points. If `n` is `None`, the number depends on the dimension.
     pub n: Option<usize>,
     pub how: DesignMethod,
@@ -90,7 +75,7 @@ pub enum DesignMethod {
     Uncertainty,
 }
 
-impl InitialDesign {
+impl Initial {
     /// The number of initial points in d dimensions.
     pub fn n_points(&self, d: usize) -> usize {
         self.n.unwrap_or((2 * d).clamp(4, MAX_INITIAL))
@@ -100,14 +85,14 @@ impl InitialDesign {
 impl Settings {
     /// Returns an error if a setting is invalid. `width` is the number of columns of a row.
     pub fn check(&self, width: usize, candidates: bool) -> Result<()> {
-        self.gp().check(width)?;
+        self.surrogate.check(width)?;
         self.acquisition.check(candidates)?;
-        self.search().check(candidates)?;
+        self.search.check(candidates)?;
         let has_window = self.window.is_some();
         self.pending().check(&self.acquisition, has_window)?;
         match self.window {
             Some(Window::Length(m)) => check(m > 0.0, "window", m, "give a number above 0")?,
-            Some(Window::Named(NamedWindow::Auto)) => check(
+            Some(Window::Auto) => check(
                 self.pending().is_censor(),
                 "window",
                 "auto",
@@ -115,15 +100,14 @@ impl Settings {
             )?,
             None => {}
         }
-        let n = self.design().n.unwrap_or(0);
+        let n = self.initial.n.unwrap_or(0);
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }
 
     /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         self.pending = self.pending.map(|pending| pending.oriented(direction));
-        let Surrogate::GP(gp) = &mut self.surrogate;
-        if let PriorMean::Number(mean) = &mut gp.mean {
+        if let PriorMean::Number(mean) = &mut self.surrogate.mean {
             *mean = direction.oriented(*mean);
         }
         self
@@ -140,44 +124,29 @@ impl Settings {
         })
     }
 
-    pub fn gp(&self) -> &GP {
-        let Surrogate::GP(gp) = &self.surrogate;
-        gp
-    }
-
-    pub fn search(&self) -> &BoxSearch {
-        let Search::Search(search) = &self.search;
-        search
-    }
-
-    pub fn design(&self) -> &InitialDesign {
-        let Initial::Initial(design) = &self.initial;
-        design
-    }
-
     /// The window, or `None` if no window is set. `chosen` is the last window that was chosen from delays. Before the
     /// first choice, the window has no end: all trials are within the window.
     pub fn window(&self, chosen: Option<f64>) -> Option<f64> {
         Some(match self.window? {
             Window::Length(m) => m,
-            Window::Named(NamedWindow::Auto) => chosen.unwrap_or(f64::INFINITY),
+            Window::Auto => chosen.unwrap_or(f64::INFINITY),
         })
     }
 
     /// Whether a warp may be applied to shorten a long tail of bad values.
     pub fn warps(&self) -> bool {
         // Under `Censor`, values are not warped, because targets are distances from the floor.
-        self.gp().targets == TargetScale::Robust && !self.pending().is_censor()
+        self.surrogate.targets == TargetScale::Robust && !self.pending().is_censor()
     }
 
     /// Whether the prior mean is estimated. d is the number of dimensions of the point and the context together.
     pub fn estimates_mean(&self, d: usize) -> bool {
-        let wanted = match self.gp().mean {
-            PriorMean::Named(NamedMean::Estimated) => true,
-            PriorMean::Named(NamedMean::Auto) => d >= MANY_DIMENSIONS,
+        let wanted = match self.surrogate.mean {
+            PriorMean::Estimated => true,
+            PriorMean::Auto => d >= MANY_DIMENSIONS,
             _ => false,
         };
-        wanted && self.gp().targets != TargetScale::Raw && !self.pending().is_censor()
+        wanted && self.surrogate.targets != TargetScale::Raw && !self.pending().is_censor()
     }
 }
 

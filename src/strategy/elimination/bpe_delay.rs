@@ -195,15 +195,15 @@ impl BPEDelay {
 
     /// The parameters of the bounds at the end of a round.
     fn width(&self, round: usize) -> Width {
-        match (self.settings.beta, self.settings.constants().rkhs_bound) {
+        match (self.settings.beta, self.settings.theory.rkhs_bound) {
             (Beta::Fixed(multiplier), _) => Width {
                 multiplier,
                 slack: 0.0,
             },
-            (Beta::Theory(_), rkhs_bound) => {
+            (Beta::Theory, rkhs_bound) => {
                 let confidence = Confidence {
                     rkhs_bound: rkhs_bound.unwrap_or(f64::INFINITY),
-                    delta: self.settings.constants().delta,
+                    delta: self.settings.theory.delta,
                     n_rounds: self.schedule.n_rounds(self.settings.known_delay()),
                     noise_std: self.settings.theory_noise(),
                     regularization: self.theta.noise_variance.sqrt(),
@@ -264,7 +264,7 @@ impl BPEDelay {
 fn check_lipschitz(settings: &Settings) -> Result<()> {
     match settings.beta {
         Beta::Fixed(_) => Ok(()),
-        Beta::Theory(_) => Err(refuse(
+        Beta::Theory => Err(refuse(
             "kernel",
             settings.kernel.name(),
             "its functions are too rough for Theorem 6.2 (Assumption 4.2); give another kernel, candidates or \

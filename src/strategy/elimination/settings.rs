@@ -12,7 +12,8 @@ use crate::strategy::checks::{
     NOT_NEGATIVE, POSITIVE, check, check_count, is_not_negative, is_positive, is_std, refuse,
 };
 use crate::strategy::elimination::schedule::Schedule;
-use crate::strategy::theory::{Constants, Theory};
+use crate::strategy::from_settings::tagged;
+use crate::strategy::theory::Theory;
 
 pub use crate::strategy::elimination::schedule::{Lengths, SubExponential, Tail};
 
@@ -36,6 +37,7 @@ pub struct Settings {
     pub mean: f64,
     pub delay: Delay,
     pub beta: Beta,
+    #[serde(deserialize_with = "tagged")]
     pub theory: Theory,
     /// The number of points that represent a box.
     pub n_points: usize,
@@ -87,17 +89,15 @@ pub struct NoDelay {}
 
 /// The multiplier of the standard deviation in the bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "expected a number or \"theory\" for beta")]
+#[serde(
+    rename_all = "snake_case",
+    expecting = "expected a number or \"theory\" for beta"
+)]
 pub enum Beta {
-    Fixed(f64),
-    Theory(Theorem),
-}
-
-/// The multiplier of Theorem 6.1 for finite sets, and of Theorem 6.2 for boxes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Theorem {
+    /// The multiplier of Theorem 6.1 for finite sets, and of Theorem 6.2 for boxes.
     Theory,
+    #[serde(untagged)]
+    Fixed(f64),
 }
 
 impl Settings {
@@ -112,7 +112,7 @@ impl Settings {
         check(holds, "horizon", horizon, EXPECTED)?;
         Ok(Schedule {
             horizon,
-            delta: self.constants().delta,
+            delta: self.theory.delta,
             tail: self.tail,
             lengths: self.lengths,
         })
@@ -138,7 +138,7 @@ impl Settings {
         })?;
         let holds = noise_std == 0.0 || is_std(noise_std);
         check(holds, "noise_std", noise_std, NOT_NEGATIVE)?;
-        let noise = self.row_noise(self.constants().regularization.unwrap_or(noise_std));
+        let noise = self.row_noise(self.theory.regularization.unwrap_or(noise_std));
         Ok(Hyperparameters::new(
             lengthscale,
             signal_std * signal_std,
@@ -162,22 +162,22 @@ impl Settings {
         let theta = self.theta(width)?;
         let mean = self.mean;
         check(mean.is_finite(), "mean", mean, "give a finite value of f")?;
-        let b_y = self.constants().value_bound;
+        let b_y = self.theory.value_bound;
         let got = b_y.unwrap_or(f64::NAN);
         let expected = "it is for pending=\"censor\"; leave it out";
         check(b_y.is_none(), "theory.value_bound", got, expected)?;
-        self.constants().check()?;
+        self.theory.check()?;
         check_count("n_points", self.n_points)?;
-        match (self.beta, self.constants().rkhs_bound) {
+        match (self.beta, self.theory.rkhs_bound) {
             (Beta::Fixed(beta), _) => {
                 check(is_not_negative(beta), "beta", beta, NOT_NEGATIVE)?;
             }
-            (Beta::Theory(_), None) => {
+            (Beta::Theory, None) => {
                 let expected =
                     "beta=\"theory\" needs a bound on the norm of f: give one, or a fixed beta";
                 return Err(refuse("theory.rkhs_bound", "None", expected));
             }
-            (Beta::Theory(_), Some(_)) => {}
+            (Beta::Theory, Some(_)) => {}
         }
         if let Delay::SubExponential(delay) = self.delay {
             for (name, value) in [
@@ -197,10 +197,6 @@ impl Settings {
             }
         }
         Ok((schedule, theta))
-    }
-
-    pub fn constants(&self) -> &Constants {
-        self.theory.constants()
     }
 
     /// The delay model from the settings, or `None` if the delay model is estimated.

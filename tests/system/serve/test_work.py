@@ -1,5 +1,7 @@
 """Definitions that need too much work are refused over HTTP, before work is done for them."""
 
+import functools
+
 import pytest
 
 pytest.importorskip("anyio")
@@ -101,9 +103,10 @@ def test_malformed_definitions_are_invalid_settings(optimizer, arguments):
 
 @pytest.mark.parametrize("reduction", [1.0000000000000002, 1.009, 1])
 def test_rungs_are_bounded(reduction):
-    with pytest.raises(bl.errors.InvalidSetting, match="at least 1.01"):
-        bl.ASHA(reduction=reduction)
-    assert bl.ASHA(reduction=1.01).reduction == 1.01
+    made = functools.partial(bl.RandomSearch, {"x": (0.0, 1.0)}, curve=bl.Curve(9))
+    with pytest.raises(bl.errors.InvalidSetting, match=r"^stopping.reduction=1.* give a number of 1.01 or above"):
+        made(stopping=bl.ASHA(reduction=reduction))
+    made(stopping=bl.ASHA(reduction=1.01))
 
 
 def test_the_importance_of_many_parameters_is_not_computed(create, client, path, monkeypatch):

@@ -127,9 +127,9 @@ def test_the_median_of_finished_trials_is_the_bound():
     [
         lambda: bl.Curve(0),
         lambda: bl.Curve(5, value="mean"),
-        lambda: bl.ASHA(reduction=1.0),
-        lambda: bl.ASHA(min_step=0),
-        lambda: bl.MedianStopping(min_step=0),
+        lambda: search(stopping=bl.ASHA(reduction=1.0)),
+        lambda: search(stopping=bl.ASHA(min_step=0)),
+        lambda: search(stopping=bl.MedianStopping(min_step=0)),
         lambda: bl.RandomSearch(SPACE, stopping="asha"),
         lambda: bl.RandomSearch(SPACE, curve=9),
         lambda: search(stopping="hyperband"),

@@ -119,10 +119,20 @@ REFUSED = [
         X,
         GOOD | {"value": [1.0, math.inf]},
         bl.errors.InvalidValue,
-        r"value=inf for params\[1\] is not one finite real number",
+        r"value=inf for params\[1\] is not usable: pass a finite number",
     ),
-    (X, GOOD | {"std": [0.1, "much"]}, bl.errors.InvalidValue, r"std='much' for params\[1\] is not a finite number"),
-    (X, GOOD | {"std": [0.1, -1.0]}, bl.errors.InvalidValue, "std=-1.0"),
+    (
+        X,
+        GOOD | {"std": [0.1, "much"]},
+        bl.errors.InvalidValue,
+        r"std='much' for params\[1\] is not usable: pass one finite number",
+    ),
+    (
+        X,
+        GOOD | {"std": [0.1, -1.0]},
+        bl.errors.InvalidValue,
+        r"std=-1.0 for params\[1\] is not usable: pass a finite number >= 0",
+    ),
     (
         X,
         {"params_y": [0.5, 0.5]},

@@ -173,7 +173,7 @@ def test_the_rule_needs_a_model():
     assert bl.BayesOpt(SPACE)._rule is None
     for power in [-0.1, math.nan, 11]:
         with pytest.raises(bl.errors.InvalidSetting, match="power"):
-            bl.ModelStopping(power)
+            bl.BayesOpt(SPACE, curve=bl.Curve(STEPS), stopping=bl.ModelStopping(power))
 
 
 def test_without_steps_that_are_left_the_curve_decides_alone():

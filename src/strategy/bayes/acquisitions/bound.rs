@@ -8,23 +8,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
 use crate::strategy::checks::{NOT_NEGATIVE, check, is_not_negative};
-use crate::strategy::theory::Constants;
+use crate::strategy::theory::Theory;
 
 /// The multiplier of sigma in upper confidence bounds, before the term for delays is added.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
-    untagged,
+    rename_all = "snake_case",
     expecting = "expected a number, \"kandasamy\", \"kandasamy_code\" or \"theory\" for beta"
 )]
 pub enum Beta {
-    /// The multiplier is the same at every step. Verma et al. 2022 use 1.
-    Constant(f64),
-    Schedule(Schedule),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Schedule {
     /// sqrt(beta_j) with beta_j = 0.2·d·log(2j + 1), where j is the number of trials so far (Kandasamy et al. 2017).
     Kandasamy,
     /// The multiplier in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
@@ -36,13 +28,16 @@ pub enum Schedule {
     /// All quantities are in the units of the model. R is sqrt(λ), and gamma is the greedy upper bound of
     /// [`crate::strategy::bayes::choose::information`].
     Theory,
+    /// The multiplier is the same at every step. Verma et al. 2022 use 1.
+    #[serde(untagged)]
+    Constant(f64),
 }
 
 /// The settings that determine the multiplier of sigma.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     pub beta: Beta,
-    pub constants: Constants,
+    pub constants: Theory,
     pub predictive_std: bool,
     /// Whether all points of a batch use the same j, which then does not count trials in flight.
     pub per_batch: bool,
@@ -66,7 +61,7 @@ impl Bound {
 
     /// Whether the multiplier depends on the information gain.
     pub fn is_theory(self) -> bool {
-        self.beta == Beta::Schedule(Schedule::Theory)
+        self.beta == Beta::Theory
     }
 
     /// Sets B_y from the targets observed so far, unless B_y is given.
@@ -89,14 +84,12 @@ impl Bound {
     ) -> f64 {
         match self.beta {
             Beta::Constant(beta) => beta,
-            Beta::Schedule(Schedule::Kandasamy) => {
-                (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt()
-            }
-            Beta::Schedule(Schedule::KandasamyCode) => {
+            Beta::Kandasamy => (0.2 * d as f64 * (2.0 * j as f64 + 1.0).ln()).sqrt(),
+            Beta::KandasamyCode => {
                 let d = d as f64;
                 (5.0 * d * (2.0 * d * j as f64 + 1.0).ln()).sqrt()
             }
-            Beta::Schedule(Schedule::Theory) => {
+            Beta::Theory => {
                 let (b_y, events) = match (value_bound, self.draws) {
                     (None, _) => (0.0, 1.0),
                     (Some(b_y), false) => (b_y, 2.0),

@@ -46,17 +46,12 @@ pub enum Per {
 
 /// An exponent of the expected duration or cost.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Power {
-    Number(f64),
-    Named(NamedPower),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum NamedPower {
+pub enum Power {
     /// The exponent is the share of the limit that is left, which falls from 1 to 0 (Lee et al. 2020, "EI cooling").
     Cooled,
+    #[serde(untagged)]
+    Number(f64),
 }
 
 impl Default for Power {
@@ -131,10 +126,10 @@ impl Rule for LogEI {
         };
         let power = match (self.power, query.limit) {
             (Power::Number(power), _) => power,
-            (Power::Named(NamedPower::Cooled), Some(limit)) if limit.of == resource => {
+            (Power::Cooled, Some(limit)) if limit.of == resource => {
                 (1.0 - limit.used).clamp(0.0, 1.0)
             }
-            (Power::Named(NamedPower::Cooled), _) => {
+            (Power::Cooled, _) => {
                 return Err(refuse(
                     "acquisition.power",
                     "\"cooled\"",
@@ -157,7 +152,7 @@ impl Rule for LogEI {
                     "give a number from 0 to 10, or \"cooled\"",
                 )
             }
-            Power::Named(_) => Ok(()),
+            Power::Cooled => Ok(()),
         }
     }
 

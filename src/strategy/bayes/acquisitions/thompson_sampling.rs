@@ -11,6 +11,7 @@ use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
 use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 use crate::strategy::checks::{check, check_count};
+use crate::strategy::from_settings::tagged;
 use crate::strategy::theory::Theory;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,7 @@ use crate::strategy::theory::Theory;
 pub struct ThompsonSampling {
     /// The multiplier of draws under `Censor`, before the term for delays is added.
     pub beta: Beta,
+    #[serde(deserialize_with = "tagged")]
     pub theory: Theory,
     /// The method for draws that cannot be exact. Such draws use `n_features` random features.
     pub draws: DrawMethod,
@@ -63,7 +65,7 @@ impl Rule for ThompsonSampling {
     fn bound(&self) -> Option<Bound> {
         Some(Bound {
             beta: self.beta,
-            constants: *self.theory.constants(),
+            constants: self.theory,
             predictive_std: self.predictive_std,
             per_batch: false,
             draws: true,

@@ -7,12 +7,14 @@ use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments, floored_std};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::from_settings::tagged;
 use crate::strategy::theory::Theory;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UCB {
     pub beta: Beta,
+    #[serde(deserialize_with = "tagged")]
     pub theory: Theory,
     /// Whether sigma includes the noise.
     pub predictive_std: bool,
@@ -46,7 +48,7 @@ impl Rule for UCB {
     fn bound(&self) -> Option<Bound> {
         Some(Bound {
             beta: self.beta,
-            constants: *self.theory.constants(),
+            constants: self.theory,
             predictive_std: self.predictive_std,
             per_batch: self.per_batch,
             draws: false,

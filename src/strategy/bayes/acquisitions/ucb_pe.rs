@@ -17,6 +17,7 @@ use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
 use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula, floored_std};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, Traits};
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
+use crate::strategy::from_settings::tagged;
 use crate::strategy::theory::Theory;
 
 /// GP-UCB-PE (Contal et al. 2013). All points of a batch use the beta that was computed for the first point.
@@ -24,6 +25,7 @@ use crate::strategy::theory::Theory;
 #[serde(deny_unknown_fields, default)]
 pub struct UCBPE {
     pub beta: Beta,
+    #[serde(deserialize_with = "tagged")]
     pub theory: Theory,
 }
 
@@ -54,7 +56,7 @@ impl Rule for UCBPE {
     fn bound(&self) -> Option<Bound> {
         Some(Bound {
             beta: self.beta,
-            constants: *self.theory.constants(),
+            constants: self.theory,
             predictive_std: false,
             per_batch: true,
             draws: false,

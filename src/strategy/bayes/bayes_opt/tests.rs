@@ -150,8 +150,8 @@ fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
     let log = Ledger::in_unit_cube(Clock::Iterations, 2, 1);
     let mut bayes = strategy(1);
     for n in 1..5 {
-        let theta = bayes.settings.gp().first_theta(&Columns::plain(3));
-        let mut fit = Fit::given(bayes.settings.gp().families(&bayes.columns)[0], theta);
+        let theta = bayes.settings.surrogate.first_theta(&Columns::plain(3));
+        let mut fit = Fit::given(bayes.settings.surrogate.families(&bayes.columns)[0], theta);
         fit.theta.lengthscale = vec![0.5; n];
         let note = fit.to_note().unwrap();
         assert_eq!(bayes.check_note(&log, &note).is_ok(), n == 3);

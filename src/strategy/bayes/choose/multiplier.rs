@@ -71,8 +71,8 @@ mod tests {
     use crate::gp::tests::{model, wave};
     use crate::ledger::{Action, Event};
     use crate::problem::{Clock, Point};
-    use crate::strategy::bayes::acquisitions::bound::{Beta, Schedule};
-    use crate::strategy::theory::Constants;
+    use crate::strategy::bayes::acquisitions::bound::Beta;
+    use crate::strategy::theory::Theory;
     use serde_json::{Value, json};
 
     fn settings(pending: Value, window: Option<f64>) -> Settings {
@@ -144,9 +144,9 @@ mod tests {
     fn bound(beta: Beta, draws: bool) -> Bound {
         Bound {
             beta,
-            constants: Constants {
+            constants: Theory {
                 rkhs_bound: Some(0.5),
-                ..Constants::default()
+                ..Theory::default()
             },
             predictive_std: false,
             per_batch: false,
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn multipliers_equal_the_formulas_of_the_papers() {
-        let (kandasamy, theory) = (Schedule::Kandasamy, Schedule::Theory);
+        let (kandasamy, theory) = (Beta::Kandasamy, Beta::Theory);
         for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
             (kandasamy, false, Some(1.0), 1.1481875919908435),
@@ -167,7 +167,7 @@ mod tests {
             (theory, false, Some(1.0), 4.9886199380027145),
             (theory, true, Some(1.0), 5.205738287224241),
         ] {
-            let bound = bound(Beta::Schedule(schedule), draws);
+            let bound = bound(schedule, draws);
             let got = bound.multiplier(3, 4, 3.0, 0.04, b_y);
             assert!((got - expected).abs() < 1e-12, "{schedule:?}: {got}");
             assert_eq!(bound.is_theory(), schedule == theory);
@@ -180,7 +180,7 @@ mod tests {
         let recent = wave(3, 2, 4.0);
         let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
         let settings = settings(json!({"kind": "Censor"}), Some(5.0));
-        let schedule = Beta::Schedule(Schedule::Kandasamy);
+        let schedule = Beta::Kandasamy;
         // There are seven trials so far, so the next trial has j = 8.
         for (beta, first) in [
             (Beta::Constant(1.5), 1.5),
@@ -223,7 +223,7 @@ mod tests {
         let (one, three) = (Beta::Constant(1.0), Some(3.0));
         assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);
         // Theorem 1 assumes |y| ≤ B_y, so the default value of B_y is at least as large as every |target|.
-        let theory = Beta::Schedule(Schedule::Theory);
+        let theory = Beta::Theory;
         assert_eq!(nu(theory, None), nu(theory, Some(1.7)));
         assert!(nu(theory, None) > nu(theory, Some(1.0)));
     }

@@ -265,7 +265,7 @@ impl Repeats<'_> {
 
     /// Whether an observed trial has an exact value.
     fn is_exact(&self, trial: &Trial, trusts_fit: bool) -> bool {
-        match trial.std().or(self.settings.gp().noise_std) {
+        match trial.std().or(self.settings.surrogate.noise_std) {
             Some(std) => std == 0.0,
             None => {
                 let fit = self.training.fit().filter(|_| trusts_fit);
@@ -289,7 +289,7 @@ impl Repeats<'_> {
         let mut equal = Excluded::default();
         for &number in observed {
             let trial = &log.trials()[number];
-            let is_unknown = trial.std().or(self.settings.gp().noise_std).is_none();
+            let is_unknown = trial.std().or(self.settings.surrogate.noise_std).is_none();
             if !is_unknown || log.context(number) != query.context {
                 continue;
             }
@@ -314,7 +314,7 @@ impl Repeats<'_> {
     fn has_noise(&self, log: &Ledger) -> bool {
         let noisy = |std: Option<f64>| std.is_some_and(|std| std > 0.0);
         let mut ended = self.training.fold.ended.iter();
-        noisy(self.settings.gp().noise_std)
+        noisy(self.settings.surrogate.noise_std)
             || ended.any(|&number| noisy(log.trials()[number].std()))
     }
 }

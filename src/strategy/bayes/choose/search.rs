@@ -166,7 +166,7 @@ impl<'a, 'c> Search<'a, 'c> {
             Maximand::Formula(acquisition) => acquisition,
             Maximand::Draw(draws) => Box::new(self.draw(gp, draws)?),
         };
-        let search = self.scope.settings.search();
+        let search = self.scope.settings.search;
         let maximizer = search.maximizer(acquisition.effort(gp.len()));
         let context = self.query.context;
         let ignores = self.scope.settings.pending() == (Pending::Ignore {});
@@ -262,7 +262,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let context = self.query.context;
         let terms = terms(success.as_ref(), context);
         let mut scorer = Sum::of(Scorer::new(gp, &lower_bound, context), terms);
-        let maximizer = self.scope.settings.search().maximizer(effort);
+        let maximizer = self.scope.settings.search.maximizer(effort);
         Ok(self.best(&mut scorer, &maximizer)?.value)
     }
 

@@ -105,7 +105,7 @@ fn fit_residuals(
     if data.n_known() < MIN_ROWS || !data.has_residuals() {
         return Ok(None);
     }
-    let fitted = columns.fit_settings(FAMILY, settings.gp().n_refit_restarts);
+    let fitted = columns.fit_settings(FAMILY, settings.surrogate.n_refit_restarts);
     let start = last.map_or_else(|| fitted.prior_mode(), ExpenseFit::theta);
     let (x, y) = data.rows(&rows_of_fit(data.n_known()));
     let mut theta = fit(x.view(), &y, &start, &fitted, call)?;

@@ -36,7 +36,7 @@ pub fn fit_hyperparameters(
     query: Query,
     call: &mut Call,
 ) -> Result<Fit> {
-    let gp_settings = settings.gp();
+    let gp_settings = &settings.surrogate;
     let with_tail = match gp_settings.fit_rows {
         FitRows::Observed => false,
         FitRows::All => true,

@@ -81,7 +81,7 @@ fn predicts_later_rows(training: &mut TrainingSet, log: &Ledger, stop: &mut Stop
         return Ok(false);
     };
     let rows = training.fold.rows.len();
-    if !training.settings.gp().keeps_units() || first < MANY_ROWS || 4 * rows >= 5 * first {
+    if !training.settings.surrogate.keeps_units() || first < MANY_ROWS || 4 * rows >= 5 * first {
         return Ok(false);
     }
     let squares = training.later_squares(first, log, stop)?;
@@ -112,7 +112,7 @@ fn has_grown_since(
     rows: usize,
     log: &Ledger,
 ) -> bool {
-    let gp = training.settings.gp();
+    let gp = &training.settings.surrogate;
     gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
 }
 
@@ -123,7 +123,7 @@ pub fn is_outdated(training: &mut TrainingSet, log: &Ledger, stop: &mut Stop) ->
     let Some(fit) = training.fold.fit.clone() else {
         return Ok(false);
     };
-    if !training.settings.gp().keeps_units() {
+    if !training.settings.surrogate.keeps_units() {
         return Ok(false);
     }
     let today = training.warped_targets(log, fit.units.warp).units;

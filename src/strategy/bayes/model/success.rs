@@ -149,7 +149,7 @@ pub fn fit_success(
     if n_failed == 0 {
         return Ok(None);
     }
-    let gp = settings.gp();
+    let gp = &settings.surrogate;
     let last = training.fit().and_then(|fit| fit.success.as_ref());
     let n_restarts = match last {
         Some(_) => gp.n_refit_restarts,

@@ -10,7 +10,7 @@ use crate::gp::Target;
 use crate::numerics::order::median;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
-use crate::strategy::bayes::settings::surrogate::{MIN_NOISE, NamedMean, PriorMean, TargetScale};
+use crate::strategy::bayes::settings::surrogate::{MIN_NOISE, PriorMean, TargetScale};
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
@@ -159,7 +159,7 @@ fn center_and_scale(
     warped: &dyn Fn(f64) -> f64,
 ) -> (f64, f64) {
     let pending = settings.pending();
-    let gp = settings.gp();
+    let gp = &settings.surrogate;
     let (mut center, scale) = if gp.targets == TargetScale::Raw {
         (0.0, 1.0)
     } else {
@@ -167,8 +167,8 @@ fn center_and_scale(
     };
     match gp.mean {
         PriorMean::Number(mean) => center = warped(mean),
-        PriorMean::Named(NamedMean::Median) if !observed.is_empty() => center = median(observed),
-        PriorMean::Named(_) => {}
+        PriorMean::Median if !observed.is_empty() => center = median(observed),
+        _ => {}
     }
     if gp.targets == TargetScale::Raw {
         return (center, scale);

@@ -23,7 +23,7 @@ use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
-use crate::strategy::bayes::settings::{NamedWindow, Settings, Window};
+use crate::strategy::bayes::settings::{Settings, Window};
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
 
@@ -119,7 +119,7 @@ fn set_targets(
 impl TrainingSet {
     /// Creates an empty training set for rows with these columns.
     pub fn new(settings: Settings, columns: &Columns) -> Self {
-        let fit_settings = settings.gp().fit_settings(columns);
+        let fit_settings = settings.surrogate.fit_settings(columns);
         let family = fit_settings.family;
         let given = fit_settings.given();
         let fold = Fold {
@@ -171,7 +171,7 @@ impl TrainingSet {
         stop: &mut Stop,
     ) -> Result<Option<ChosenWindow>> {
         match self.settings.window {
-            Some(Window::Named(NamedWindow::Auto)) => {
+            Some(Window::Auto) => {
                 let last = self.fit().and_then(|fit| fit.window);
                 choose_window(last, log, query, stop)
             }
@@ -199,7 +199,7 @@ impl TrainingSet {
     /// units from the current values and keep the warp of the last fit.
     pub fn targets(&self, log: &Ledger) -> Targets {
         match self.fit() {
-            Some(fit) if self.settings.gp().keeps_units() => {
+            Some(fit) if self.settings.surrogate.keeps_units() => {
                 Targets::in_units(&self.row_values(log), &self.settings, fit.units)
             }
             fit => self.warped_targets(log, fit.and_then(|fit| fit.units.warp)),
@@ -320,7 +320,7 @@ impl TrainingSet {
         let Some(fit) = self.fold.fit.clone() else {
             return Ok(());
         };
-        let fits = self.settings.gp().fits();
+        let fits = self.settings.surrogate.fits();
         // If a row was removed or changed, use the base that the next suggestion will set: all current rows.
         let known = |std: &Option<f64>| std.is_some();
         let moving =

@@ -67,30 +67,22 @@ pub struct Liar {
 }
 
 /// The value that the constant liar uses for pending trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(
-    untagged,
+    rename_all = "snake_case",
     expecting = "expected a value of f, \"min\", \"mean\" or \"max\""
 )]
 pub enum Lie {
-    /// A value of f.
-    Number(f64),
-    Of(Statistic),
-}
-
-/// A statistic of the observed values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Statistic {
+    /// The smallest observed value.
     Min,
+    /// The mean of the observed values.
+    #[default]
     Mean,
+    /// The largest observed value.
     Max,
-}
-
-impl Default for Lie {
-    fn default() -> Self {
-        Lie::Of(Statistic::Mean)
-    }
+    /// A value of f.
+    #[serde(untagged)]
+    Number(f64),
 }
 
 /// The settings of [`Pending::Nearest`]. The posterior computes the mean over the nearest points (`gp/tail.rs`).
@@ -167,7 +159,7 @@ impl Pending {
             Pending::Nearest(nearest) => check_count("pending.k", nearest.k),
             Pending::Liar(liar) => match liar.value {
                 Lie::Number(lie) => check(lie.is_finite(), "pending.value", lie, VALUE_OF_F),
-                Lie::Of(_) => Ok(()),
+                _ => Ok(()),
             },
             Pending::Censor(censor) => {
                 check_given(censor.floor, "pending.floor", f64::is_finite, VALUE_OF_F)?;
@@ -192,8 +184,8 @@ impl Pending {
             Pending::Liar(Liar { value }) => {
                 *value = match *value {
                     Lie::Number(lie) => Lie::Number(direction.oriented(lie)),
-                    Lie::Of(Statistic::Min) if minimizes => Lie::Of(Statistic::Max),
-                    Lie::Of(Statistic::Max) if minimizes => Lie::Of(Statistic::Min),
+                    Lie::Min if minimizes => Lie::Max,
+                    Lie::Max if minimizes => Lie::Min,
                     statistic => statistic,
                 }
             }
@@ -257,10 +249,10 @@ impl Pending {
         };
         match liar.value {
             Lie::Number(value) => Some(value),
-            Lie::Of(Statistic::Min) => observed.iter().copied().reduce(f64::min),
-            Lie::Of(Statistic::Max) => observed.iter().copied().reduce(f64::max),
-            Lie::Of(Statistic::Mean) if observed.is_empty() => None,
-            Lie::Of(Statistic::Mean) => {
+            Lie::Min => observed.iter().copied().reduce(f64::min),
+            Lie::Max => observed.iter().copied().reduce(f64::max),
+            Lie::Mean if observed.is_empty() => None,
+            Lie::Mean => {
                 // Divide before summing, because the sum may overflow. Rounding errors may still make the mean slightly
                 // too large for a double, so the mean is clamped.
                 let mean: f64 = observed.iter().map(|y| y / observed.len() as f64).sum();

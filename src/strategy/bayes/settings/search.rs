@@ -22,22 +22,10 @@ pub struct Multistart(
     pub usize,
 );
 
-/// The settings of the search, tagged with their kind in JSON.
+/// The settings of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", deny_unknown_fields)]
-pub enum Search {
-    Search(BoxSearch),
-}
-
-impl Default for Search {
-    fn default() -> Self {
-        Search::Search(BoxSearch::default())
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct BoxSearch {
+#[serde(tag = "kind", deny_unknown_fields, default)]
+pub struct Search {
     /// The effort of the default search, 1 by default.
     pub effort: f64,
     pub multistart: Option<Multistart>,
@@ -46,7 +34,7 @@ pub struct BoxSearch {
     pub direct: Option<usize>,
 }
 
-impl Default for BoxSearch {
+impl Default for Search {
     fn default() -> Self {
         Self {
             effort: 1.0,
@@ -56,7 +44,7 @@ impl Default for BoxSearch {
     }
 }
 
-impl BoxSearch {
+impl Search {
     /// Returns an error if a setting is invalid.
     pub fn check(&self, candidates: bool) -> Result<()> {
         check(

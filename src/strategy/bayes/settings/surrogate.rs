@@ -19,19 +19,7 @@ use crate::strategy::checks::{
 pub const MIN_NOISE: f64 = 1e-10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", deny_unknown_fields)]
-pub enum Surrogate {
-    GP(GP),
-}
-
-impl Default for Surrogate {
-    fn default() -> Self {
-        Surrogate::GP(GP::default())
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(tag = "kind", deny_unknown_fields, default)]
 pub struct GP {
     pub kernel: KernelChoice,
     /// Whether each dimension has a separate lengthscale. If false, all dimensions share one lengthscale. A dimension
@@ -60,12 +48,12 @@ pub struct GP {
 impl Default for GP {
     fn default() -> Self {
         Self {
-            kernel: KernelChoice::Auto(Auto::Auto),
+            kernel: KernelChoice::Auto,
             ard: true,
             lengthscale: None,
             signal_std: None,
             noise_std: None,
-            mean: PriorMean::Named(NamedMean::Auto),
+            mean: PriorMean::Auto,
             priors: true,
             targets: TargetScale::Robust,
             inputs: Inputs::Warped,
@@ -80,17 +68,12 @@ impl Default for GP {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "unknown kernel")]
+#[serde(rename_all = "snake_case", expecting = "unknown kernel")]
 pub enum KernelChoice {
-    Auto(Auto),
-    Family(KernelFamily),
-}
-
-/// Two kernels are fitted, and the kernel with the larger evidence is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Auto {
+    /// Two kernels are fitted, and the kernel with the larger evidence is used.
     Auto,
+    #[serde(untagged)]
+    Family(KernelFamily),
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -121,17 +104,10 @@ impl Lengthscale {
 /// The prior mean of f.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
-    untagged,
+    rename_all = "snake_case",
     expecting = "expected a value of f, \"auto\", \"estimated\", \"zero\" or \"median\" for mean"
 )]
 pub enum PriorMean {
-    Number(f64),
-    Named(NamedMean),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NamedMean {
     /// The prior mean of the targets is 0. In units of f, the prior mean is the mean of the observed values. Under
     /// `Censor`, the prior mean is the floor. For raw targets, the prior mean is 0.
     Zero,
@@ -143,6 +119,8 @@ pub enum NamedMean {
     Estimated,
     /// `Estimated` in many dimensions, and `Zero` in few dimensions, where `Estimated` and `Zero` perform equally well.
     Auto,
+    #[serde(untagged)]
+    Number(f64),
 }
 
 /// The units of the targets in the model.
@@ -235,7 +213,7 @@ impl GP {
     /// Matern 3/2 was better on tables of tuning experiments, and worse on smooth functions (docs/defaults.md).
     pub fn families(&self, columns: &Columns) -> Vec<KernelFamily> {
         match self.kernel {
-            KernelChoice::Auto(_) => {
+            KernelChoice::Auto => {
                 let first = match columns.discrete {
                     true => KernelFamily::Matern32,
                     false => KernelFamily::Matern52,
@@ -297,7 +275,7 @@ impl GP {
     /// Whether the kernel or any hyperparameter is fitted.
     pub fn fits(&self) -> bool {
         let given = self.lengthscale.is_some() && self.signal_std.is_some();
-        self.kernel == KernelChoice::Auto(Auto::Auto) || !given || self.noise_std.is_none()
+        self.kernel == KernelChoice::Auto || !given || self.noise_std.is_none()
     }
 
     /// Whether a fit chooses the units of the targets, which then do not change until the next fit.

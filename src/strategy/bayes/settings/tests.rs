@@ -115,10 +115,10 @@ fn each_bad_setting_is_refused_by_name() {
         }),
         ("surrogate.mean", |s| {
             let mean = PriorMean::Number(f64::NAN);
-            s.surrogate = Surrogate::GP(GP {
+            s.surrogate = GP {
                 mean,
                 ..GP::default()
-            });
+            };
         }),
     ] {
         let mut settings = Settings::default();
@@ -159,7 +159,7 @@ fn the_mean_is_estimated_on_request_or_in_many_dimensions() {
         let pending = serde_json::from_value(pending).unwrap();
         let settings = Settings {
             pending,
-            surrogate: Surrogate::GP(serde_json::from_value(fields.clone()).unwrap()),
+            surrogate: serde_json::from_value(fields.clone()).unwrap(),
             ..Settings::default()
         };
         assert_eq!(settings.estimates_mean(d), expected, "{fields} {d}");

@@ -1,8 +1,8 @@
 //! Tests of the units of targets, and of the targets of pending trials.
 
 use super::*;
-use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending, Statistic};
-use crate::strategy::bayes::settings::surrogate::{GP, Surrogate};
+use crate::strategy::bayes::settings::pending::{Censor, Liar, Lie, Pending};
+use crate::strategy::bayes::settings::surrogate::GP;
 
 /// Creates rows with these values. The window of a trial whose value is `None` has passed.
 fn rows(values: &[Option<f64>]) -> Vec<RowValue> {
@@ -16,7 +16,7 @@ fn rows(values: &[Option<f64>]) -> Vec<RowValue> {
 fn with(pending: Pending, gp: GP) -> Settings {
     Settings {
         pending: Some(pending),
-        surrogate: Surrogate::GP(gp),
+        surrogate: gp,
         ..Settings::default()
     }
 }
@@ -46,7 +46,7 @@ fn standardised_targets_have_mean_zero_and_unit_spread() {
 
 #[test]
 fn changing_the_prior_mean_does_not_change_the_values_of_f() {
-    let settings = with(liar(Lie::Of(Statistic::Max)), GP::default());
+    let settings = with(liar(Lie::Max), GP::default());
     let mut targets = of(&[Some(0.0), Some(8.0)], &settings);
     let in_f = |targets: &Targets| {
         let levels = [targets.levels.floor, targets.levels.lie];
@@ -178,9 +178,9 @@ fn targets_above_a_floor_are_at_most_one_even_if_all_values_are_zero() {
 #[test]
 fn the_value_of_the_liar_is_in_the_units_of_the_model() {
     for (lie, expected) in [
-        (Lie::Of(Statistic::Min), -1.0),
-        (Lie::Of(Statistic::Mean), 0.0),
-        (Lie::Of(Statistic::Max), 1.0),
+        (Lie::Min, -1.0),
+        (Lie::Mean, 0.0),
+        (Lie::Max, 1.0),
         (Lie::Number(4.0), 2.0),
     ] {
         let settings = with(liar(lie), GP::default());
@@ -211,7 +211,7 @@ fn assumed_values_of_pending_trials_are_warped_like_observed_values() {
 fn raw_targets_are_only_shifted_by_the_prior_mean() {
     let gp = GP {
         targets: TargetScale::Raw,
-        mean: PriorMean::Named(NamedMean::Median),
+        mean: PriorMean::Median,
         ..GP::default()
     };
     let settings = with(Pending::Ignore {}, gp);

@@ -171,7 +171,9 @@ fn a_preview_is_dropped_at_the_next_event() {
         purposes.map(|purpose| purpose.is_due(set, &log, &mut go_on).unwrap())
     };
     assert!(set.fit().is_none() && are_due(&mut set) == [true; 3]);
-    let theta = Settings::default().gp().first_theta(&Columns::plain(1));
+    let theta = Settings::default()
+        .surrogate
+        .first_theta(&Columns::plain(1));
     let fit = Fit {
         rows: Some(1),
         units: set.warped_targets(&log, None).units,
@@ -280,7 +282,7 @@ fn another_fit_in_a_note_replaces_the_kept_posterior() {
     let settings = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
     let mut fit = Fit::given(
         KernelFamily::Matern52,
-        settings.gp().first_theta(&Columns::plain(1)),
+        settings.surrogate.first_theta(&Columns::plain(1)),
     );
     let mut kept = TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut log = started(2, Some(&fit.to_note().unwrap()));
@@ -312,7 +314,7 @@ fn a_kept_posterior_equals_the_posterior_of_a_fresh_fold_bit_for_bit() {
     let fitted = settings(json!({"acquisition": {"kind": "UCB"}, "surrogate": gp}));
     let fit = Fit::given(
         KernelFamily::Matern52,
-        fitted.gp().first_theta(&Columns::plain(1)),
+        fitted.surrogate.first_theta(&Columns::plain(1)),
     );
     let note = fit.to_note().unwrap();
     // If the noise or the point of a row changes, all rows are factorised again. A new row is appended. A changed value
@@ -361,7 +363,7 @@ fn trials_keep_their_windows_and_undoing_a_suggestion_undoes_its_window() {
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
     let mut log = started(1, None);
     let note = |length: f64| {
-        let theta = set.settings.gp().first_theta(&Columns::plain(1));
+        let theta = set.settings.surrogate.first_theta(&Columns::plain(1));
         let window = Some(ChosenWindow {
             length,
             arrivals: 0,
