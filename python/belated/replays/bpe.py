@@ -124,7 +124,7 @@ def figure(found: Report) -> Any:
         for number, (title, members) in FIGURES.items():
             if number == 5:
                 shown = found["drawn"][f]["curves"]
-                title = f"{title}, mean of {found['drawn'][f]['functions']} functions like {f}"
+                title = f"mean of {found['drawn'][f]['functions']} functions like {f}"
             else:
                 chosen = [find(found["settings"], f, *member) for member in members]
                 shown = [s | {"curve_stderr": 0.5 * np.asarray(s["curve_std"])} for s in chosen]
