@@ -278,8 +278,9 @@ def figure(found: Report) -> Any:
         "bands": False,
     }
     drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
-    # A legend of ten lines hides curves. Therefore, if panels have the same methods, only the second has a legend.
-    made = report.draw_panels(drawn, 3, legends=2)
+    made = report.draw_panels(drawn, 3, legends=1)
+    # All panels except the first have the same methods. A legend of ten lines would hide their curves.
+    made.legend(*made.axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     for ax, (curves, _, _) in zip(made.axes[1:], drawn[1:], strict=False):
         at_zero = [np.asarray(mean) < ZERO for _, mean, _ in curves]
         if reached := [int(np.argmax(each)) for each in at_zero if each.any()]:
