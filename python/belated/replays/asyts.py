@@ -10,7 +10,8 @@ less regret than the other two methods.
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
 evaluations, so M = 12 and T = 30. For the other panels, M and the distributions appear only in the titles of the
-figures. The values of M below are our choice: more workers in more dimensions. The number of initial points is max(M,
+figures, which the text of the paper does not repeat. M and the distribution of each panel below are our choice, with
+more workers in more dimensions. The number of initial points is max(M,
 min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors' code,
 workers evaluate the initial points like all other points, and do so asynchronously even if the method is synchronous.
 
@@ -39,8 +40,8 @@ SEQUENTIAL = ("seqTS", "synTS", "asyTS")
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
 
-#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5. Figure 2 shows some of these
-# panels.
+#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5; our choice, except for M = 12
+#: on Hartmann6. Figure 2 shows some of these panels.
 SETUP: Mapping[Function, tuple[int, Sequence[str]]] = {
     functions.BRANIN: (4, ["uniform"]),
     functions.CURRIN_EXPONENTIAL: (4, ["Pareto"]),
@@ -66,6 +67,10 @@ TIMES: Mapping[str, simulate.DelayDistribution] = {
     "Pareto": simulate.Pareto(power=5.0),
 }
 N_READINGS = 60
+#: The regret below which the axis of a panel is linear, if methods reach a regret of 0.
+LINEAR = 1e-3
+#: A smaller regret counts as 0.
+ZERO = 1e-9
 
 #: Number of evaluations by DIRECT. The paper does not state this number. N_DIRECT is the smallest number of points that
 # the authors' code scores.
@@ -260,13 +265,28 @@ def _sentences(found: Report) -> list[str]:
 
 
 def figure(found: Report) -> Any:
-    """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods."""
+    """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods.
+
+    If methods reach a regret of 0 (in corners, which belated's search reaches exactly), the axis of the panel is linear
+    below `LINEAR`, so that it contains 0, and time ends soon after the last of these methods reached 0.
+    """
     first = f"{BY_EVALUATIONS}, M = {WORKERS[BY_EVALUATIONS]}"
     drawn = [_panel(shown_in(found, BY_EVALUATIONS, "evaluations"), first, xlabel="Evaluations n")]
-    common = {"xlabel": "Simulated time T", "x": report.readings(found["duration"], N_READINGS), "bands": False}
+    common: dict[str, Any] = {
+        "xlabel": "Simulated time T",
+        "x": report.readings(found["duration"], N_READINGS),
+        "bands": False,
+    }
     drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
-    # A legend of ten lines hides curves. Therefore, if panels have the same methods, only the second has a legend.
-    made = report.draw_panels(drawn, 3, legends=2)
+    made = report.draw_panels(drawn, 3, legends=1)
+    # All panels except the first have the same methods. A legend of ten lines would hide their curves.
+    made.legend(*made.axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    for ax, (curves, _, _) in zip(made.axes[1:], drawn[1:], strict=False):
+        at_zero = [np.asarray(mean) < ZERO for _, mean, _ in curves]
+        if reached := [int(np.argmax(each)) for each in at_zero if each.any()]:
+            ax.set_yscale("symlog", linthresh=LINEAR)
+            end = min(2 * max(reached), N_READINGS)
+            ax.set(ylim=(-LINEAR / 5, None), xlim=(0.0, common["x"][end]))
     for ax in made.axes:
         ax.title.set_fontsize("small")
     return made

@@ -1,4 +1,4 @@
-"""Vakili et al. 2023, Figures 2-5: cumulative regret of BPE-Delay, BPE and GP-UCB-SDF under Poisson delays.
+"""Vakili et al. 2023, Figures 1-5: cumulative regret of BPE-Delay, BPE and GP-UCB-SDF under Poisson delays.
 
 f1 and f2 are drawn as in section 7. The kernel model interpolates 25 values on a 5 × 5 grid of [-5, 5]². These values
 are drawn from a Gaussian process with squared-exponential kernel of lengthscale 0.8 or 1.0. Candidates are a 50 × 50
@@ -9,8 +9,8 @@ and are the same in all runs.
 All algorithms know the kernel of f, and their bounds are sqrt(6) standard deviations wide, as in the authors' code.
 GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ; it knows the floor of f. BPE-Delay bounds delays by
 the larger term of Eq. 6, and the last round ends at the horizon. A version of BPE-Delay that estimates the delays is
-added to the paper's algorithms. Figure 5 shows one function; here BPE and BPE-Delay also run on many functions drawn
-like f1.
+added to the paper's algorithms. The paper's Figure 5 shows BPE and BPE-Delay on f1 and f2. Here both also run on many
+functions drawn like f1 and like f2, and Figure 5 is the mean over these functions.
 
 ``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. Rounds have
 the lengths of the authors' code, so the last round is not cut and ends after the horizon. For GP-UCB-SDF, the
@@ -23,7 +23,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,7 +55,7 @@ REFERENCE_STEPS: Mapping[int, tuple[int, ...]] = {25: (100, 200, 490), 50: (100,
 class Setting(NamedTuple):
     """A function ("f1", "f2", or the recorded function "reference"), an algorithm, and the mean λ of the delays.
 
-    ``drawn`` is the number of a further function that is drawn like f1.
+    ``drawn`` is the number of a further function that is drawn like f1 or f2.
     """
 
     function: str
@@ -72,6 +71,8 @@ FIGURES: Mapping[int, tuple[str, Sequence[tuple[str, int]]]] = {
     4: ("GP-UCB-SDF", [("GP-UCB-SDF", mean) for mean in MEANS]),
     5: ("BPE and BPE-Delay", (("BPE", 50), ("BPE-Delay", 50))),
 }
+#: The algorithms of Figure 5, which also run on the drawn functions.
+COMPARED = [name for name, _ in FIGURES[5][1]]
 CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
 
 
@@ -82,11 +83,12 @@ def make(options: Options) -> Report:
     # Slow runs start first, so that all processors are busy until the end.
     found = run_all(run_task, sorted(settings, key=lambda s: s.algorithm != "GP-UCB-SDF"), options, "bpe")
     described = [describe(setting, horizon, found[setting]) for setting in settings]
-    drawn = [Setting("f1", name, 50, d) for d in range(DRAWN * n_runs) for name in ("BPE", "BPE-Delay")]
+    compared = [(d, name) for d in range(DRAWN * n_runs) for name in COMPARED]
+    drawn = [Setting(f, name, 50, d) for f in LENGTHSCALES for d, name in compared]
     of_drawn = run_all(run_task, drawn, replace(options, runs=RUNS_DRAWN), "bpe: drawn functions")
     made = {"horizon": horizon, "noise": NOISE, "beta": BETA, "settings": described}
     made |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
-    made["drawn"] = over_functions([result for results in of_drawn.values() for result in results], horizon)
+    made["drawn"] = {f: over_functions([of_drawn[s] for s in drawn if s.function == f], horizon) for f in LENGTHSCALES}
     recorded = read_reference(options.data) if options.faithful else None
     if recorded is not None:
         references = [Setting("reference", "BPE-Delay", mean) for mean in REFERENCE_STEPS]
@@ -111,14 +113,33 @@ def table(found: Report) -> str:
 
 
 def figure(found: Report) -> Any:
-    """Return figures 2 to 5, f1 above f2; bands are half a standard deviation, as in the paper."""
-    panels = []
-    for f, (number, (title, members)) in product(LENGTHSCALES, FIGURES.items()):
-        chosen = [find(found["settings"], f, *member) for member in members]
-        shown = [s | {"curve_stderr": 0.5 * np.asarray(s["curve_std"])} for s in chosen]
-        axes = {"title": f"{number}: {title}, {f}", "xlabel": "Steps", "ylabel": "Cumulative regret"}
-        panels.append(report.panel(shown, [f"{name}, λ = {mean}" for name, mean in members], **axes))
-    return report.draw_panels(panels, len(FIGURES))
+    """Return figures 1 to 5, f1 above f2.
+
+    Bands in figures 2 to 4 are half a standard deviation, as in the paper. Figure 5 is the mean over the drawn
+    functions, with bands of one standard error.
+    """
+    panels: list[report.Panel] = []
+    for f in LENGTHSCALES:
+        panels.append(([], {}, ()))  # the place of Figure 1
+        for number, (title, members) in FIGURES.items():
+            if number == 5:
+                shown = found["drawn"][f]["curves"]
+                title = f"mean of {found['drawn'][f]['functions']} functions like {f}"
+            else:
+                chosen = [find(found["settings"], f, *member) for member in members]
+                shown = [s | {"curve_stderr": 0.5 * np.asarray(s["curve_std"])} for s in chosen]
+                title = f"{title}, {f}"
+            axes = {"title": f"{number}: {title}", "xlabel": "Steps", "ylabel": "Cumulative regret"}
+            panels.append(report.panel(shown, [f"{name}, λ = {mean}" for name, mean in members], **axes))
+    made = report.draw_panels(panels, 1 + len(FIGURES))
+    for ax, f in zip(made.axes[:: 1 + len(FIGURES)], LENGTHSCALES, strict=True):
+        place = ax.get_subplotspec()
+        ax.remove()
+        surface = made.add_subplot(place, projection="3d")
+        x, y = (column.reshape(N_SIDE, N_SIDE) for column in grid().T)
+        surface.plot_surface(x, y, sample(f, found["seed"]).reshape(N_SIDE, N_SIDE), cmap="viridis")
+        surface.set(title=f"1: {f}", xlabel="x1", ylabel="x2")
+    return made
 
 
 def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
@@ -259,13 +280,19 @@ def excess(described: Sequence[Report], function: str) -> Report:
     }
 
 
-def over_functions(results: Sequence[dict[str, Any]], horizon: int) -> Report:
-    """Compare BPE-Delay with BPE on each function; `results` are indexed by function, algorithm and run."""
-    regret = np.array([result["regret"][: horizon + 1] for result in results])
-    bpe, ours = regret.reshape(-1, 2, RUNS_DRAWN, horizon + 1).mean(axis=2).transpose(1, 0, 2)
+def over_functions(results: Sequence[Sequence[dict[str, Any]]], horizon: int) -> Report:
+    """Compare BPE-Delay with BPE on each function; `results` has the runs of both algorithms for each function."""
+    regret = np.array([[run["regret"][: horizon + 1] for run in runs] for runs in results])
+    bpe, ours = regret.mean(axis=1).reshape(-1, len(COMPARED), horizon + 1).transpose(1, 0, 2)
     steps = [step for step in (200, 1000) if step < horizon] + [horizon]
-    means = {"BPE": bpe[:, steps].mean(axis=0), "BPE-Delay": ours[:, steps].mean(axis=0)}
-    return {"functions": len(bpe), "step": steps, **means, "lower_in": (ours < bpe)[:, steps].sum(axis=0)}
+    described: Report = {"functions": len(bpe), "step": steps, "lower_in": (ours < bpe)[:, steps].sum(axis=0)}
+    described["curves"] = []
+    for name, curves in (("BPE", bpe), ("BPE-Delay", ours), ("difference", bpe - ours)):
+        mean, stderr = report.mean_stderr(curves)
+        described[name] = {"mean": mean[steps], "stderr": stderr[steps]}
+        if name in COMPARED:
+            described["curves"].append({"curve_mean": mean, "curve_stderr": stderr})
+    return described
 
 
 @dataclass(frozen=True)
@@ -316,10 +343,16 @@ def _sentences(found: Report) -> list[str]:
             f"{f}, λ = 50: BPE-Delay {cost['bpe_delay']:.0f}, GP-UCB-SDF {cost['gp_ucb_sdf']:.0f}; below it in "
             f"{cost['below_gp_ucb_sdf_in']} of {found['runs']} runs"
         )
-    drawn = found["drawn"]
-    for step, ours, bpe, lower in zip(*(drawn[key] for key in ("step", "BPE-Delay", "BPE", "lower_in")), strict=True):
-        regrets = f"BPE-Delay {ours:.0f}, BPE {bpe:.0f}; lower on {lower}"
-        lines.append(f"{drawn['functions']} functions, λ = 50, step {step}: {regrets}")
+    for f, drawn in found["drawn"].items():
+        for k, step in enumerate(drawn["step"]):
+            regrets = [
+                f"{name} {drawn[name]['mean'][k]:.0f} ± {drawn[name]['stderr'][k]:.0f}"
+                for name in ("BPE-Delay", "BPE", "difference")
+            ]
+            counted = f"lower on {drawn['lower_in'][k]}"
+            lines.append(
+                f"{drawn['functions']} functions like {f}, λ = 50, step {step}: {', '.join(regrets)}; {counted}"
+            )
     for each in found.get("reference", []):
         low, high = each["recorded_range"]
         lines.append(

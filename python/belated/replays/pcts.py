@@ -4,7 +4,12 @@ All runs have the same duration, but different numbers of evaluations. The durat
 constant, 4 units, or geometric with mean 10 units. PCTS starts one evaluation in each unit of time, also while results
 are in flight. Algorithms without delayed feedback start an evaluation when the result of the previous evaluation has
 arrived. The value of a run is the noiseless value of the recommended point at full fidelity. Tables show the median
-over runs, and regret is measured from the optimum that the paper states. `belated.replays.wang` has the settings.
+over runs, and regret is measured from the optimum that the paper states. The figure also shows the minimum and the
+maximum over runs as bars. `belated.replays.wang` has the settings.
+
+MFPOO and the authors' program grow several trees. Their result is the recommendation with the largest noiseless value
+among the trees. In the program, too, an oracle makes this choice. PCTS as in the paper (the default) and all rivals
+choose by their observations.
 
 By default algorithms follow the papers, and values are noisy. ``--faithful`` runs the authors' program
 (`belated.replays.reference_tree`). The program evaluates cell centres without noise at full fidelity, and has the
@@ -72,6 +77,9 @@ RIVALS: Mapping[str, Callable[..., None]] = {
 #: Algorithms that take the cost of fidelities into account.
 WITH_COST = ("MF-GP-UCB", "BOCA", "MF-SKO")
 
+#: Line below tables.
+ORACLE = "The best tree of MFPOO and of the authors' program is chosen by noiseless values (an oracle)."
+
 Published = Mapping[tuple[str, str, str], dict[str, float]]
 
 
@@ -110,8 +118,8 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
         return _of_instances(instances, wang.program_value(problem), duration, side_by_side=tables)
     noise = wang.noise("Gaussian", problem.variance, rng)
     if algorithm.startswith("PCTS"):
-        value, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
-        return {"value": value, "curve": np.full(wang.N_READINGS + 1, value), "n_evaluations": n}
+        curve, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
+        return {"value": float(curve[-1]), "curve": curve, "n_evaluations": n}
     if algorithm.startswith("MFPOO"):  # MFPOO of Sen et al. 2018; the height of a cell determines the fidelity
         settings = {"duration": duration, "noise": noise, "variance": problem.variance}
         return _of_instances(wang.run_program(problem, delays, algorithm, rng, **settings), problem.value, duration)
@@ -143,7 +151,7 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Publish
     described = setting._asdict() | wang.figures_of(values)
     described["regret"] = optimum - described["median"]
     described["published"] = known.get((*setting[:2], setting.algorithm.removesuffix(AS_TABLES)))
-    described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)
+    described["curve_regret"] = wang.curve_regret(optimum, report.values_of(results, "curve"))
     for key in ("n_evaluations", "height", "n_nodes", "node_value"):
         if key in results[0]:
             described["node_median" if key == "node_value" else key] = np.median(report.values_of(results, key))
@@ -193,7 +201,7 @@ def table(found: Report) -> str:
         title = f"Table {4 if delays == 'constant' else 8}: {distribution}, {found['duration']} units, "
         parts.append(title + f"{found['runs']} runs\n" + report.format_table(header, rows))
         parts.append(_trees(delays, shown))
-    parts += [_cells(*each) for each in found["cells"].items()]
+    parts += [_cells(*each) for each in found["cells"].items()] + [ORACLE]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -222,14 +230,10 @@ def _cells(version: str, rows: Sequence[Report]) -> str:
 
 def figure(found: Report) -> Any:
     """Return figures 2 and 4: median regret against time, constant delays above geometric delays."""
-    names = dict.fromkeys(each["function"] for each in found["settings"])
-    panels = []
-    for delays, name in itertools.product(DELAYS, names):
-        shown = [each for each in found["settings"] if (each["delays"], each["function"]) == (delays, name)]
-        dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in shown]
-        panels.append(wang.regret_panel(shown, found["duration"], f"{name}, {delays} delays", dashes=dashes))
-    # The algorithms are the same in all panels.
-    return report.draw_panels(panels, len(names), legends=1)
+    panels: dict[str, list[Report]] = {}
+    for each in sorted(found["settings"], key=lambda each: list(DELAYS).index(each["delays"])):
+        panels.setdefault(f"{each['function']}, {each['delays']} delays", []).append(each)
+    return wang.regret_figure(panels, found["duration"], len(panels) // len(DELAYS))
 
 
 QUICK_NOISE = ("Hartmann3", "Branin")
@@ -271,7 +275,8 @@ def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, An
     noise = wang.noise(kind, variance, rng)
     if algorithm.endswith(PAPER):
         algorithm, std = algorithm.removesuffix(PAPER), math.sqrt(variance)
-        return {"value": wang.paper_search(problem, algorithm, "constant", duration, noise, std, rng)[0]}
+        curve, _ = wang.paper_search(problem, algorithm, "constant", duration, noise, std, rng)
+        return {"value": float(curve[-1])}
     if algorithm == GP_UCB:
         clock = rivals.WaitAndAct(problem.value, wang.endless(DELAYS["constant"], rng), duration, noise)
         rivals.wait_and_act(rivals_bayesian.gp_ucb, clock, problem.d, rng)
@@ -295,7 +300,8 @@ def table_noise(found: Report) -> str:
     for each in found["settings"]:
         rows.setdefault(f"{each['function']}, {each['noise']}", []).append(f"{each['median']:.6g}")
     title = f"Noise: median values after {found['duration']} units, {found['runs']} runs\n"
-    return title + report.format_table(["", *NOISE_ALGORITHMS], [[name, *medians] for name, medians in rows.items()])
+    shown = report.format_table(["", *NOISE_ALGORITHMS], [[name, *medians] for name, medians in rows.items()])
+    return f"{title}{shown}\n\n{ORACLE}"
 
 
 def figure_noise(found: Report) -> Any:
@@ -356,7 +362,7 @@ def describe_rejects(setting: RejectsSetting, results: Sequence[dict[str, Any]])
     """Return the results of an algorithm on a function."""
     optimum, values = PROBLEMS[setting.function].optimum, report.values_of(results, "value")
     described = {"values": values, "median_regret": optimum - np.median(values)}
-    described["curve_median_regret"] = optimum - np.median(report.values_of(results, "curve"), axis=0)
+    described["curve_regret"] = wang.curve_regret(optimum, report.values_of(results, "curve"))
     counted = [key for key in ("n_evaluations", "levels") if key in results[0]]
     described |= {key: np.median(report.values_of(results, key)) for key in counted}
     return {"levels": None} | setting._asdict() | described
@@ -377,11 +383,10 @@ def table_rejects(found: Report) -> str:
 
 def figure_rejects(found: Report) -> Any:
     """Return Figure 5: median regret against time."""
-    by_function: dict[str, list[Report]] = {}
+    panels: dict[str, list[Report]] = {}
     for each in found["settings"]:
-        by_function.setdefault(each["function"], []).append(each)
-    panels = [wang.regret_panel(shown, found["duration"], name) for name, shown in by_function.items()]
-    return report.draw_panels(panels, len(panels))
+        panels.setdefault(each["function"], []).append(each)
+    return wang.regret_figure(panels, found["duration"], len(panels))
 
 
 NOISE_LINE = (

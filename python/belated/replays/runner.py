@@ -256,10 +256,12 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
     """
     from tqdm.auto import tqdm
 
+    # Runs differ in length, so the time that remains is computed from the mean time of all runs.
+    bar_settings: dict[str, Any] = {"desc": label, "unit": "run", "smoothing": 0}
     if n_workers == 0:
-        return [function(task) for task in tqdm(tasks, desc=label, unit="run")]
+        return [function(task) for task in tqdm(tasks, **bar_settings)]
     n_workers = min(n_workers or os.cpu_count() or 1, len(tasks))
-    with process_pool(n_workers) as pool, tqdm(total=len(tasks), desc=label, unit="run") as bar:
+    with process_pool(n_workers) as pool, tqdm(total=len(tasks), **bar_settings) as bar:
         futures: list[Future[Any]] = [pool.submit(function, task) for task in tasks]
         for future in as_completed(futures):
             future.result()

@@ -18,6 +18,7 @@ fidelities. Each single tree has about as many nodes as 600 s allow.
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,8 +27,9 @@ from typing import Any
 import numpy as np
 
 import belated as bl
-from belated import functions
+from belated import functions, plotting
 from belated.functions import MultiFidelityFunction
+from belated.plotting.figures import DASHES, PALETTE
 from belated.replays import report
 from belated.replays.reference_tree import RHO_MAX, UCBV, Act, Evaluations, Instance, Rng, UCB1Sigma, run_poo
 from belated.replays.report import Array, Report
@@ -47,6 +49,9 @@ INSTANCES: Mapping[str, int] = {"UCB1-sigma": 3, "UCBV": 1}
 DELAYS: Mapping[str, DelayDistribution] = {"constant": Constant(4.0), "geometric": Geometric(10.0)}
 TABLES = {"constant": "constant_delay_4s", "geometric": "geometric_delay_mean_10s"}
 DATA_FILE = "wang2022_tables.json"
+
+#: One marker for each algorithm of a figure. Colours and dashes repeat with different periods, so that styles differ.
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<", ">", "*", "h", "p")
 
 TREES = ("MFPOO+UCB1-sigma", "MFPOO+UCBV", "PCTS+DUCB1-sigma", "PCTS+DUCBV")
 
@@ -154,13 +159,34 @@ def at_readings(times: Array, values: Array, duration: float) -> Array:
     return np.concatenate([[math.nan], values])[at]
 
 
-def regret_panel(settings: Sequence[Report], duration: float, title: str, **arguments: Any) -> report.Panel:
-    """Return a panel of median regret against time."""
-    # The computed regret may be 0 or negative, because the paper's optimum is rounded.
-    regrets = [np.maximum(np.asarray(each["curve_median_regret"], dtype=float), 1e-7) for each in settings]
-    curves = [(each["algorithm"], regret, 0.0) for each, regret in zip(settings, regrets, strict=True)]
-    axes = {"x": report.readings(duration, N_READINGS), "xlabel": "Time", "ylabel": "Median simple regret"}
-    return curves, {**axes, "title": title, "log": True, "bands": False, **arguments}, ()
+def regret_figure(panels: Mapping[str, Sequence[Report]], duration: float, columns: int) -> Any:
+    """Return a figure with a panel for each title: median regret against time, one curve for each algorithm.
+
+    Bars extend from the minimum to the maximum over the runs, as in the paper. An algorithm has the same style in all
+    panels, and the legend is below the panels.
+    """
+    figure, axes = plotting.grid(-(-len(panels) // columns), columns)
+    names = list(dict.fromkeys(each["algorithm"] for settings in panels.values() for each in settings))
+    at = report.readings(duration, N_READINGS)
+    for ax, (title, settings) in zip(axes, panels.items(), strict=True):
+        for each in settings:
+            # The computed regret may be 0 or negative, because the paper's optimum is rounded.
+            low, median, high = np.maximum(np.asarray(each["curve_regret"], dtype=float), 1e-7)
+            k = names.index(each["algorithm"])
+            bars: dict[str, Any] = {"yerr": (median - low, high - median), "elinewidth": 0.8, "capsize": 2}
+            bars |= {"errorevery": (k, len(MARKERS)), "markevery": (k, len(MARKERS)), "markersize": 4}
+            bars |= {"color": PALETTE[k % len(PALETTE)], "linestyle": DASHES[k % len(DASHES)], "marker": MARKERS[k]}
+            ax.errorbar(at, median, label=each["algorithm"], **bars)
+        ax.set(title=title, xlabel="Time", ylabel="Median simple regret", yscale="log")
+        ax.grid(alpha=0.3)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize="small")
+    return figure
+
+
+def curve_regret(optimum: float, curves: Array) -> Array:
+    """Return the minimum, median and maximum regret over the runs (axis 0 of `curves`) at each reading."""
+    return np.stack([function(optimum - curves, axis=0) for function in (np.min, np.median, np.max)])
 
 
 def bias_constant(problem: Problem) -> float:
@@ -176,8 +202,9 @@ def program_value(problem: Problem) -> Callable[[Array, float], float]:
 
 def paper_search(
     problem: Problem, algorithm: str, delays: str, duration: int, noise: Noise, noise_std: float, rng: Rng
-) -> tuple[float, int]:
-    """Run PCTS as in the paper; return the noiseless value of its recommendation, and the number of its evaluations.
+) -> tuple[Array, int]:
+    """Run PCTS as in the paper; return the noiseless values of its recommendations at equally spaced times, and the
+    number of its evaluations.
 
     In every unit of time an evaluation starts at a uniformly random point of a leaf, and the leaf is expanded at once.
     Evaluations are at full fidelity: the delay is the same at any fidelity, so a lower fidelity would not save time.
@@ -186,12 +213,17 @@ def paper_search(
     # rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i)).
     rho, seed = [RHO_MAX ** (3 / (3 - i)) for i in range(3)], int(rng.integers(2**31))
     optimizer = bl.TreeSearch(problem.function.space, bound=bound, nu=bias_constant(problem), rho=rho, seed=seed)
+    recommended: list[float] = []
 
     def noisy(params: Mapping[str, float]) -> float:
+        # The evaluation of a unit of time starts after the results that have arrived by then are observed.
+        with suppress(bl.errors.NotFitted):
+            recommended.append(problem.function(optimizer.recommend()))
         return problem.function(params) + (0.0 if noise is None else noise())
 
     history = simulate(optimizer, noisy, duration, DELAYS[delays], seed=int(rng.integers(2**31)))
-    return problem.function(optimizer.recommend()), int(np.sum(history.arrivals <= duration))
+    times = np.arange(duration - len(recommended), duration, dtype=float)
+    return at_readings(times, np.array(recommended), duration), int(np.sum(history.arrivals <= duration))
 
 
 def run_program(

@@ -132,6 +132,31 @@ def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr().out == first
 
 
+def test_a_panel_whose_methods_reach_the_maximum_shows_when_they_do():
+    pytest.importorskip("matplotlib")
+    readings = np.arange(asyts.N_READINGS + 1)
+    reached = {method: 6 + k for k, method in enumerate(asyts.METHODS)}
+    settings = [
+        {"function": "park1", "times": "half-normal", "method": method, "curve_mean": 5.0 * (readings < at)}
+        for method, at in reached.items()
+    ]
+    settings += [
+        {"function": name, "times": times, "method": method, "curve_mean": 2.0 / (1 + readings)}
+        for name, times, methods in [
+            ("hartmann6", "evaluations", asyts.SEQUENTIAL),
+            ("branin", "uniform", asyts.METHODS),
+        ]
+        for method in methods
+    ]
+    for setting in settings:
+        setting["curve_stderr"] = np.zeros(len(readings))
+    made = asyts.figure({"duration": 30, "settings": settings})
+    branin, park1 = made.axes[1:3]
+    assert branin.get_yscale() == "log" and park1.get_yscale() == "symlog"
+    low, high = park1.get_ylim()
+    assert low < 0 < 5.0 < high and park1.get_xlim() == (0.0, 2 * max(reached.values()) * 0.5)
+
+
 def test_options_of_this_replay_are_refused_elsewhere(capsys):
     pytest.importorskip("sklearn")
     for option in (["--quick"], ["--keep", "folder"]):

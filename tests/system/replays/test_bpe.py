@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from pathlib import Path
@@ -42,6 +43,28 @@ def test_regret_grows_with_the_mean_delay():
         ends[mean] = np.mean([bpe.run_task(setting, i, options)["regret"][-1] for i in range(3)])
     added = {mean: ends[mean] - ends[0] for mean in (25, 50)}
     assert 0 < added[25] < added[50] and 1.4 < added[50] / added[25] < 2.8
+
+
+def test_figure_1_has_the_functions_and_figure_5_the_mean_over_drawn_functions(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(bpe, "DRAWN", 2)
+    report = replays.found()["bpe"].run(Options(runs=1, seed=4, iterations=110, workers=0))
+    made = bpe.figure(report)
+    surfaces = [ax for ax in made.axes if ax.name == "3d"]
+    assert [ax.get_title() for ax in surfaces] == ["1: f1", "1: f2"]
+    for f, ax in zip(bpe.LENGTHSCALES, surfaces, strict=True):
+        values = bpe.sample(f, 4)
+        shown = ax.get_zlim()
+        assert shown[0] <= values.min() and values.max() <= shown[1]
+        # Another way to the mean: each run alone.
+        ends = {name: [] for name in bpe.COMPARED}
+        for name, d, run in itertools.product(bpe.COMPARED, range(2), range(bpe.RUNS_DRAWN)):
+            setting = bpe.Setting(f, name, 50, d)
+            ends[name].append(bpe.run_task(setting, run, Options(runs=1, seed=4, iterations=110))["regret"][110])
+        (panel,) = [ax for ax in made.axes if ax.get_title().endswith(f"mean of 2 functions like {f}")]
+        curves = {line.get_label(): line.get_ydata()[-1] for line in panel.lines}
+        for name, regrets in ends.items():
+            assert curves[f"{name}, λ = 50"] == pytest.approx(np.mean(regrets), rel=1e-12)
 
 
 def test_functions_are_smooth_samples_and_the_same_for_a_seed():
@@ -97,5 +120,9 @@ def test_a_small_replay_from_end_to_end(faithful, tmp_path):
     assert ("f on record" in text) == (faithful and recorded is not None)
     for described in report["settings"]:
         assert np.all(np.diff(described["curve_mean"]) >= 0) and described["step"] == [100, 110]
+    for f, drawn in report["drawn"].items():
+        assert f"{drawn['functions']} functions like {f}, λ = 50, step 110" in text
+        difference = drawn["BPE"]["mean"] - drawn["BPE-Delay"]["mean"]
+        assert np.allclose(difference, drawn["difference"]["mean"])
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000

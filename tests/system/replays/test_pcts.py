@@ -138,8 +138,42 @@ def test_runs_are_kept_and_are_the_same_again(tmp_path):
 def test_the_papers_search_starts_one_evaluation_a_unit(algorithm):
     problem = PROBLEMS["Branin"]
     noise = wang.noise("Gaussian", problem.variance, np.random.default_rng(0))
-    value, n = wang.paper_search(problem, algorithm, "constant", 100, noise, 0.2, np.random.default_rng(1))
-    assert n == 97 and value <= problem.function.optimum
+    curve, n = wang.paper_search(problem, algorithm, "constant", 100, noise, 0.2, np.random.default_rng(1))
+    assert n == 97 and curve[-1] <= problem.function.optimum
+
+
+def test_the_curve_of_the_papers_search_has_the_results_of_shorter_searches():
+    """A search that ends earlier recommends what the longer search recommends at that time."""
+    problem, arguments = PROBLEMS["Hartmann3"], ("PCTS+DUCBV", "constant")
+    curve, _ = wang.paper_search(problem, *arguments, 120, None, 0.1, np.random.default_rng(3))
+    # Readings are 2 units apart, and the first result arrives at time 4.
+    assert np.isnan(curve[:2]).all() and len(set(curve[2:])) > 2
+    for end in (40, 60, 100):
+        shorter, _ = wang.paper_search(problem, *arguments, end, None, 0.1, np.random.default_rng(3))
+        # The shorter search ends with the results of the time end - 1.
+        assert shorter[-1] in curve[[end // 2 - 1, end // 2]]
+
+
+def test_each_algorithm_of_the_figure_has_a_style_and_bars():
+    pytest.importorskip("matplotlib")
+    names = pcts.algorithms(False)
+    curves = np.cumsum(np.random.default_rng(0).random((3, wang.N_READINGS + 1)), axis=1)
+    regret = wang.curve_regret(100.0, curves)
+    shown = [{"algorithm": name, "curve_regret": regret} for name in names]
+    made = wang.regret_figure({"a": shown, "b": shown[::-1]}, 600, 2)
+    first, second = ({each.get_label(): each for each in ax.containers} for ax in made.axes)
+    styles = {}
+    for name in names:
+        line, caps, (bars,) = first[name]
+        assert np.array_equal(line.get_ydata(), 100.0 - np.median(curves, axis=0))
+        lows, highs = np.transpose([segment[:, 1] for segment in bars.get_segments()])
+        assert set(lows) <= set(regret[0]) and set(highs) <= set(regret[2]) and len(lows) >= 5
+        styles[name] = (line.get_color(), line.get_linestyle(), line.get_marker())
+        other = second[name][0]
+        assert styles[name] == (other.get_color(), other.get_linestyle(), other.get_marker())
+    assert len(set(styles.values())) == len({marker for *_, marker in styles.values()}) == 11
+    assert [text.get_text() for text in made.legends[0].get_texts()] == list(names)
+    assert all(ax.get_legend() is None for ax in made.axes)
 
 
 def test_unsupported_options_are_refused():

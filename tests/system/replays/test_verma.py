@@ -250,6 +250,19 @@ def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
         ("GP-TS-SDF", "GP-BTS"),
     ]
     assert all(each["mean"] > each["mean_of_the_other"] for each in comparisons[:2])
+    # The panel of mean delays is drawn and tested with k(x, x) = 1.
+    longer = report["tests"]["wilcoxon"]["mu=30 worse than mu=5, k(x, x) = 1"]
+    regrets = {
+        s["mu"]: np.mean(s["regret_per_run"]["40"])
+        for s in report["settings"]
+        if (s["algorithm"], s["signal_std"], s["window"]) == ("GP-UCB-SDF", 1.0, 2 * s["mu"])
+    }
+    assert longer["mean"] == regrets[30] > regrets[5] == longer["mean_of_the_other"]
+    pytest.importorskip("matplotlib")
+    panel = sdf_synthetic.figure(report).axes[0]
+    assert panel.get_title().startswith("1(a), k(x, x) = 1")
+    ends = {line.get_label(): line.get_ydata()[-1] for line in panel.lines}
+    assert ends == {f"μ = {mu}, m = {2 * mu}": pytest.approx(regret) for mu, regret in regrets.items()}
     optimizer = bl.algorithm("GP-UCB", candidates=sdf_synthetic.grid().reshape(-1, 1), seed=0, **sdf_synthetic.GIVEN)
     for trial in optimizer.suggest(n=30):
         trial.observe(0.9)

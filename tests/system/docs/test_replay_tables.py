@@ -1,0 +1,75 @@
+"""The pages of replays agree with the results in benchmarks/data/replays/."""
+
+import importlib.util
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from belated import cli, replays
+from tests.system.docs.pages import DOCS
+
+_SCRIPT = Path(__file__).parents[3] / "benchmarks" / "replay_tables.py"
+pytestmark = pytest.mark.skipif(
+    not (DOCS.exists() and _SCRIPT.exists()), reason="the installed package comes without its pages"
+)
+
+
+def loaded():
+    """Return the script as a module."""
+    spec = importlib.util.spec_from_file_location("replay_tables", _SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def script():
+    return loaded()
+
+
+NAMES = list(loaded().read()) if _SCRIPT.exists() else []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_tables_of_a_page_are_written_from_its_results(name, script):
+    pages = script.read()
+    assert script.written(name, pages) == script.text_of(name)
+    on_the_page = [match[2] for match in script.TABLE.finditer(script.text_of(name))]
+    assert sorted(on_the_page) == sorted(script.tables(name, pages))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_text_cites_only_numbers_of_the_tables(name, script):
+    assert script.unknown_numbers(name, script.read()) == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_result_has_a_run_with_its_command_commit_and_seeds(name, script, tmp_path):
+    page = script.read()[name]
+    for run in page["runs"].values():
+        assert set(run) - {"note"} == {"command", "commit", "seeds", "counts", "minutes"}
+        assert re.fullmatch(r"[0-9a-f]{8}", run["commit"]) and run["seeds"]
+        program, *arguments = shlex.split(run["command"].replace("DIR", str(tmp_path)))
+        assert program == "belated"
+        assert cli.parser().parse_args(arguments).name in replays.found().values()
+    cited = {row["run"] for row in page["results"]} | {run for each in page["tables"].values() for run in each["runs"]}
+    assert cited == set(page["runs"])
+
+
+def test_every_replay_has_a_result(script):
+    commands = {run["command"].split()[2] for page in script.read().values() for run in page["runs"].values()}
+    assert commands == set(replays.found())
+
+
+def test_a_changed_number_is_found(script, monkeypatch):
+    page = {"results": [], "runs": {}, "settings": ["3"], "tables": {"a": {"header": ["x"], "rows": [["7.5"]]}}}
+    pages = {"asyts": page}
+    text = "## A\n\n7.5 on 3 and -7.5 in Figure 9.\n\n<!-- table: a -->\n\n"
+    text += "| x |\n| --- |\n| 7.5 |\n\n<!-- end of table -->\n"
+    monkeypatch.setattr(script, "text_of", lambda name: text)
+    assert script.written("asyts", pages) == text and script.unknown_numbers("asyts", pages) == set()
+    monkeypatch.setattr(script, "text_of", lambda name: text.replace("7.5", "8.5"))
+    assert script.written("asyts", pages) != text.replace("7.5", "8.5")
+    assert script.unknown_numbers("asyts", pages) == {"8.5"}
