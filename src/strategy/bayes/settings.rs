@@ -19,6 +19,7 @@ use crate::strategy::checks::{COUNT_OR_NONE, MAX_COUNT, check};
 pub mod pending;
 pub mod search;
 pub mod surrogate;
+mod theory;
 
 /// If there are at least this many dimensions, `NamedMean::Auto` means `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
@@ -115,6 +116,7 @@ impl Settings {
             )?,
             None => {}
         }
+        self.check_theory()?;
         let n = self.design().n.unwrap_or(0);
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }
