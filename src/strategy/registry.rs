@@ -116,7 +116,7 @@ mod tests {
         for good in [
             json!({"kind": "RandomSearch"}),
             json!({"kind": "BayesOpt"}),
-            json!({"kind": "BayesOpt", "acquisition": {"kind": "UCB", "beta": "theory"}, "pending": null}),
+            json!({"kind": "BayesOpt", "acquisition": {"kind": "UCB", "beta": "kandasamy"}, "pending": null}),
             json!({"kind": "BayesOpt", "surrogate": {"kind": "GP", "lengthscale": [0.5], "mean": 1.5}}),
         ] {
             assert!(made(good.clone()).is_ok(), "{good}");

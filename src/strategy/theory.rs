@@ -9,14 +9,16 @@ use crate::strategy::checks::{NOT_NEGATIVE, check, check_given, is_std};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields, default)]
 pub struct Theory {
-    /// A bound on the norm of f in the space of the kernel. If `rkhs_bound` is `None`, upper confidence bounds and
-    /// draws use 1, and BPE-Delay refuses `beta="theory"`.
+    /// B_f, a bound on the norm of f minus the prior mean in the space of the kernel, which includes the signal
+    /// variance. `beta="theory"` needs it.
     pub rkhs_bound: Option<f64>,
+    /// R, where the noise is R-sub-Gaussian, in units of f. `BayesOpt` needs it with `beta="theory"`. BPE-Delay uses
+    /// the standard deviation of the noise instead.
+    pub noise_bound: Option<f64>,
     /// δ, the probability that a bound fails.
     pub delta: f64,
-    /// B_y, a bound on |y| in the units of the model. If `value_bound` is `None` and `beta="theory"`, B_y is the
-    /// largest |y| so far. If `value_bound` is `None` and `beta` has any other value, B_y is 1, as in the experiments
-    /// of Verma et al. 2022. Only `Censor` uses B_y.
+    /// B_y, a bound on |y| in the units of the model. Only `Censor` uses B_y, and needs it with `beta="theory"`. With
+    /// any other `beta`, `None` means 1, as in the experiments of Verma et al. 2022.
     pub value_bound: Option<f64>,
     /// λ of BPE-Delay, where the regularised kernel matrix is K + λ²I. If `regularization` is `None`, λ is the standard
     /// deviation of the noise.
@@ -27,6 +29,7 @@ impl Default for Theory {
     fn default() -> Self {
         Self {
             rkhs_bound: None,
+            noise_bound: None,
             delta: 0.1,
             value_bound: None,
             regularization: None,
@@ -38,6 +41,8 @@ impl Theory {
     /// Returns an error if a constant is invalid.
     pub fn check(&self) -> Result<()> {
         let (name, bound) = ("theory.rkhs_bound", self.rkhs_bound);
+        check_given(bound, name, |x| x >= 0.0, NOT_NEGATIVE)?;
+        let (name, bound) = ("theory.noise_bound", self.noise_bound);
         check_given(bound, name, |x| x >= 0.0, NOT_NEGATIVE)?;
         let delta = self.delta;
         let holds = delta > 0.0 && delta < 1.0;

@@ -48,7 +48,7 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
                 if acquisition["kind"] == "ThompsonSampling" && candidates {
                     acquisition["draws"] = "pathwise".into();
                 }
-                json!({
+                let settings = json!({
                     "kind": "BayesOpt",
                     "surrogate": gp,
                     "acquisition": acquisition,
@@ -56,9 +56,28 @@ pub fn settings(candidates: bool, floors: f64) -> impl Strategy<Value = Value> {
                     "pending": pending,
                     "initial": {"kind": "Initial", "n": n, "how": how},
                     "window": window,
-                })
+                });
+                with_theory(settings)
             },
         )
+}
+
+/// Changes the beta of settings to which the theorem of `beta="theory"` does not apply, and gives its constants to
+/// others.
+fn with_theory(mut settings: Value) -> Value {
+    if settings["acquisition"]["beta"] == "theory" {
+        settings["acquisition"]["theory"] =
+            json!({"kind": "Theory", "rkhs_bound": 1.0, "noise_bound": 0.1, "value_bound": 2.0});
+        settings["surrogate"]["targets"] = "raw".into();
+        settings["surrogate"]["mean"] = match settings["pending"]["floor"].as_f64() {
+            Some(floor) => floor.into(),
+            None => "zero".into(),
+        };
+        if !is_valid(&settings) {
+            settings["acquisition"]["beta"] = 2.0.into();
+        }
+    }
+    settings
 }
 
 /// Generates settings of tree search with every kind of bound and up to three instances.
@@ -177,6 +196,9 @@ pub fn fitted(mut settings: Value) -> Value {
     }
     gp["mean"] = "auto".into();
     gp["targets"] = "standardized".into();
+    if settings["acquisition"]["beta"] == "theory" {
+        settings["acquisition"]["beta"] = 2.0.into();
+    }
     settings
 }
 

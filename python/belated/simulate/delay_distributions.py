@@ -183,19 +183,48 @@ class Exponential(_WithMean):
 
 @dataclass(frozen=True)
 class Pareto(_WithMean):
-    """The Pareto distribution, with density ∝ t^−(power+1) for t ≥ offset = mean·(power − 1)/power.
+    """The Pareto distribution: P(d > t) = (offset/t)^power for t ≥ offset.
 
-    For example, power 5 and mean 1 give the offset 0.8.
+    Parameters
+    ----------
+    mean : float, default 1.0
+        The mean, which determines the offset mean·(power − 1)/power. ``math.inf`` requires a power of 1 or less, and
+        `offset`.
+    power : float, default 5.0
+        The smaller the power, the more delays are extremely long.
+    offset : float, optional
+        The smallest delay, for an infinite mean.
+
+    Examples
+    --------
+    >>> import math
+    >>> from belated import simulate
+    >>> simulate.Pareto()  # all delays are 0.8 or longer
+    Pareto(mean=1.0, power=5.0)
+    >>> simulate.Pareto(math.inf, power=0.5, offset=1.0)  # a delay is longer than 100 with probability 0.1
+    Pareto(mean=inf, power=0.5, offset=1.0)
     """
 
     power: float = 5.0
+    offset: float | None = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        _require(self, 1 < self.power < math.inf, "the power must be > 1, or else the mean is infinite")
+        _require(self, 0 < self.power < math.inf, "the power must be a finite number > 0")
+        if self.mean == math.inf:
+            _require(self, self.power <= 1, "a power > 1 has a finite mean: give the mean")
+            given = self.offset is not None and 0 < self.offset < math.inf
+            _require(self, given, "an infinite mean needs offset, the smallest delay: give a finite number > 0")
+        else:
+            super().__post_init__()
+            _require(self, self.power > 1, "a power ≤ 1 has an infinite mean: give mean=math.inf and offset")
+            _require(self, self.offset is None, "the mean determines the offset: leave it out")
+
+    def __repr__(self) -> str:
+        offset = "" if self.offset is None else f", offset={self.offset}"
+        return f"Pareto(mean={self.mean}, power={self.power}{offset})"
 
     def sample(self, rng: np.random.Generator, size: int | None = None) -> Any:
-        offset = self.mean * (self.power - 1) / self.power
+        offset = self.mean * (self.power - 1) / self.power if self.offset is None else self.offset
         return np.asarray(offset * (1.0 + rng.pareto(self.power, size)))  # numpy's pareto is shifted to start at 0
 
 

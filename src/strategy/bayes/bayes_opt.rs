@@ -16,11 +16,9 @@ use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
-use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::initial_design;
-use crate::strategy::bayes::choose::information::InformationGain;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, recommended};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
@@ -70,7 +68,6 @@ pub struct BayesOpt {
     /// Whether the warning of missing durations or costs has been given.
     warned_of_missing: bool,
     candidates: Option<SolvedCandidates>,
-    information: Option<InformationGain>,
     /// The last fits that are not logged, each with the length of the log at the time of the fit.
     pub(super) kept_fits: BTreeMap<FitPurpose, (usize, Arc<Fit>)>,
     /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
@@ -201,18 +198,9 @@ impl BayesOpt {
                 })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let bound = rule.bound();
-        let bound = bound.map(|bound| bound.for_targets(&posterior.targets.values));
-        let gamma = match bound.is_some_and(Bound::is_theory) {
-            true => {
-                let (kept, context_width) = (&mut self.information, query.context.len());
-                InformationGain::kept(kept, &self.domain, context_width, &posterior.gp)
-                    .bound(log.trials().len(), call.stop)?
-            }
-            false => 0.0,
-        };
         let nu = |gp: &GaussianProcess| match bound {
             None => 1.0,
-            Some(bound) => multiplier(gp, self.d, log, &recent, gamma, bound, settings),
+            Some(bound) => multiplier(gp, self.d, log, &recent, bound, settings),
         };
         let scope = Scope {
             domain: &self.domain,
@@ -290,7 +278,6 @@ impl FromSettings for BayesOpt {
             expense: None,
             warned_of_missing: false,
             candidates: None,
-            information: None,
             kept_fits: BTreeMap::new(),
             duration_fit: None,
         })

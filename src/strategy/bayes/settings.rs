@@ -18,6 +18,7 @@ use crate::strategy::from_settings::tagged;
 pub mod pending;
 pub mod search;
 pub mod surrogate;
+mod theory;
 
 /// If there are at least this many dimensions, `PriorMean::Auto` means `Estimated`.
 const MANY_DIMENSIONS: usize = 5;
@@ -100,6 +101,7 @@ impl Settings {
             )?,
             None => {}
         }
+        self.check_theory()?;
         let n = self.initial.n.unwrap_or(0);
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }

@@ -166,6 +166,12 @@ impl Settings {
         let got = b_y.unwrap_or(f64::NAN);
         let expected = "it is for pending=\"censor\"; leave it out";
         check(b_y.is_none(), "theory.value_bound", got, expected)?;
+        let r = self.theory.noise_bound;
+        let (got, expected) = (
+            r.unwrap_or(f64::NAN),
+            "it is for BayesOpt; leave it out and give noise_std",
+        );
+        check(r.is_none(), "theory.noise_bound", got, expected)?;
         self.theory.check()?;
         check_count("n_points", self.n_points)?;
         match (self.beta, self.theory.rkhs_bound) {
@@ -245,6 +251,7 @@ mod tests {
             ("noise_std", json!({"noise_std": -1.0})),
             ("theory.regularization", theory("regularization", 0.0)),
             ("theory.value_bound", theory("value_bound", 1.0)),
+            ("theory.noise_bound", theory("noise_bound", 1.0)),
             ("signal_std", json!({"signal_std": 0.0})),
             ("theory.delta", theory("delta", 1.0)),
             ("n_points", json!({"n_points": 0})),

@@ -199,6 +199,19 @@ def plans(draw):
     if draw(st.booleans()):
         arguments |= {"surrogate__lengthscale": draw(st.sampled_from([0.4, 4.0])), "surrogate__signal_std": 1.0}
         arguments["surrogate__noise_std"] = draw(st.sampled_from([1e-1, 1e-3, 10**-7.5]))  # 10**-7.5 needs jitter
+    if arguments.get("acquisition__beta") == "theory":
+        # Make the settings those to which the theorem applies.
+        floor = arguments.get("pending__floor") or 0.25
+        arguments |= {"surrogate__lengthscale": 0.4, "surrogate__signal_std": 1.0, "surrogate__noise_std": 0.1}
+        arguments |= {"surrogate__kernel": "matern52", "surrogate__targets": "raw", "surrogate__mean": floor}
+        constants = bl.papers.Theory(rkhs_bound=1.0, noise_bound=0.1, value_bound=5.0)
+        arguments["acquisition__theory"] = constants
+        if arguments["pending"] == "censor":
+            window = None if arguments["window"] is None else 4.0
+            arguments |= {"window": window, "pending__floor": floor}
+            arguments["pending__late"] = "accept" if window is None else "discard"
+        elif arguments["acquisition"] == "ucb":
+            arguments["pending"] = "ignore"
     if domain == "box":
         arguments |= draw(st.sampled_from([{}, {"search__multistart": (40, 2)}, {"search__direct": 60}]))
     if arguments["acquisition"] == "thompson":

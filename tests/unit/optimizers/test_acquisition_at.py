@@ -57,11 +57,14 @@ def test_the_next_suggestion_maximises_acquisition_at(settings):
             opt.observe(trial.number - 2, float(-((opt.trial(trial.number - 2).x - 0.4) ** 2).sum()))
 
 
+CONSTANTS = bl.papers.Theory(rkhs_bound=1.0, noise_bound=0.1)
+KNOWN = bl.GP(kernel="matern52", lengthscale=0.5, signal_std=3.0, noise_std=0.1, targets="raw")
 POLICIES = [
     {},
     {"acquisition": "ucb", "pending": bl.Censor(floor=-3.0, late="discard"), "window": 3.0},
     {"acquisition": "max_variance", "surrogate": bl.GP(refit_every=1)},
-    {"context": {"z": (0.0, 1.0)}, "acquisition": bl.UCB("theory")},
+    {"context": {"z": (0.0, 1.0)}, "acquisition": bl.UCB("theory", theory=CONSTANTS), "surrogate": KNOWN}
+    | {"pending": "ignore"},
 ]
 
 

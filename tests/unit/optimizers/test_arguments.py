@@ -90,7 +90,7 @@ REFUSED += refused("UCB.theory", "UCBPE.theory", "ThompsonSampling.theory", valu
 REFUSED += [
     (f"{kind}.theory", bl.papers.Theory(**wrong))
     for kind in ("UCB", "UCBPE")
-    for wrong in ({"rkhs_bound": -1}, {"delta": 0}, {"value_bound": 0}, {"regularization": 1})
+    for wrong in ({"rkhs_bound": -1}, {"noise_bound": -1}, {"delta": 0}, {"value_bound": 0}, {"regularization": 1})
 ]
 REFUSED += refused("UCB.per_batch", values=(1, "yes", None)) + refused("UCBPE.beta", values=(-1, "nonsense", None))
 REFUSED += [("Censor.late", "discard")]

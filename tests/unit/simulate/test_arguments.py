@@ -23,6 +23,7 @@ EVERY = [
     sim.HalfNormal(0.5),
     sim.Exponential(0.5),
     sim.Pareto(0.5, 1.5),
+    sim.Pareto(math.inf, 0.5, 1.0),
     sim.ByPoint(abs, mean=2.0),
 ]
 
@@ -77,9 +78,13 @@ def test_the_smallest_means_are_constants():
         (lambda: sim.Exponential(0.0), "Exponential(mean=0.0): the mean must be a finite number > 0"),
         (lambda: sim.Exponential(math.inf), "the mean must be a finite number > 0"),
         (lambda: sim.Pareto(0.0), "Pareto(mean=0.0, power=5.0): the mean must be a finite number > 0"),
-        (lambda: sim.Pareto(math.inf), "the mean must be a finite number > 0"),
-        (lambda: sim.Pareto(1.0, 1.0), "the power must be > 1, or else the mean is infinite"),
-        (lambda: sim.Pareto(1.0, math.inf), "the power must be > 1"),
+        (lambda: sim.Pareto(math.inf), "a power > 1 has a finite mean: give the mean"),
+        (lambda: sim.Pareto(1.0, 1.0), "a power ≤ 1 has an infinite mean: give mean=math.inf and offset"),
+        (lambda: sim.Pareto(1.0, math.inf), "the power must be a finite number > 0"),
+        (lambda: sim.Pareto(1.0, 0.0), "the power must be a finite number > 0"),
+        (lambda: sim.Pareto(math.inf, 0.5), "Pareto(mean=inf, power=0.5): an infinite mean needs offset"),
+        (lambda: sim.Pareto(math.inf, 0.5, 0.0), "an infinite mean needs offset"),
+        (lambda: sim.Pareto(1.0, 5.0, 0.8), "the mean determines the offset: leave it out"),
     ],
 )
 def test_unusable_distributions_are_refused_by_their_arguments(make, message):

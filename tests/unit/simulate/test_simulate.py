@@ -77,6 +77,28 @@ def test_pareto_of_power_5_and_mean_1_starts_at_0_8():
     assert sim.Pareto().sample(np.random.default_rng(0), 10_000).min() == pytest.approx(0.8, abs=1e-3)
 
 
+def test_delays_with_an_infinite_mean_have_their_distribution():
+    d = sim.Pareto(math.inf, power=0.5, offset=2.0).sample(np.random.default_rng(0), 200_000)
+    for t in (2.0, 8.0, 200.0, 2e6):
+        probability = (2.0 / t) ** 0.5
+        assert abs(np.mean(d > t) - probability) <= 5 * math.sqrt(probability * (1 - probability) / len(d))
+
+
+@pytest.mark.parametrize("name, regret", [("BayesOpt", 1e-4), ("GP-UCB-SDF", 0.02)])
+def test_an_optimizer_finds_the_maximum_under_delays_of_infinite_mean(name, regret):
+    """A share of (1/10)^0.5 of the results has a delay above 10."""
+    late, lost = sim.Pareto(math.inf, power=0.5, offset=1.0), []
+    for seed in range(3):
+        space = {"x": (0.0, 1.0)}
+        opt = bl.BayesOpt(space, seed=seed) if name == "BayesOpt" else bl.algorithm(name, space, window=10, seed=seed)
+        history = sim.simulate(opt, lambda params: -((params["x"] - 0.3) ** 2), 80, late, seed=seed)
+        lost.extend(history.delays > 10)
+        assert sim.simple_regret(history, 0.0)[-1] < regret
+        assert opt.delays_.quantile(0.5).low < 5
+    probability = 0.1**0.5
+    assert abs(np.mean(lost) - probability) <= 4 * math.sqrt(probability * (1 - probability) / len(lost))
+
+
 def test_the_iteration_clock_alone_is_simulated():
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0)
     with pytest.raises(bl.errors.InvalidSetting, match="iteration clock"):

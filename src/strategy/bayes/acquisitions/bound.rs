@@ -21,12 +21,14 @@ pub enum Beta {
     Kandasamy,
     /// The multiplier in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
-    /// B_f + R·sqrt(2(gamma_{j−1} + 1 + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, the
-    /// multiplier for bounds is B_f + (R + B_y)·sqrt(2(gamma_{j−1} + 1 + log(2/δ))). For draws, log(4/δ) replaces
-    /// log(2/δ) (Verma et al. 2022, theorems 1 and 2).
+    /// B_f + R/√λ·sqrt(2(I + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, the multiplier for bounds
+    /// is B_f + (R + B_y)/√λ·sqrt(2(I + log(2/δ))). For draws, log(4/δ) replaces log(2/δ) (Verma et al. 2022, theorems 1
+    /// and 3).
     ///
-    /// All quantities are in the units of the model. R is sqrt(λ), and gamma is the greedy upper bound of
-    /// [`crate::strategy::bayes::choose::information`].
+    /// λ is the noise variance of the model, and I = ½ log det(1 + K/λ) is the information of the rows. The papers print
+    /// the bound for λ = 1 + 2/T only, with the maximum information gain plus 1 in place of I. Here λ > 0. The proof
+    /// (docs/equations.md) uses sigma = √λ·|φ|_{V⁻¹} with V = ΦᵀΦ + λ; the noise and the censoring each contribute at
+    /// most |Φᵀε|_{V⁻¹} ≤ R·sqrt(2(I + log(1/δ))), divided by √λ.
     Theory,
     /// The multiplier is the same at every step. Verma et al. 2022 use 1.
     #[serde(untagged)]
@@ -59,27 +61,19 @@ impl Bound {
         self.constants.check()
     }
 
-    /// Whether the multiplier depends on the information gain.
+    /// Whether the multiplier is the schedule of the theorems.
     pub fn is_theory(self) -> bool {
         self.beta == Beta::Theory
     }
 
-    /// Sets B_y from the targets observed so far, unless B_y is given.
-    pub fn for_targets(mut self, targets: &[f64]) -> Self {
-        let largest = targets.iter().map(|y| y.abs()).reduce(f64::max);
-        let default = largest.filter(|_| self.is_theory()).unwrap_or(1.0);
-        self.constants.value_bound.get_or_insert(default);
-        self
-    }
-
-    /// beta_t for trial j = 1, 2, … in d dimensions. Only the schedule `Theory` uses gamma, λ and B_y. B_y is `None` if
-    /// trials are not censored.
+    /// beta_t for trial j = 1, 2, … in d dimensions. Only the schedule `Theory` uses the information I, λ and B_y. B_y is
+    /// `None` if trials are not censored.
     pub fn multiplier(
         self,
         d: usize,
         j: usize,
-        gamma: f64,
-        noise: f64,
+        information: f64,
+        lambda: f64,
         value_bound: Option<f64>,
     ) -> f64 {
         match self.beta {
@@ -95,9 +89,11 @@ impl Bound {
                     (Some(b_y), false) => (b_y, 2.0),
                     (Some(b_y), true) => (b_y, 4.0),
                 };
-                let information = gamma + 1.0 + (events / self.constants.delta).ln();
-                let rkhs_bound = self.constants.rkhs_bound.unwrap_or(1.0);
-                rkhs_bound + (noise.sqrt() + b_y) * (2.0 * information).sqrt()
+                let given = |bound: Option<f64>| bound.expect("the settings were checked");
+                let b_f = given(self.constants.rkhs_bound);
+                let r = given(self.constants.noise_bound);
+                let exponent = information + (events / self.constants.delta).ln();
+                b_f + (r + b_y) / lambda.sqrt() * (2.0 * exponent).sqrt()
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The choice of a point from the posterior.
 //!
-//! * [`information`]: the information gain in the theoretical multipliers; [`multiplier`]: the multiplier of sigma
+//! * [`multiplier`]: the multiplier of sigma
 //! * [`best_observed`]: points around which searches start; [`addition`]: the term that the model of success adds to
 //!   an acquisition
 //! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: rules against suggesting the
@@ -13,7 +13,6 @@ pub mod addition;
 pub mod best_observed;
 pub mod design;
 pub mod final_values;
-pub mod information;
 pub mod multiplier;
 pub mod recommendation;
 pub mod repeats;

@@ -14,7 +14,8 @@ use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::settings::Settings;
 
 /// The trials over which the formula of nu_t sums. In Algorithm 1 of Verma et al. 2022, the sum includes the last m
-/// trials, whether observed or pending.
+/// trials, whether observed or pending. With `beta="theory"`, the sum includes only the trials that are pending and whose
+/// result may still arrive within the window: the difference that the sum bounds is 0 for all other trials.
 ///
 /// If there is no window, the sum includes only pending trials, because only pending trials are censored, and a sum over
 /// all trials would grow without bound. A pending trial is included as long as the trial counts as arriving.
@@ -26,6 +27,14 @@ pub fn recent_trials(
 ) -> Vec<TrialNumber> {
     if !settings.pending().is_censor() {
         return Vec::new();
+    }
+    let bound = settings.acquisition.rule().bound();
+    if bound.is_some_and(Bound::is_theory) {
+        let counts = |number: &TrialNumber| {
+            let age = query.now - log.trials()[*number].suggested_at;
+            !is_beyond(age, window)
+        };
+        return log.pending().iter().copied().filter(counts).collect();
     }
     let counts = |(_, trial): &(usize, &Trial)| match trial.state {
         State::Pending => trial.is_arriving(query.now, query.wall_time, window),
@@ -40,13 +49,13 @@ pub fn recent_trials(
 }
 
 /// The multiplier nu_t in d dimensions. Under `Censor`, nu_t = B_y·Σ_{s=max(1,t−m)}^{t−1} sigma_{t−1}(x_s) + beta_t.
-/// Otherwise nu_t = beta_t.
+/// Otherwise nu_t = beta_t. With `beta="theory"`, B_y/λ replaces B_y: the paper omits the division, because it assumes
+/// λ > 1.
 pub fn multiplier(
     gp: &GaussianProcess,
     d: usize,
     log: &Ledger,
     recent: &Array2<f64>,
-    gamma: f64,
     bound: Bound,
     settings: &Settings,
 ) -> f64 {
@@ -55,13 +64,34 @@ pub fn multiplier(
         false => 0,
     };
     let j = log.trials().len() - in_flight + 1;
-    let noise = gp.noise_variance();
     let b_y = bound.constants.value_bound.unwrap_or(1.0);
-    let censored = settings.pending().is_censor().then_some(b_y);
-    let beta = bound.multiplier(d, j, gamma, noise, censored);
-    let noise = if bound.predictive_std { noise } else { 0.0 };
+    let is_censor = settings.pending().is_censor();
+    let (information, lambda) = match bound.is_theory() {
+        // The rows of pending trials are targets only under `Censor`.
+        true if is_censor => information(gp, gp.len()),
+        true => information(gp, gp.n_observed()),
+        false => (0.0, 1.0),
+    };
+    let beta = bound.multiplier(d, j, information, lambda, is_censor.then_some(b_y));
+    let noise = if bound.predictive_std {
+        gp.noise_variance()
+    } else {
+        0.0
+    };
     let (_, variance) = gp.predict(recent.view());
-    beta + b_y * variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
+    beta + b_y / lambda * variance.iter().map(|v| (v + noise).sqrt()).sum::<f64>()
+}
+
+/// The information I = ½ log det(1 + K/λ) of the first n rows, from the factor, and λ.
+///
+/// If values have different noise variances Λ, I = ½ log det(1 + Λ^{−½} K Λ^{−½}) and λ is the least noise variance: the
+/// theorem then holds for the rows divided by the root of Λ, whose noise is R/√λ-sub-Gaussian.
+fn information(gp: &GaussianProcess, n: usize) -> (f64, f64) {
+    let noise = &gp.row_noise()[..n];
+    let terms = noise.iter().enumerate();
+    let information = terms.map(|(i, noise)| gp.factor().at(i, i).ln() - 0.5 * noise.ln());
+    let least = noise.iter().copied().fold(gp.noise_variance(), f64::min);
+    (information.sum(), least)
 }
 
 #[cfg(test)]
@@ -69,6 +99,7 @@ mod tests {
     use super::*;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
+    use crate::gp::{Hyperparameters, RowNoise};
     use crate::ledger::{Action, Event};
     use crate::problem::{Clock, Point};
     use crate::strategy::bayes::acquisitions::bound::Beta;
@@ -139,6 +170,18 @@ mod tests {
         assert_eq!(recent_trials(&log, query(None), &open, None), [0, 1, 6]);
         let other = settings(json!({"kind": "Hallucinate"}), Some(5.0));
         assert!(recent_trials(&log, query(None), &other, Some(5.0)).is_empty());
+        // The theorem needs the trials in flight only, even if their leases have ended.
+        let mut theory = windowed;
+        theory.acquisition =
+            serde_json::from_value(json!({"kind": "UCB", "beta": "theory"})).unwrap();
+        assert_eq!(
+            recent_trials(&log, query(Some(10.5)), &theory, Some(5.0)),
+            [1, 6]
+        );
+        assert_eq!(
+            recent_trials(&log, query(Some(10.5)), &theory, None),
+            [0, 1, 6]
+        );
     }
 
     fn bound(beta: Beta, draws: bool) -> Bound {
@@ -146,6 +189,7 @@ mod tests {
             beta,
             constants: Theory {
                 rkhs_bound: Some(0.5),
+                noise_bound: Some(0.2),
                 ..Theory::default()
             },
             predictive_std: false,
@@ -160,15 +204,15 @@ mod tests {
         for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
             (kandasamy, false, Some(1.0), 1.1481875919908435),
-            // 0.5 + (0.2 + B_y)·sqrt(2(3 + 1 + ln(c/0.1))). If trials are not censored, B_y is 0 and c is 1. Under
+            // 0.5 + (0.2 + B_y)/0.4·sqrt(2(3 + ln(c/0.1))). If trials are not censored, B_y is 0 and c is 1. Under
             // `Censor`, B_y is 1, and c is 2 for bounds and 4 for draws.
-            (theory, false, None, 1.2100752125229577),
-            (theory, true, None, 1.2100752125229577),
-            (theory, false, Some(1.0), 4.9886199380027145),
-            (theory, true, Some(1.0), 5.205738287224241),
+            (theory, false, None, 2.1282790137126444),
+            (theory, true, None, 2.1282790137126444),
+            (theory, false, Some(1.0), 10.8886082284381),
+            (theory, true, Some(1.0), 11.472685640901721),
         ] {
             let bound = bound(schedule, draws);
-            let got = bound.multiplier(3, 4, 3.0, 0.04, b_y);
+            let got = bound.multiplier(3, 4, 3.0, 0.16, b_y);
             assert!((got - expected).abs() < 1e-12, "{schedule:?}: {got}");
             assert_eq!(bound.is_theory(), schedule == theory);
         }
@@ -201,7 +245,7 @@ mod tests {
                     };
                     expected += (variance[0] + noise).sqrt();
                 }
-                let got = multiplier(&gp, 2, &log, &recent, 0.0, bound, &settings);
+                let got = multiplier(&gp, 2, &log, &recent, bound, &settings);
                 assert!((got - expected).abs() < 1e-12, "{got} {expected}");
             }
         }
@@ -213,18 +257,42 @@ mod tests {
         let recent = wave(3, 2, 4.0);
         let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
         let settings = settings(json!({"kind": "Censor"}), Some(5.0));
-        let targets = [0.5, -1.7, 1.2];
-        let nu = |beta, value_bound| {
-            let mut bound = bound(beta, false);
+        let nu = |value_bound| {
+            let mut bound = bound(Beta::Constant(1.0), false);
             bound.constants.value_bound = value_bound;
-            let bound = bound.for_targets(&targets);
-            multiplier(&gp, 2, &log, &recent, 3.0, bound, &settings)
+            multiplier(&gp, 2, &log, &recent, bound, &settings)
         };
-        let (one, three) = (Beta::Constant(1.0), Some(3.0));
-        assert!((nu(one, three) - 1.0 - 3.0 * (nu(one, None) - 1.0)).abs() < 1e-12);
-        // Theorem 1 assumes |y| ≤ B_y, so the default value of B_y is at least as large as every |target|.
-        let theory = Beta::Theory;
-        assert_eq!(nu(theory, None), nu(theory, Some(1.7)));
-        assert!(nu(theory, None) > nu(theory, Some(1.0)));
+        assert!((nu(Some(3.0)) - 1.0 - 3.0 * (nu(None) - 1.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_bound_of_the_theorem_uses_the_rows_and_their_noise() {
+        // Two rows with noise variances 0.5 and 0.25. I = ½ log det(1 + D K D) with D = diag(noise)^{-1/2}.
+        let theta = Hyperparameters::new(vec![0.4, 0.4], 1.3, 0.5);
+        let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+        let rows = wave(2, 2, 0.9);
+        let noise = [RowNoise::default(), RowNoise::Known(0.25)];
+        gp.append_noisy_rows(rows.view(), &noise).unwrap();
+        let k = gp.kernel().gram(rows.view());
+        let determinant = (1.0 + k[[0, 0]] / 0.5) * (1.0 + k[[1, 1]] / 0.25)
+            - k[[0, 1]] * k[[0, 1]] / (0.5 * 0.25);
+        let (found, lambda) = information(&gp, 2);
+        assert!((found - 0.5 * determinant.ln()).abs() < 1e-12);
+        assert_eq!(lambda, 0.25);
+        assert!((information(&gp, 1).0 - 0.5 * (1.0 + k[[0, 0]] / 0.5).ln()).abs() < 1e-12);
+        assert_eq!(information(&gp, 1).1, 0.5);
+        // Draws are widened by log(4/δ), bounds by log(2/δ), and the pending trials count B_y/λ times.
+        gp.set_targets(&[0.0, 0.0]).unwrap();
+        let log = log(&[1.0, 2.0, 1.0, 2.0, 3.0, 3.0]);
+        let settings = settings(json!({"kind": "Censor"}), Some(5.0));
+        let pending = wave(1, 2, 4.0);
+        let (_, variance) = gp.predict(pending.view());
+        for (draws, events) in [(false, 20.0_f64), (true, 40.0)] {
+            let bound = bound(Beta::Theory, draws);
+            let nu = multiplier(&gp, 2, &log, &pending, bound, &settings);
+            let exponent: f64 = 2.0 * (found + events.ln());
+            let expected = 0.5 + 1.2 / 0.5 * exponent.sqrt() + 4.0 * variance[0].sqrt();
+            assert!((nu - expected).abs() < 1e-12, "{nu} {expected}");
+        }
     }
 }

@@ -195,7 +195,7 @@ impl Pending {
     }
 
     /// The public name of this policy: the kind in lower case.
-    fn kind(&self) -> String {
+    pub fn kind(&self) -> String {
         let kind = &as_json(self)["kind"];
         kind.as_str().unwrap_or_default().to_lowercase()
     }

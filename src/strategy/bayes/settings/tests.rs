@@ -52,6 +52,7 @@ fn each_bad_setting_is_refused_by_name() {
         ),
         ("acquisition.beta", ucb("beta", json!(-1.0))),
         ("theory.rkhs_bound", theory("rkhs_bound", -1.0)),
+        ("theory.noise_bound", theory("noise_bound", -1.0)),
         ("theory.value_bound", theory("value_bound", 0.0)),
         ("theory.delta", theory("delta", 1.0)),
         ("theory.regularization", theory("regularization", 1.0)),
@@ -124,6 +125,149 @@ fn each_bad_setting_is_refused_by_name() {
         let mut settings = Settings::default();
         change(&mut settings);
         match settings.check(3, false) {
+            Err(Error::InvalidSetting { name: found, .. }) => assert_eq!(found, name),
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+}
+
+/// Settings to which the theorem behind `beta="theory"` applies.
+fn theory(pending: Value, window: Value) -> Value {
+    let constants =
+        json!({"kind": "Theory", "rkhs_bound": 1.0, "noise_bound": 0.1, "value_bound": 2.0});
+    json!({
+        "acquisition": {"kind": "UCB", "beta": "theory", "theory": constants},
+        "surrogate": {"kind": "GP", "kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1,
+                      "mean": -1.5, "targets": "raw"},
+        "pending": pending,
+        "window": window,
+    })
+}
+
+#[test]
+fn settings_without_the_conditions_of_the_theorem_are_refused_by_name() {
+    let censor = json!({"kind": "Censor", "floor": -1.5, "late": "discard"});
+    let accept = json!({"kind": "Censor", "floor": -1.5});
+    let ignore = json!({"kind": "Ignore"});
+    let mut explores = theory(Value::Null, Value::Null);
+    explores["acquisition"]["kind"] = json!("UCBPE");
+    for good in [
+        explores,
+        theory(censor.clone(), json!(5.0)),
+        theory(accept.clone(), Value::Null),
+        theory(ignore.clone(), json!(5.0)),
+    ] {
+        checked(good, 2, false).unwrap();
+    }
+    let standardized = json!("standardized");
+    let number = |x: f64| json!(x);
+    for (name, pending, window, at, value) in [
+        (
+            "theory.rkhs_bound",
+            &ignore,
+            5.0,
+            "/acquisition/theory/rkhs_bound",
+            Value::Null,
+        ),
+        (
+            "theory.noise_bound",
+            &ignore,
+            5.0,
+            "/acquisition/theory/noise_bound",
+            Value::Null,
+        ),
+        (
+            "surrogate.kernel",
+            &ignore,
+            5.0,
+            "/surrogate/kernel",
+            json!("auto"),
+        ),
+        (
+            "surrogate.lengthscale",
+            &ignore,
+            5.0,
+            "/surrogate/lengthscale",
+            Value::Null,
+        ),
+        (
+            "surrogate.signal_std",
+            &ignore,
+            5.0,
+            "/surrogate/signal_std",
+            Value::Null,
+        ),
+        (
+            "surrogate.noise_std",
+            &ignore,
+            5.0,
+            "/surrogate/noise_std",
+            Value::Null,
+        ),
+        (
+            "surrogate.targets",
+            &ignore,
+            5.0,
+            "/surrogate/targets",
+            json!("robust"),
+        ),
+        (
+            "surrogate.targets",
+            &ignore,
+            5.0,
+            "/surrogate/targets",
+            standardized,
+        ),
+        (
+            "surrogate.mean",
+            &ignore,
+            5.0,
+            "/surrogate/mean",
+            json!("median"),
+        ),
+        (
+            "theory.value_bound",
+            &censor,
+            5.0,
+            "/acquisition/theory/value_bound",
+            Value::Null,
+        ),
+        ("pending.floor", &censor, 5.0, "/pending/floor", Value::Null),
+        (
+            "surrogate.mean",
+            &censor,
+            5.0,
+            "/surrogate/mean",
+            number(-1.0),
+        ),
+        (
+            "surrogate.mean",
+            &censor,
+            5.0,
+            "/surrogate/mean",
+            json!("zero"),
+        ),
+        ("window", &censor, 5.0, "/window", json!("auto")),
+        (
+            "pending.late",
+            &censor,
+            5.0,
+            "/pending/late",
+            json!("accept"),
+        ),
+        (
+            "pending",
+            &ignore,
+            5.0,
+            "/pending",
+            json!({"kind": "Hallucinate"}),
+        ),
+        ("pending", &ignore, 5.0, "/pending", json!({"kind": "Liar"})),
+        ("pending", &ignore, 5.0, "/pending", Value::Null),
+    ] {
+        let mut settings = theory(pending.clone(), number(window));
+        *settings.pointer_mut(at).unwrap() = value;
+        match checked(settings, 2, false) {
             Err(Error::InvalidSetting { name: found, .. }) => assert_eq!(found, name),
             other => panic!("{name}: {other:?}"),
         }
