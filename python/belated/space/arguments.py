@@ -57,12 +57,14 @@ def checks_arguments(method: Method) -> Method:
 def real_number(value: Any) -> float | None:
     """Return `value` as a float, or None if `value` is not a single real number.
 
-    Real scalars, and arrays or tensors without axes, are real numbers; bool, complex and str are not.
+    Real scalars, and arrays or tensors without axes, are real numbers; bool, complex and str are not. A masked number
+    is NaN.
     """
     if type(value) is float:  # the most frequent case; the checks below take a microsecond
         return value
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
-        value = value.item()
+        # The item of a masked array is 0.
+        value = math.nan if np.ma.is_masked(value) else value.item()
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Number):
         return None
     try:

@@ -14,6 +14,8 @@ from belated.space.space import Place
 
 def _numbers(given: Any) -> NDArray[Any] | None:
     """Return a copy of `given` as an array, or None if `given` is not an array of real numbers."""
+    if np.ma.is_masked(given):
+        return None
     try:
         array: NDArray[Any] = np.array(given)
         if array.dtype.kind == "O":

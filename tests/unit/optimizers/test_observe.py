@@ -26,6 +26,7 @@ def test_numbers_of_any_type_are_values(kind, value):
 @pytest.mark.parametrize(
     "value",
     [math.nan, math.inf, -math.inf, 1j, np.complex128(1), "1", b"1", True, np.bool_(True), None, [1.0], (1.0, 2.0)]
+    + [np.ma.masked, np.ma.array(1.0, mask=True)]
     + [np.array([1.0]), np.zeros((1, 1)), np.array("1"), {}, 10**400, Decimal("NaN"), np.timedelta64(1, "s")],
 )
 def test_unusable_values_are_refused(kind, value):
@@ -90,7 +91,7 @@ def test_trials_of_a_diverged_copy_are_foreign():
         opt.observe(foreign, 1.0)
 
 
-@pytest.mark.parametrize("std", [-1.0, math.nan, math.inf, "0.1", 1j, [0.1, 0.2]])
+@pytest.mark.parametrize("std", [-1.0, math.nan, math.inf, "0.1", 1j, [0.1, 0.2], np.ma.masked])
 def test_unusable_stds_are_refused(std):
     opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
     trial = opt.suggest()

@@ -310,7 +310,8 @@ def test_candidates_from_a_table():
 @pytest.mark.parametrize(
     "x",
     [[], [[]], [1.0, 2.0], np.zeros((2, 0)), np.zeros((0, 2)), np.zeros((2, 2, 2)), [[math.nan]], [[math.inf], [0.0]]]
-    + [[["a"]], [[1j]], [[1.0], [1.0, 2.0]], None, [[None]], 3, [[object()]]],
+    + [[["a"]], [[1j]], [[1.0], [1.0, 2.0]], None, [[None]], 3, [[object()]]]
+    + [np.ma.array([[1.0], [2.0]], mask=[[0], [1]])],
 )
 def test_invalid_candidates_are_refused(x):
     with pytest.raises(InvalidSpace, match="candidate"):
