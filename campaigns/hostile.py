@@ -71,11 +71,11 @@ BODIES = {
     "enqueued outside": '{"Enqueued":{"point":{"numbers":[-3,0.5]}}}',
 }
 DEEP = json.dumps('{"a":' + "[" * 200_000 + "]" * 200_000 + "}")
-OBSERVED = '{"Observed":{"number":0,"observation":{"reading":{"value":0.25}},"now":3.0,%s}}'
+OBSERVED = '{"Observed":{"number":0,"observation":{"reading":{"value":0.25},%s},"now":3.0}}'
+BODIES["observed: std is negative"] = BODIES["value is NaN"].replace("NaN", '0.25,"std":-1.0')
 BODIES |= {
     f"observed: {what}": OBSERVED % fields
     for what, fields in {
-        "std is negative": '"std":-1.0',
         "cost is negative": '"cost":-1.0',
         "cost is text": '"cost":"1"',
         "duration is negative": '"duration":-1.0',
