@@ -1,7 +1,19 @@
-"""Arguments for algorithms of papers: bounds, acquisitions, a pending policy, a delay model, constants of theorems."""
+"""Arguments for algorithms of papers: bounds, acquisitions, a pending policy, a delay model, constants of theorems. And
+functions that evaluate bounds of theorems."""
 
 from belated.optimizers.bpe import SubExponential
 from belated.optimizers.settings import UCBPE, MaxVariance, Nearest, Theory
+from belated.optimizers.theorems import regret_bound
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma
 
-__all__ = ["DUCB1", "DUCBV", "UCBPE", "DUCB1Sigma", "MaxVariance", "Nearest", "SubExponential", "Theory"]
+__all__ = [
+    "DUCB1",
+    "DUCBV",
+    "UCBPE",
+    "DUCB1Sigma",
+    "MaxVariance",
+    "Nearest",
+    "SubExponential",
+    "Theory",
+    "regret_bound",
+]
