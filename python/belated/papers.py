@@ -3,7 +3,7 @@ functions that evaluate bounds of theorems."""
 
 from belated.optimizers.bpe import SubExponential
 from belated.optimizers.settings import UCBPE, MaxVariance, Nearest, Theory
-from belated.optimizers.theorems import regret_bound
+from belated.optimizers.theorems import levels_within, regret_bound
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "Nearest",
     "SubExponential",
     "Theory",
+    "levels_within",
     "regret_bound",
 ]

@@ -1,6 +1,10 @@
 """Bounds that the theorems of papers give before a run."""
 
 import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 from belated._core import InvalidSetting
 from belated.optimizers.settings import Theory
@@ -85,3 +89,63 @@ def regret_bound(
     c_squared = 2.0 * variance / math.log1p(variance / lambda_)
     beta = b_f + (r + b_y) * math.sqrt(2.0 * (gamma + math.log(2.0 / delta)) / lambda_)
     return 2.0 / rho * (math.sqrt(c_squared * t * gamma) * beta + m * c_squared * gamma * b_y / lambda_)
+
+
+# The number of levels after which `levels_within` gives up.
+_MOST_LEVELS = 10_000_000
+
+
+def levels_within(budget: float, cost: Callable[[Any], Any], *, full_cost: float = 1.0) -> int:
+    """Return H of Wang et al. (2022), Table 3: the number of levels of a tree whose evaluations fit into a budget.
+
+    H is the largest number for which the costs of the levels h = 1, …, H, min(cost(h), full_cost), add up to at most
+    the budget. A tree search with a fidelity makes at least H + 1 evaluations with this budget (Lemma 2 of the paper),
+    so H takes the place of the number of evaluations in the bounds on its regret. The closed forms of the paper's table
+    bound the minimum by the mean of its arguments, and are not used.
+
+    Parameters
+    ----------
+    budget : float
+        The total cost, in the unit of the costs.
+    cost : callable
+        Returns the costs of an array of levels. The models of the table are ``lambda h: beta * h`` (linear),
+        ``lambda h: beta + 0 * h`` (constant), ``lambda h: h**-beta`` (polynomial) and ``lambda h: beta**-h``
+        (exponential).
+    full_cost : float, default 1.0
+        The cost of an evaluation at the highest fidelity.
+
+    Returns
+    -------
+    int
+        The number of levels.
+
+    Raises
+    ------
+    InvalidSetting
+        A number is out of its range, a cost is negative or NaN, or 10,000,000 levels fit into the budget.
+
+    Examples
+    --------
+    >>> from belated.papers import levels_within
+    >>> levels_within(6.0, lambda h: 0.1 * h)  # 0.1 + 0.2 + … + 1 = 5.5, and deeper levels cost 1
+    10
+    """
+    left = _number("budget", budget, 0.0, or_least=True)
+    full = _number("full_cost", full_cost, 0.0)
+    slack = 1e-9 * left  # so that rounding errors of the sum do not remove the last level
+    start = 1
+    while start <= _MOST_LEVELS:
+        # The levels from `start` to twice `start`, but at least a thousand.
+        h = np.arange(start, start + max(start, 1000), dtype=float)
+        with np.errstate(over="ignore"):
+            costs = np.broadcast_to(np.asarray(cost(h), dtype=float), h.shape)
+        if not (costs >= 0).all():
+            raise InvalidSetting(f"cost={short_repr(cost)} is not usable: pass a function whose values are numbers ≥ 0")
+        total = np.cumsum(np.minimum(costs, full))
+        if total[-1] > left + slack:
+            return start - 1 + int(np.searchsorted(total, left + slack, side="right"))
+        left -= float(total[-1])
+        start += len(h)
+    raise InvalidSetting(
+        f"budget={short_repr(budget)} is not usable: {_MOST_LEVELS:,} levels fit into it; pass a smaller budget"
+    )

@@ -1,6 +1,8 @@
 """The bounds of theorems agree with direct evaluations of the quantities that they bound."""
 
+import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -58,3 +60,71 @@ def test_numbers_out_of_range_are_refused(wrong):
         bl.papers.regret_bound(**settings | wrong)
     with pytest.raises(bl.errors.InvalidSetting, match="theory.value_bound=None is not usable: pass a finite number"):
         bl.papers.regret_bound(**settings | {"theory": bl.papers.Theory(rkhs_bound=1.0, noise_bound=0.1)})
+
+
+# H of Table 3 of Wang et al. 2022, max{H : Σ_{h ≤ H} min(cost(h), λ(1)) ≤ Λ}. The table replaces the minimum by the
+# mean of its arguments. While the cap λ(1) is inactive, the sums have closed forms, in which 2Λ − λ(1) becomes Λ.
+
+BUDGETS = [0.0, 0.05, 0.3, 1.0, 7.0, 123.4, 5000.0]
+
+
+def by_fractions(budget, cost, full):
+    """Add the costs one by one, without rounding."""
+    total, h = Fraction(0), 0
+    while (total := total + min(Fraction(cost(h + 1)), Fraction(full))) <= Fraction(budget):
+        h += 1
+    return h
+
+
+@pytest.mark.parametrize("budget", BUDGETS[:-1])
+@pytest.mark.parametrize(
+    "cost", [lambda h: h / 8, lambda h: 0.25 + 0 * h, lambda h: 1 / h**0.5, lambda h: 2.0**h / 64], ids=range(4)
+)
+@pytest.mark.parametrize("full", [0.5, 1.0, 64.0])
+def test_levels_within_a_budget_are_counted(budget, cost, full):
+    assert bl.papers.levels_within(budget, cost, full_cost=full) == by_fractions(budget, cost, full)
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("beta", [0.02, 0.3, 0.9])
+def test_levels_equal_the_closed_forms_where_the_cap_is_inactive(budget, beta):
+    levels = lambda cost: bl.papers.levels_within(budget, cost, full_cost=1e300)  # noqa: E731
+    # β H(H + 1)/2 ≤ Λ, and β H ≤ Λ
+    assert levels(lambda h: beta * h) == math.floor((math.sqrt(1 + 8 * budget / beta) - 1) / 2 + 1e-9)
+    assert levels(lambda h: beta + 0 * h) == math.floor(budget / beta + 1e-9)
+    # Σ β^−h = (β^−H − 1)/(1 − β)
+    assert levels(lambda h: beta**-h) == math.floor(math.log(1 + (1 - beta) * budget) / math.log(1 / beta) + 1e-9)
+    # The integral of h^−β bounds the sum from both sides: ((H + 1)^(1−β) − 1)/(1 − β) ≤ Σ ≤ (H^(1−β) − β)/(1 − β)
+    if beta < 0.5:
+        at_least = (beta + (1 - beta) * budget) ** (1 / (1 - beta)) if budget >= 1 else 0
+        at_most = (1 + (1 - beta) * budget) ** (1 / (1 - beta))
+        assert math.floor(at_least + 1e-9) <= levels(lambda h: h**-beta) <= at_most
+
+
+def test_the_cap_costs_as_much_as_full_evaluations():
+    """Levels 1 to 20 cost 0.05 h, and all deeper levels cost 1."""
+    for extra in (0, 1, 300):
+        assert bl.papers.levels_within(10.5 + extra, lambda h: 0.05 * h) == 20 + extra
+
+
+def test_levels_of_a_search_are_those_of_its_fidelities():
+    """The function accepts the cost of a fidelity at z_h = 1 - nu rho^h/C."""
+    cost = bl.PowerCost(0.05, 3)
+    levels = bl.papers.levels_within(10.0, lambda h: [cost.at(z) for z in 1 - 0.5 * 0.9**h])
+    sums = itertools.accumulate(cost.at(1 - 0.5 * 0.9**h) for h in itertools.count(1))
+    assert levels == sum(1 for _ in itertools.takewhile(lambda total: total <= 10.0, sums))
+
+
+def test_budgets_and_costs_out_of_range_are_refused():
+    for wrong, arguments in (
+        ("budget", (-1.0, lambda h: h)),
+        ("cost", (1.0, lambda h: -h)),
+        ("cost", (1.0, lambda h: h * math.nan)),
+    ):
+        with pytest.raises(bl.errors.InvalidSetting, match=wrong):
+            bl.papers.levels_within(*arguments)
+    with pytest.raises(bl.errors.InvalidSetting, match="full_cost"):
+        bl.papers.levels_within(1.0, lambda h: h, full_cost=0.0)
+    # The sum of h^-2 is below 2.
+    with pytest.raises(bl.errors.InvalidSetting, match="10,000,000 levels fit into it"):
+        bl.papers.levels_within(2.0, lambda h: h**-2.0)
