@@ -472,8 +472,9 @@ impl Optimizer {
     }
 
     /// Returns the status as JSON if the strategy works in rounds. Returns None for other strategies.
-    pub(crate) fn status(&mut self, stop: &mut Stop) -> Result<Option<Value>> {
+    pub(crate) fn status(&mut self, time: Option<f64>, stop: &mut Stop) -> Result<Option<Value>> {
         self.strategy.catch_up(&self.ledger)?;
-        self.strategy.status(&self.ledger, stop)
+        let now = self.ledger.now(time)?;
+        self.strategy.status(&self.ledger, now, stop)
     }
 }

@@ -514,8 +514,11 @@ class Optimizer:
 
         The result is None if fewer than two positive durations are known, or if the strategy does not have a model."""
 
-    def status(self) -> str | None:
-        """The state of the strategy (rounds or trees) as JSON, or None if the strategy does not have a state."""
+    def status(self, time: float | None) -> str | None:
+        """The state of the strategy (rounds or trees) as JSON, or None if the strategy does not have a state.
+
+        ``time`` determines the ages of running trials.
+        """
 
     def now(self, time: float | None) -> float:
         """The time on the optimizer's clock."""

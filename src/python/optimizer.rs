@@ -405,8 +405,8 @@ impl Optimizer {
         Ok(model.map(|core| DurationModel { core }))
     }
 
-    fn status(&self, py: Python<'_>) -> PyResult<Option<String>> {
-        let status = self.with_core(py, |core, stop| core.status(stop))?;
+    fn status(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Option<String>> {
+        let status = self.with_core(py, |core, stop| core.status(time, stop))?;
         Ok(status.map(|status| status.to_string()))
     }
 

@@ -108,8 +108,6 @@ pub struct Recommendation {
 pub struct Supports {
     pub contexts: bool,
     pub candidates: bool,
-    /// Whether `clock="seconds"` is supported.
-    pub seconds: bool,
     /// Whether conditional parameters are supported.
     pub conditions: bool,
     /// Whether trials below full fidelity are supported.
@@ -120,7 +118,6 @@ impl Supports {
     pub const EVERYTHING: Supports = Supports {
         contexts: true,
         candidates: true,
-        seconds: true,
         conditions: true,
         fidelity: true,
     };
@@ -133,11 +130,6 @@ impl Supports {
         for (supported, asked, what) in [
             (self.contexts, !setup.context.is_empty(), "a context"),
             (self.candidates, candidates, "candidates"),
-            (
-                self.seconds,
-                setup.clock == Clock::Seconds,
-                "clock=\"seconds\"",
-            ),
             (
                 self.conditions,
                 conditions,
@@ -192,7 +184,7 @@ pub trait Strategy: Send {
     }
 
     /// The status of a strategy that works in rounds, as JSON. `catch_up` must have been called with this log.
-    fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {
+    fn status(&mut self, _log: &Ledger, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {
         Ok(None)
     }
 
@@ -270,10 +262,6 @@ mod tests {
             context: vec![Coordinate::Continuous],
             ..plain.clone()
         };
-        let with_seconds = Setup {
-            clock: Clock::Seconds,
-            ..plain.clone()
-        };
         let with_fidelity = Setup {
             fidelity: Some(Fidelity::default()),
             ..plain.clone()
@@ -286,23 +274,14 @@ mod tests {
             contexts: false,
             ..Supports::EVERYTHING
         };
-        let without_seconds = Supports {
-            seconds: false,
-            ..Supports::EVERYTHING
-        };
         for (supports, setup, refused) in [
             (Supports::EVERYTHING, &plain, None),
             (Supports::EVERYTHING, &with_context, None),
-            (Supports::EVERYTHING, &with_seconds, None),
             (Supports::EVERYTHING, &with_fidelity, None),
             (without_fidelity, &plain, None),
             (without_fidelity, &with_fidelity, Some("a fidelity")),
             (without_contexts, &plain, None),
             (without_contexts, &with_context, Some("a context")),
-            (without_contexts, &with_seconds, None),
-            (without_seconds, &plain, None),
-            (without_seconds, &with_context, None),
-            (without_seconds, &with_seconds, Some("clock=\"seconds\"")),
         ] {
             let expected = refused.map_or(Ok(()), |what| {
                 Err(Error::Unsupported {

@@ -96,9 +96,7 @@ class Round:
 
 
 @dataclass(eq=False, repr=False)
-class BPEDelay(
-    Optimizer, strategy="BPEDelay", lacks=("context", "constraints", "fidelity", "clock", "curve", "stopping")
-):
+class BPEDelay(Optimizer, strategy="BPEDelay", lacks=("context", "constraints", "fidelity", "curve", "stopping")):
     """Batched pure exploration with elimination for delayed results (BPE-Delay, Vakili et al. 2023).
 
     The search consists of rounds. Within a round, each suggestion is the point with the largest uncertainty. The
@@ -110,12 +108,14 @@ class BPEDelay(
 
     Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
     belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.
-    Contexts, conditions, constraints, fidelities and learning curves are not supported. ``clock="seconds"`` is not
-    supported either, because the lengths of rounds are counted in suggestions.
+    Contexts, conditions, constraints, fidelities and learning curves are not supported.
+
+    With ``clock="seconds"``, a round ends when the bound on the delays, in seconds, has passed since its suggestion
+    number `Round.n_explored`. The number of suggestions in a round then depends on the time between suggestions.
 
     Parameters
     ----------
-    space, candidates, direction, seed, time
+    space, candidates, direction, clock, seed, time
         As for `RandomSearch`.
     horizon : int
         The total number of suggestions, which determines the lengths of the rounds. After this number of suggestions,
@@ -133,8 +133,8 @@ class BPEDelay(
     mean : float, default 0.0
         Prior mean of f, in units of f.
     delay : {"estimated", "none"} or SubExponential, default "estimated"
-        The delay model, in suggestions. "estimated" estimates the delays from the results so far. "none" means that
-        results arrive before the next suggestion.
+        The delay model, in units of the clock. "estimated" estimates the delays from the results so far. "none" means
+        that results arrive before the next suggestion.
     beta : float or "theory", default 2.5
         The multiplier of the standard deviation in the bounds. The paper's experiments use sqrt(6). For candidates and
         for spaces of at most `n_points` points, "theory" is the multiplier of Theorem 6.1: for N points in R rounds it

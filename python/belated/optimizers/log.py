@@ -82,7 +82,7 @@ class Log(Protocol):
     def next_fidelity(self, time: float | None, feasible: Feasible | None) -> float | None:
         """Return the fidelity of the next suggestion; None without fidelities."""
 
-    def status(self) -> str | None:
+    def status(self, time: float | None) -> str | None:
         """Return the state of the strategy (rounds or trees) as JSON; None if the strategy does not have a state."""
 
     def best(self) -> int | None:

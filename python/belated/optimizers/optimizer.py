@@ -186,7 +186,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
 
     def _status(self) -> Any:
         """Return the state of the strategy (rounds or trees) as JSON data."""
-        return json.loads(self._source._current_log().status() or "null")
+        time = self._source._problem.wall_time()
+        return json.loads(self._source._current_log().status(time) or "null")
 
     # Methods for settings, as in scikit-learn.
 

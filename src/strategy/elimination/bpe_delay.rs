@@ -17,7 +17,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::excluded::key_of_row;
 use crate::maximize::{as_rows, combinations};
 use crate::numerics::order::best_first;
-use crate::problem::{Domain, Member};
+use crate::problem::{Clock, Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::elimination::bounds::{
     Arrived, Confidence, Cover, Width, posterior, surviving,
@@ -38,6 +38,7 @@ pub struct BPEDelay {
     domain: Arc<Domain>,
     settings: Settings,
     schedule: Schedule,
+    clock: Clock,
     theta: Hyperparameters,
     /// The points that represent a box. If the domain is a list of candidates, the array is empty.
     discretization: Array2<f64>,
@@ -80,7 +81,14 @@ impl BPEDelay {
     /// The delay model at time `now`, given in the settings or estimated from the log.
     fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
-        known.or_else(|| estimate(log, now, self.schedule.log_term()))
+        known.or_else(|| estimate(log, now, self.clock, self.schedule.log_term()))
+    }
+
+    /// The delay model that determines the lengths of rounds before they begin. If delays are in seconds, these lengths
+    /// depend on the times of the suggestions.
+    fn planned_delay(&self) -> Option<SubExponential> {
+        let known = self.settings.known_delay();
+        known.filter(|delay| self.clock == Clock::Iterations || *delay == SubExponential::default())
     }
 
     /// The total number of steps in the rounds before the current round.
@@ -90,15 +98,22 @@ impl BPEDelay {
     }
 
     /// Whether the next suggestion begins a round. Returns an error if the horizon is reached.
-    fn begins_round(&self, delay: Option<SubExponential>) -> Result<bool> {
+    ///
+    /// On the clock in iterations, a round has t_r suggestions. On the clock in seconds, a round ends when the bound on
+    /// delays has passed since its suggestion q_r: the results of the first q_r suggestions have then arrived.
+    fn begins_round(&self, log: &Ledger, now: f64, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
-        let is_over = begun == 0
-            || own >= self.schedule.explored(begun)
-                && delay.is_some_and(|delay| {
-                    let length = self.schedule.length(begun, self.steps_before(), delay);
-                    own as f64 >= length
-                });
+        let (q, before) = (self.schedule.explored(begun), self.steps_before());
+        let has_arrived = |delay| match self.clock {
+            Clock::Iterations => own as f64 >= self.schedule.length(begun, before, delay),
+            Clock::Seconds => {
+                let last = self.rounds.all()[begun - 1].trials[q - 1];
+                let age = now - log.trials()[last].suggested_at;
+                age >= self.schedule.wait(begun, before, delay)
+            }
+        };
+        let is_over = begun == 0 || own >= q && delay.is_some_and(has_arrived);
         // In the paper, the last round ends at the horizon. In the code of the authors, the last round is completed
         // even if it exceeds the horizon.
         let cut = self.settings.lengths == Lengths::Paper;
@@ -204,7 +219,7 @@ impl BPEDelay {
                 let confidence = Confidence {
                     rkhs_bound: rkhs_bound.unwrap_or(f64::INFINITY),
                     delta: self.settings.theory.delta,
-                    n_rounds: self.schedule.n_rounds(self.settings.known_delay()),
+                    n_rounds: self.schedule.n_rounds(self.planned_delay()),
                     noise_std: self.settings.theory_noise(),
                     regularization: self.theta.noise_variance.sqrt(),
                 };
@@ -279,7 +294,7 @@ impl FromSettings for BPEDelay {
     /// Creates a strategy for which no round has begun. `rng` draws the points that represent a box.
     fn new(setup: &Setup, mut settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
-        let (schedule, theta) = settings.check(domain.width())?;
+        let (schedule, theta) = settings.check(domain.width(), setup.clock)?;
         settings.mean = setup.direction.oriented(settings.mean);
         let n_points = settings.n_points;
         let mut cover = None;
@@ -307,6 +322,7 @@ impl FromSettings for BPEDelay {
             domain,
             settings,
             schedule,
+            clock: setup.clock,
             theta,
             discretization,
             cover,
@@ -327,12 +343,10 @@ impl FromSettings for BPEDelay {
 
 impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
-        // Contexts and fidelities are not supported, because the theory assumes a single function on a single set. The
-        // clock in seconds is not supported, because the lengths of rounds are counted in suggestions.
+        // Contexts and fidelities are not supported, because the theory assumes a single function on a single set.
         Supports {
             contexts: false,
             candidates: true,
-            seconds: false,
             conditions: false,
             fidelity: false,
         }
@@ -365,7 +379,7 @@ impl Strategy for BPEDelay {
         let delay = self.delay(log, query.now);
         let begun = self.rounds.all().len();
         let (mut note, mut warning) = (None, None);
-        let (round, set) = match self.begins_round(delay)? {
+        let (round, set) = match self.begins_round(log, query.now, delay)? {
             false => (begun - 1, self.sets[begun - 1].clone()),
             true => {
                 let round = begun + 1;
@@ -431,11 +445,10 @@ impl Strategy for BPEDelay {
         Ok(best.into_iter().map(recommendation).collect())
     }
 
-    fn status(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Option<Value>> {
+    fn status(&mut self, log: &Ledger, now: f64, stop: &mut Stop) -> Result<Option<Value>> {
         self.update_sets(stop)?;
-        let now = log.now(None)?;
         let begun = self.rounds.all().len();
-        let known = self.settings.known_delay();
+        let known = self.planned_delay();
         // `before` is the number of steps before a round, and `end` is the number of steps at the planned end of the
         // round.
         let (mut before, mut end) = (0, 0);

@@ -3,11 +3,12 @@
 //!
 //! The delay of an observed trial is known. The delay of a trial that is in flight, failed or abandoned is at least the
 //! age of the trial (right-censored). The distribution of delays is estimated as in Kaplan and Meier 1958. The estimate
-//! has probability p_j at the observed delay τ_j. A result that arrives before the next suggestion has delay 0. If all
-//! results have delay 0, the length t_r of a round is q_r.
+//! has probability p_j at the observed delay τ_j. On the clock in iterations, a result that arrives before the next
+//! suggestion has delay 0. If all results have delay 0, the length t_r of a round is q_r.
 
 use crate::delays::Outcome;
 use crate::ledger::Ledger;
+use crate::problem::Clock;
 use crate::strategy::elimination::settings::SubExponential;
 
 /// The grid on which b is chosen. The three constants are the largest b (in standard deviations of the delay), the
@@ -20,14 +21,18 @@ const N_ETA: usize = 12;
 
 /// Estimates the delay model. ξ and b are chosen to minimise the bound on delays, in which `log_term` is log(3T/δ).
 /// Before the first result has arrived, this function returns `None`.
-pub fn estimate(log: &Ledger, now: f64, log_term: f64) -> Option<SubExponential> {
+pub fn estimate(log: &Ledger, now: f64, clock: Clock, log_term: f64) -> Option<SubExponential> {
     let delays = log.delays(now, None);
-    let steps = delays.ages.iter().map(|age| (age - 1.0).max(0.0));
+    let least = match clock {
+        Clock::Iterations => 1.0,
+        Clock::Seconds => 0.0,
+    };
+    let ages = delays.ages.iter().map(|age| (age - least).max(0.0));
     let arrived = delays
         .outcomes
         .iter()
         .map(|outcome| *outcome == Outcome::Arrived);
-    let distribution = kaplan_meier(steps.zip(arrived).collect());
+    let distribution = kaplan_meier(ages.zip(arrived).collect());
     if distribution.is_empty() {
         return None;
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SubExponential {
-    /// The mean delay E τ, in suggestions.
+    /// The mean delay E τ, in units of the clock.
     pub mean: f64,
     pub xi: f64,
     pub b: f64,
@@ -73,15 +73,21 @@ impl Schedule {
     /// Returns the length t_r of a round that starts after `before` steps. The planned end of the round may exceed the
     /// horizon.
     pub fn length(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
-        let q = self.explored(round) as f64;
+        let length = self.explored(round) as f64 + self.wait(round, before, delay);
         match self.lengths {
-            Lengths::Paper => (q + self.longest_delay(delay)).ceil(),
+            Lengths::Paper => length.ceil(),
+            Lengths::Code => length.floor(),
+        }
+    }
+
+    /// Returns the time that a round waits for results after its suggestion q_r, in units of the clock.
+    pub fn wait(&self, round: usize, before: usize, delay: SubExponential) -> f64 {
+        match self.lengths {
+            Lengths::Paper => self.longest_delay(delay),
+            Lengths::Code if delay == SubExponential::default() => 0.0,
             Lengths::Code => {
-                if delay == SubExponential::default() {
-                    return q;
-                }
-                let s = before as f64 + q;
-                (q + delay.mean + 2.0 * delay.b * (1.5 * s / self.delta).ln()).floor()
+                let s = (before + self.explored(round)) as f64;
+                delay.mean + 2.0 * delay.b * (1.5 * s / self.delta).ln()
             }
         }
     }

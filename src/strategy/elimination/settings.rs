@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Result;
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
+use crate::problem::Clock;
 use crate::strategy::bayes::settings::surrogate::Lengthscale;
 use crate::strategy::checks::{
     NOT_NEGATIVE, POSITIVE, check, check_count, is_not_negative, is_positive, is_std, refuse,
@@ -157,7 +158,7 @@ impl Settings {
     }
 
     /// Checks the settings, and returns the schedule and θ.
-    pub fn check(&self, width: usize) -> Result<(Schedule, Hyperparameters)> {
+    pub fn check(&self, width: usize, clock: Clock) -> Result<(Schedule, Hyperparameters)> {
         let schedule = self.schedule()?;
         let theta = self.theta(width)?;
         let mean = self.mean;
@@ -194,7 +195,7 @@ impl Settings {
                 check(is_not_negative(value), name, value, NOT_NEGATIVE)?;
             }
         }
-        if let Some(delay) = self.known_delay() {
+        if let (Some(delay), Clock::Iterations) = (self.known_delay(), clock) {
             let first = schedule.length(1, 0, delay);
             if first > schedule.horizon as f64 {
                 let expected = "the first round alone is longer, because it waits for results: give a longer horizon, or \
@@ -227,7 +228,7 @@ mod tests {
         let fields = change.as_object().unwrap().clone();
         settings.as_object_mut().unwrap().extend(fields);
         let settings: Settings = serde_json::from_value(settings).unwrap();
-        match settings.check(2) {
+        match settings.check(2, Clock::Iterations) {
             Err(Error::InvalidSetting { name, .. }) => name,
             other => panic!("{change}: {other:?}"),
         }

@@ -300,7 +300,6 @@ impl Strategy for TreeSearch {
         Supports {
             contexts: false,
             candidates: false,
-            seconds: true,
             conditions: true,
             fidelity: true,
         }
@@ -369,7 +368,7 @@ impl Strategy for TreeSearch {
         Ok(found)
     }
 
-    fn status(&mut self, _log: &Ledger, _stop: &mut Stop) -> Result<Option<Value>> {
+    fn status(&mut self, _log: &Ledger, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {
         self.forest.update_bounds();
         let partition = &self.forest.partition;
         let nodes = || ROOT..partition.len() as u32;

@@ -312,7 +312,8 @@ def readings(opt):
     """Return what users can read of an optimizer or a study, mostly as text or bytes. The first item, the settings, is
     the only one in which an optimizer differs from its study."""
     params = {name: value for name, value in opt.get_params().items() if name != "time"}
-    found = [opt.best_trial_ and opt.best_trial_.number, float(getattr(opt, "window_", 0) or 0), core_of(opt).status()]
+    found = [opt.best_trial_ and opt.best_trial_.number, float(getattr(opt, "window_", 0) or 0)]
+    found.append(core_of(opt).status(opt._source._problem.wall_time()))
     found += [(trial, trial.curve, trial.error, trial.attrs, trial.fidelity) for trial in opt.trials]
     result = [repr(params), repr(found), core_of(opt).to_bytes(), opt.delays_]
     if "acquisition" in params and opt.best_trial_ is not None:

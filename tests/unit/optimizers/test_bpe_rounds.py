@@ -190,17 +190,85 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
         if number % 3:
             trial.observe(float(trial.x[0]))
     other = strategies.twin_of(opt)
-    status, n = opt._log.status(), min(n, 24 - before)
+    status, n = opt._log.status(None), min(n, 24 - before)
     events = opt._log.propose(n, None, opt._problem.wall_time())
     with pytest.raises(bl.errors.HorizonReached):
         opt.suggest(n=25 - before)
-    assert opt._log.status() == status and opt.n_trials == before
+    assert opt._log.status(None) == status and opt.n_trials == before
     opt.suggest(n=n)
     for _ in range(n):
         other.suggest()
     assert opt._log.events(0) == other._log.events(0)
     assert opt._log.events(0)[-n:] == events
-    assert opt._log.status() == other._log.status() == strategies.replayed(opt)._log.status()
+    assert opt._log.status(None) == other._log.status(None) == strategies.replayed(opt)._log.status(None)
+
+
+# The next tests check rounds on the clock in seconds.
+
+
+class Time:
+    """A clock that the test sets."""
+
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def in_seconds(horizon, **arguments):
+    time = Time()
+    return time, make(horizon, clock="seconds", time=time, **arguments)
+
+
+@pytest.mark.parametrize("delay", [bl.papers.SubExponential(4.0), bl.papers.SubExponential(3.0, xi=1.0, b=0.2), "none"])
+def test_a_round_in_seconds_ends_when_the_bound_on_delays_has_passed(delay):
+    """The rounds begin as an independent program says, for random times between suggestions."""
+    horizon, rng = 80, np.random.default_rng(0)
+    time, opt = in_seconds(horizon, delay=delay, theory=bl.papers.Theory(delta=0.1))
+    delay = bl.papers.SubExponential() if delay == "none" else delay
+    log = math.log(3 * horizon / 0.1)
+    wait = delay.mean + max(delay.xi * math.sqrt(2 * log), 2 * delay.b * log)
+    q, begun, starts = math.ceil(math.sqrt(horizon)), 1, []
+    for number in range(horizon):
+        time.now += rng.exponential(0.4)
+        if len(starts) >= q and time.now - starts[q - 1] >= wait:
+            q, begun, starts = math.ceil(math.sqrt(horizon * q)), begun + 1, []
+        starts.append(time.now)
+        opt.suggest().observe(float(rng.normal()))
+        assert (opt.round_, opt.rounds_[-1 if wait else begun - 1].n_suggested) == (begun, len(starts)), number
+    assert begun >= 2
+    with pytest.raises(bl.errors.HorizonReached):
+        opt.suggest()
+
+
+def test_one_suggestion_per_second_gives_the_rounds_of_the_clock_in_iterations():
+    """A result that arrives before the next suggestion has the delay 0 in iterations, and up to 1 in seconds."""
+    f, _ = rkhs_function(np.random.default_rng(0))
+    runs = []
+    for clock in ("iterations", "seconds"):
+        time, mean = Time(), 5 + (clock == "seconds")
+        more = {"clock": clock, "time": time} if clock == "seconds" else {}
+        opt, points = make(60, delay=bl.papers.SubExponential(mean), **more), []
+        for t in range(60):
+            time.now = float(t)
+            if t >= 5:
+                opt.observe(t - 5, f[opt.trial(t - 5).index])
+            points.append(opt.suggest().index)
+        runs.append((points, [each.n_suggested for each in opt.rounds_], list(opt.surviving_)))
+    assert runs[0] == runs[1]
+
+
+def test_delays_in_seconds_are_estimated():
+    time, opt = in_seconds(60, delay="estimated")
+    for t in range(40):
+        time.now = 0.5 * t
+        if t >= 6:
+            opt.observe(t - 6, 0.0)
+        opt.suggest()
+    # All delays are 3 s. The first round has 8 suggestions, and ends 3 s after the last of them.
+    assert opt.rounds_[0].delay == (3.0, 0.0, 0.0)
+    assert opt.rounds_[0].length == 8 + 3 / 0.5 - 1
+    assert opt.rounds_[-1].length is None
 
 
 # The next tests check errors, and problems that must not end a search.
@@ -230,7 +298,6 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
         ("delay=", {"delay": 5}),
         ("delay=", {"delay": "known"}),
         ("delay.xi=-1", {"delay": bl.papers.SubExponential(1, xi=-1)}),
-        ("clock=", {"clock": "seconds"}),
         ("context", {"context": {"age": (0.0, 1.0)}}),
         ("constraints", {"constraints": [lambda p: True]}),
     ],
