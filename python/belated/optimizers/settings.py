@@ -147,7 +147,8 @@ class UCB(Acquisition, name="ucb"):
     ``pending="ignore"`` or "censor". With "censor", it also requires ``value_bound``, a floor that equals the mean of
     the model and, with a window, ``late="discard"``. Other policies assume values at pending points. These values
     shrink sigma before a result arrives, and no useful bound is known for them. `UCBPE` is an exception: its bounds use
-    observed values only.
+    observed values only. The bounds assume that no trial is stopped by its curve and, with `Censor`, that no values are
+    added: added values are not delayed.
 
     The bounds are far too wide for practice. In 20 simulated runs of 40 suggestions, with one parameter and lambda =
     0.01, the last nu was 8 without delays, and 144 with `Censor` and delays (medians). The largest errors were 0.42 and
