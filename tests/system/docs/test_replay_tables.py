@@ -73,3 +73,32 @@ def test_a_changed_number_is_found(script, monkeypatch):
     monkeypatch.setattr(script, "text_of", lambda name: text.replace("7.5", "8.5"))
     assert script.written("asyts", pages) != text.replace("7.5", "8.5")
     assert script.unknown_numbers("asyts", pages) == {"8.5"}
+
+
+def test_verdicts_of_the_tables_of_pcts_follow_from_its_cells(script):
+    page = script.read()["pcts"]
+    *rows, last = page["tables"]["regret"]["rows"]
+    counted = [0] * (len(last) - 3)
+    for _, published, allowed, *cells in rows:
+        assert float(published) <= float(allowed)
+        for k, cell in enumerate(cells):
+            is_within = float(cell.strip("*")) <= float(allowed)
+            assert is_within == cell.startswith("**")
+            counted[k] += is_within
+    assert [cell.strip("*") for cell in last[3:]] == [f"{n} of {len(rows)}" for n in counted]
+    ours = " ".join(result["ours"] for result in page["results"])
+    assert re.findall(r"in (\d+) (?:of 10|by node)", ours) == [str(n) for n in counted]
+
+
+def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):
+    page = script.read()["bpe"]
+    rows = {row[0]: [float(cell.split(" ")[0]) for cell in row[1:]] for row in page["tables"]["regret"]["rows"]}
+    (ours,) = [
+        result["ours"] for result in page["results"] if result["figure"] == "Vakili 3" and result["run"] == "bpe"
+    ]
+    found = []
+    for column in (1, 3):  # f1 and f2 at step 1000
+        at = {mean: rows[f"BPE-Delay, λ = {mean}"][column] for mean in (0, 25, 50)}
+        found += [(at[mean] - at[0]) / mean for mean in (25, 50)]
+    stated = [float(number) for number in re.findall(r"\d\.\d", ours)]
+    assert found == pytest.approx(stated, abs=0.06)
