@@ -1,8 +1,8 @@
-"""Arguments for algorithms of papers: bounds, acquisitions, a pending policy, a delay model, constants of theorems. And
+"""Arguments for algorithms of papers: bounds, acquisitions, pending policies, a delay model, constants of theorems. And
 functions that evaluate bounds of theorems."""
 
 from belated.optimizers.bpe import SubExponential
-from belated.optimizers.settings import UCBPE, MaxVariance, Nearest, Theory
+from belated.optimizers.settings import UCBPE, AEGiS, LocalPenalization, MaxVariance, Nearest, PLAyBOOK, Theory
 from belated.optimizers.theorems import levels_within, regret_bound
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma
 
@@ -10,9 +10,12 @@ __all__ = [
     "DUCB1",
     "DUCBV",
     "UCBPE",
+    "AEGiS",
     "DUCB1Sigma",
+    "LocalPenalization",
     "MaxVariance",
     "Nearest",
+    "PLAyBOOK",
     "SubExponential",
     "Theory",
     "levels_within",

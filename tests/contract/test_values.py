@@ -73,6 +73,7 @@ NESTED = {"model": bl.Choice({"svm": {"C": bl.Real(1e-2, 1e2, log=True)}, "tree"
 
 SETTINGS = [bl.GP, bl.UCB, bl.LogEI, bl.ThompsonSampling, bl.Censor, bl.Hallucinate, bl.Ignore, bl.Integrate, bl.Liar]
 SETTINGS += [bl.Initial, bl.Search, bl.papers.MaxVariance, bl.papers.Nearest, bl.papers.Theory, bl.papers.UCBPE]
+SETTINGS += [bl.papers.AEGiS, bl.papers.LocalPenalization, bl.papers.PLAyBOOK]
 
 #: For each value, a function of the value whose result is equal for copies.
 VALUES = [

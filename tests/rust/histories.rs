@@ -17,9 +17,9 @@ use rand::{RngExt, SeedableRng};
 use rand_pcg::Pcg64;
 use serde_json::{Value, json};
 
-use crate::domains::{members, uniform_point};
+use crate::domains::{cube, members, uniform_point};
 use crate::number;
-use crate::settings::{bpe_delay, settings, tree_search};
+use crate::settings::{bpe_delay, of_rivals, settings, tree_search};
 
 /// An optimizer and its history.
 #[derive(Debug, Clone)]
@@ -195,10 +195,15 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
         any::<u64>(),
         values(),
         number(),
-        0..14u8,
+        0..17u8,
     )
         .prop_flat_map(
             move |(members, context_width, seconds, seed, values, floor, kind)| {
+                let of_box = kind > 13;
+                let (members, context_width) = match of_box {
+                    true => (cube(1 + seed as usize % 4), 0),
+                    false => (members, context_width),
+                };
                 let candidates = matches!(members, Members::Candidates(_));
                 let clock = if seconds {
                     Clock::Seconds
@@ -206,13 +211,17 @@ pub fn case(most: usize) -> impl Strategy<Value = Case> {
                     Clock::Iterations
                 };
                 (
-                    settings(candidates, floor),
+                    (settings(candidates, floor), 0..3u8),
                     (bpe_delay(candidates), tree_search()),
                     vec(step(values), 0..most),
                     place(),
                 )
                     .prop_map(
-                        move |(settings, (of_rounds, of_tree), mut steps, place)| {
+                        move |((settings, which), (of_rounds, of_tree), mut steps, place)| {
+                            let settings = match of_box {
+                                true => of_rivals(settings, which),
+                                false => settings,
+                            };
                             steps.push(Step::Suggest { n: 1, place });
                             let settings = (kind > 4).then_some(settings);
                             let mut definition = definition(

@@ -80,6 +80,31 @@ fn with_theory(mut settings: Value) -> Value {
     settings
 }
 
+/// Changes the settings to settings with local penalties or AEGiS, which need a box of continuous parameters.
+pub fn of_rivals(mut settings: Value, which: u8) -> Value {
+    let acquisition = settings["acquisition"]["kind"].clone();
+    match which {
+        0 | 1 => {
+            let kind = ["LocalPenalization", "PLAyBOOK"][usize::from(which)];
+            settings["pending"] = json!({"kind": kind});
+            let is_theory = settings["acquisition"]["beta"] == "theory";
+            if is_theory || (acquisition != "UCB" && acquisition != "LogEI") {
+                settings["acquisition"] = json!({"kind": "UCB"});
+            }
+            if settings["window"] == "auto" {
+                settings["window"] = json!(10.0);
+            }
+        }
+        _ => {
+            settings["acquisition"] = json!({"kind": "AEGiS"});
+            if settings["pending"]["kind"] == "Integrate" {
+                settings["pending"] = json!({"kind": "Ignore"});
+            }
+        }
+    }
+    settings
+}
+
 /// Generates settings of tree search with every kind of bound and up to three instances.
 pub fn tree_search() -> impl Strategy<Value = Value> {
     let constant = || option::weighted(0.5, positive(0.3));

@@ -30,6 +30,9 @@ _WANG = "Wang et al. 2022, Procrastinated tree search"
 _BUBECK = "Bubeck, Munos, Stoltz & Szepesvari 2011, X-armed bandits"
 _GRILL = "Grill, Valko & Munos 2015, Black-box optimization of noisy functions with unknown smoothness"
 _SEN = "Sen, Kandasamy & Shakkottai 2018, Multi-fidelity black-box optimization with hierarchical partitions"
+_GONZALEZ = "González, Dai, Hennig & Lawrence 2016, Batch Bayesian optimization via local penalization"
+_ALVI = "Alvi et al. 2019, Asynchronous batch Bayesian optimisation with improved local penalisation"
+_DE_ATH = "De Ath, Everson & Fieldsend 2021, Asynchronous epsilon-greedy Bayesian optimisation"
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
@@ -90,6 +93,8 @@ _QUICK = {"search__effort": 0.25}
 # The settings in the experiments of Vakili et al., in whose code bounds are sqrt(6) standard deviations wide.
 _BPE = {"kernel": "squared_exponential", "beta": math.sqrt(6.0), "theory__delta": 0.01}
 _EI = {"acquisition__incumbent": "best_value"}
+# Local penalties are defined for any positive acquisition; the bound is the default of both names.
+_PENALIZED = _RESCALED | {"surrogate__kernel": "matern52", "acquisition": "ucb"}
 
 _ALGORITHMS = {
     "GP-UCB-SDF": _bayes_opt(_VERMA, "ucb", "censor", _SE, _BETA, _DISCARD, _REPEATS),
@@ -110,6 +115,9 @@ _ALGORITHMS = {
         _DESAUTELS, "ucb", "hallucinate", _WORKERS, _SCHEDULE, {"acquisition__per_batch": True}, _REPEATS
     ),
     "synUCBPE": _bayes_opt(_CONTAL, "ucb_pe", "hallucinate", _WORKERS, _SCHEDULE, _REPEATS),
+    "LP": _Algorithm(_GONZALEZ, BayesOpt, {"pending": "local_penalization"}, _PENALIZED),
+    "PLAyBOOK": _Algorithm(_ALVI, BayesOpt, {"pending": "playbook"}, _PENALIZED),
+    "AEGiS": _bayes_opt(_DE_ATH, "aegis", "ignore", {"surrogate__kernel": "matern52"}),
     "asyRAND": _Algorithm(_KANDASAMY, RandomSearch),
     "synRAND": _Algorithm(_KANDASAMY, RandomSearch),
     "BPE-Delay": _Algorithm(_VAKILI, BPEDelay, defaults=_BPE),
@@ -144,7 +152,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     Parameters
     ----------
     name : str
-        A key of `algorithms()`.
+        A key of `algorithms()`, in upper or lower case.
     space : mapping, optional
         The search space. Pass ``candidates=`` instead to search a finite set.
     **kwargs
@@ -170,11 +178,11 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     >>> bl.algorithm("GP-EI", {"x": (0.0, 1.0)}, seed=0).acquisition
     LogEI(incumbent='best_value')
     """
-    known = _ALGORITHMS.get(name) if isinstance(name, str) else None
+    by_lower = {known.lower(): known for known in _ALGORITHMS}
+    known = _ALGORITHMS.get(by_lower.get(str(name).lower(), ""))
     if known is None:
         from belated.hints import method_advice
 
-        by_lower = {known.lower(): known for known in _ALGORITHMS}
         near = [by_lower[match] for match in difflib.get_close_matches(str(name).lower(), by_lower, n=3)]
         similar = f"did you mean {' or '.join(near)}?" if near else f"pass one of {list(_ALGORITHMS)}"
         raise InvalidSetting(f"name={short_repr(name)} is not an algorithm: {method_advice(name) or similar}")

@@ -18,14 +18,15 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     space, context, candidates, constraints, clock, direction, seed, time, curve, stopping
         As for `RandomSearch`. The model uses the values of finished trials and the curves of running and stopped
         trials. If a curve was declared, ``stopping="auto"`` means `ModelStopping`.
-    acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE or str, default "log_ei"
-        The function that is maximised to choose a point. A string ("log_ei", "ucb", "thompson", "max_variance" or
-        "ucb_pe") denotes the value of this name with its defaults.
-    pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest or str, optional
+    acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE, AEGiS or str, default "log_ei"
+        The function that is maximised to choose a point. A string ("log_ei", "ucb", "thompson", "max_variance",
+        "ucb_pe" or "aegis") denotes the value of this name with its defaults.
+    pending : Integrate, Hallucinate, Ignore, Censor, Liar, Nearest, LocalPenalization, PLAyBOOK or str, optional
         How the model treats trials that do not have a result yet. A string ("integrate", "hallucinate", "ignore",
-        "censor", "liar" or "nearest") denotes the value of this name with its defaults. Default None: `Integrate` with
-        `LogEI`, `Hallucinate` with other acquisitions. ``get_params()["pending"]`` returns this argument; the attribute
-        `pending` is the list of pending trials, as for every optimizer.
+        "censor", "liar", "nearest", "local_penalization" or "playbook") denotes the value of this name with its
+        defaults. Default None: `Integrate` with `LogEI`, `Hallucinate` with other acquisitions.
+        ``get_params()["pending"]`` returns this argument; the attribute `pending` is the list of pending trials, as for
+        every optimizer.
     surrogate : GP or str, default "gp"
         The model of f.
     initial : Initial or int, optional

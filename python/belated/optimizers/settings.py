@@ -11,8 +11,10 @@ from belated.optimizers.values import Value, private
 from belated.space.arguments import whole_number
 
 # The strings that stand for values with default fields.
-AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe"]
-PendingName: TypeAlias = Literal["integrate", "hallucinate", "ignore", "censor", "liar", "nearest"]
+AcquisitionName: TypeAlias = Literal["log_ei", "ucb", "thompson", "max_variance", "ucb_pe", "aegis"]
+PendingName: TypeAlias = Literal[
+    "integrate", "hallucinate", "ignore", "censor", "liar", "nearest", "local_penalization", "playbook"
+]
 
 # The names of kernels.
 KernelName: TypeAlias = Literal["matern52", "matern32", "matern12", "squared_exponential", "linear"]
@@ -77,7 +79,7 @@ class Search(Value):
 
 @dataclass(frozen=True, repr=False)
 class Acquisition(Value, argument=True):
-    """The function that is maximised: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance` or `UCBPE`."""
+    """The function that is maximised: `LogEI`, `UCB`, `ThompsonSampling`, `MaxVariance`, `UCBPE` or `AEGiS`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -232,6 +234,19 @@ class UCBPE(Acquisition, name="ucb_pe"):
     theory: Theory = Theory()
 
 
+@dataclass(frozen=True, repr=False)
+class AEGiS(Acquisition, name="aegis"):
+    """Acquisition AEGiS: usually the maximum of the posterior mean, otherwise a random choice (De Ath et al. 2021).
+
+    Let epsilon = 1 / sqrt(max(d, 4)) for d parameters. With probability 1 - 2 epsilon, the point has the largest
+    posterior mean. With probability epsilon, the point maximises a draw of f from the posterior. With probability
+    epsilon, the point is a random point of the Pareto set of mean and standard deviation: no other point has a larger
+    mean and a larger standard deviation. For d <= 4 the mean is therefore never maximised. Every parameter must be a
+    `Real` without ``step``, without ``when`` and without a context. In the paper, pending trials are left out of the
+    model (`Ignore`).
+    """
+
+
 # Pending policies: how the model treats trials that do not have a result yet.
 
 
@@ -239,7 +254,8 @@ class UCBPE(Acquisition, name="ucb_pe"):
 class PendingPolicy(Value, argument=True):
     """A pending policy, which defines how the model treats trials that do not have a result yet.
 
-    The policies are `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar` and `Nearest`.
+    The policies are `Integrate`, `Hallucinate`, `Ignore`, `Censor`, `Liar`, `Nearest`, `LocalPenalization` and
+    `PLAyBOOK`.
     """
 
 
@@ -317,6 +333,29 @@ class Nearest(PendingPolicy, name="nearest"):
     """
 
     k: int = 3
+
+
+@dataclass(frozen=True, repr=False)
+class LocalPenalization(PendingPolicy, name="local_penalization"):
+    """Pending policy: the acquisition is multiplied by a penalty near each pending trial (González et al. 2016).
+
+    Pending trials are left out of the model. If the slope of f is at most L, the maximum of f has a distance of at
+    least r = (M - f(x_j)) / L from a pending point x_j, where M is the best observed value. The penalty at x is the
+    probability that this distance is at most the distance of x from x_j. L is the largest slope of the posterior mean,
+    and distances are between encoded points. The acquisition must be `LogEI` or `UCB`; from `UCB`, the smallest value
+    in the space is subtracted. Every parameter must be a `Real` without ``step``, without ``when`` and without a
+    context.
+    """
+
+
+@dataclass(frozen=True, repr=False)
+class PLAyBOOK(PendingPolicy, name="playbook"):
+    """Pending policy PLAyBOOK-HL: the acquisition is multiplied by a hard penalty near each pending trial.
+
+    As `LocalPenalization`, but the penalty increases about linearly with the distance from the pending point x_j, from
+    0 to 1 at the distance (abs(M - mu) + sigma) / L. Here mu and sigma are the posterior mean and standard deviation at
+    x_j, and L is the largest slope of the posterior mean within a lengthscale of x_j (Alvi et al. 2019).
+    """
 
 
 # The surrogate and the initial design.

@@ -365,15 +365,17 @@ class Reading(ABC):
             logarithm of the probability that a trial at the point succeeds is added. `UCB`: the upper bound of f, or of
             -f if f is minimized. `MaxVariance`: the variance of f. `UCBPE`: if no trial is in flight, the same as for
             `UCB`. If trials are in flight, the number is the variance of f. However, at points whose upper bound is too
-            low for exploration, the number is minus the amount by which the bound is too low.
+            low for exploration, the number is minus the amount by which the bound is too low. With `LocalPenalization`
+            and `PLAyBOOK`: the logarithm of the expected improvement, or of the upper bound minus its smallest value in
+            the space, plus the logarithms of the penalties.
 
         Raises
         ------
         NotFitted
             No trial has been observed yet.
         InvalidSetting
-            The optimizer does not have a model; or the acquisition is `ThompsonSampling`, which maximises a new draw at
-            each suggestion.
+            The optimizer does not have a model; or the acquisition is `ThompsonSampling` or `AEGiS`, which maximises a
+            new draw at each suggestion.
         InvalidPoint, InvalidContext
             A point or context does not belong to its space.
 

@@ -40,6 +40,7 @@ _UNITS = {
     "BPEDelay.n_points": 2500,
 }
 _TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVariance", "ucb_pe", "UCBPE"), 10)
+_TIMES |= dict.fromkeys(("aegis", "AEGiS", "local_penalization", "LocalPenalization", "playbook", "PLAyBOOK"), 10)
 
 # The time in a request, or None.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)

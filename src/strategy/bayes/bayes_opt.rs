@@ -16,9 +16,11 @@ use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
+use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::design::initial_design;
+use crate::strategy::bayes::choose::local_penalty::{LocalPenalty, log_above_minimum};
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, recommended};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
@@ -85,6 +87,8 @@ pub(super) struct Prepared<'a> {
     pub(super) success: Option<Addition<'a>>,
     /// The term that makes the acquisition an acquisition per unit of time or cost.
     pub(super) expense: Option<ExpenseTerm<'a>>,
+    /// The penalties near pending trials.
+    pub(super) penalty: Option<LocalPenalty>,
     scope: Scope<'a>,
     candidates: &'a mut Option<SolvedCandidates>,
 }
@@ -137,9 +141,9 @@ impl BayesOpt {
         }
         let prepared = self.prepare(log, query, call)?;
         let (posterior, scope, success) = (prepared.posterior, prepared.scope, prepared.success);
-        let (maximand, expense) = match exhausted {
-            true => (Maximand::Formula(Box::new(MEAN)), None),
-            false => (prepared.maximand, prepared.expense),
+        let (maximand, expense, penalty) = match exhausted {
+            true => (Maximand::Formula(Box::new(MEAN)), None, None),
+            false => (prepared.maximand, prepared.expense, prepared.penalty),
         };
         let mut search = Search {
             excluded,
@@ -153,7 +157,7 @@ impl BayesOpt {
             Domain::Candidates(list) if can_be_kept(list, n, draws) => {
                 search.candidates(kept, list, &posterior, maximand, terms)?
             }
-            _ => search.functions(&posterior, maximand, terms)?,
+            _ => search.functions(&posterior, maximand, terms, penalty)?,
         };
         Ok((point, warning))
     }
@@ -178,6 +182,8 @@ impl BayesOpt {
         let settings = &self.settings;
         let recent = recent_trials(log, query, settings, self.training.window());
         let recent = self.training.encode(log, &recent);
+        let arriving = self.training.arriving(log, query);
+        let arriving = self.training.encode(log, &arriving);
         let (kept, columns) = (&mut self.success, &self.columns);
         let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;
         let expense = ExpenseTerm::update(
@@ -234,7 +240,28 @@ impl BayesOpt {
             lower_bound,
             query,
         };
-        let maximand = rule.maximand(situation, call.rng)?;
+        let mut maximand = rule.maximand(situation, call.rng)?;
+        let mut penalty = None;
+        if let Some(penalizer) = pending.penalizer() {
+            let gp = &*posterior.gp;
+            let observed = without(posterior.targets.values.clone(), &posterior.stopped);
+            let best = largest_feasible(gp, &observed, query)?;
+            let points = arriving.view();
+            penalty = Some(LocalPenalty::new(
+                penalizer,
+                gp,
+                points,
+                best,
+                &self.domain,
+                call,
+            )?);
+            maximand = match maximand {
+                Maximand::Formula(bound) if !rule.traits().is_logarithm => {
+                    Maximand::Formula(log_above_minimum(bound, gp, &self.domain, call)?)
+                }
+                logarithm => logarithm,
+            };
+        }
         let success = success.map(|it| Addition::to(it, settings, &posterior.gp, nu));
         Ok(Prepared {
             posterior,
@@ -242,6 +269,7 @@ impl BayesOpt {
             maximand,
             success,
             expense,
+            penalty,
             scope,
             candidates: &mut self.candidates,
         })
@@ -259,6 +287,7 @@ impl FromSettings for BayesOpt {
             columns.width(),
             matches!(domain.as_ref(), Domain::Candidates(_)),
         )?;
+        settings.check_setup(setup)?;
         let settings = settings.oriented(setup.direction);
         let design = &settings.initial;
         let d = domain.dimensions();

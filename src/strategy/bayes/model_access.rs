@@ -56,12 +56,14 @@ impl ModelBased for BayesOpt {
         self.training.before_suggestion(query.now);
         self.update_pool(query, call.stop)?;
         self.fit_for(FitPurpose::Suggest, log, query, call)?;
+        let setting = &self.settings.acquisition;
+        let (kind, is_random) = (setting.kind(), setting.rule().traits().is_random);
         let prepared = self.prepare(log, query, call)?;
         let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
-        let Maximand::Formula(acquisition) = prepared.maximand else {
+        let (false, Maximand::Formula(acquisition)) = (is_random, prepared.maximand) else {
             return Err(refuse(
                 "acquisition",
-                "ThompsonSampling",
+                kind,
                 "it maximises a new draw at each suggestion, which has no value beforehand; \
                            use predict, or another acquisition",
             ));
@@ -72,9 +74,12 @@ impl ModelBased for BayesOpt {
         for value in &mut values {
             *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
         }
-        if let Some(mut expense) = prepared.expense {
+        let (expense, penalty) = (prepared.expense, prepared.penalty);
+        let expense = expense.map(|term| Box::new(term) as Box<dyn Objective>);
+        let penalty = penalty.map(|term| Box::new(term) as Box<dyn Objective>);
+        for mut term in expense.into_iter().chain(penalty) {
             let mut added = vec![0.0; points.nrows()];
-            expense.values(points, &mut added);
+            term.values(points, &mut added);
             values.iter_mut().zip(added).for_each(|(a, b)| *a += b);
         }
         if let Some(success) = prepared.success {

@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::problem::Direction;
+use crate::error::{Result, refuse};
+use crate::problem::{Coordinate, Direction, Product};
+use crate::strategy::Setup;
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending};
 use crate::strategy::bayes::settings::search::Search;
@@ -106,6 +107,26 @@ impl Settings {
         check(n <= MAX_COUNT, "initial.n", n, COUNT_OR_NONE)
     }
 
+    /// Returns an error if the settings do not support the problem. Local penalties and AEGiS are defined in boxes of
+    /// continuous parameters.
+    pub fn check_setup(&self, setup: &Setup) -> Result<()> {
+        let continuous = |product: &Product| {
+            let mut coordinates = product.iter();
+            !product.is_conditional() && coordinates.all(|c| *c == Coordinate::Continuous)
+        };
+        if setup.context.is_empty() && setup.domain.product().is_some_and(continuous) {
+            return Ok(());
+        }
+        const CONTINUOUS: &str = "it needs a space in which every parameter is a Real without step and without when, \
+                                  and no context: use another setting";
+        if let Acquisition::AEGiS(_) = self.acquisition {
+            return Err(refuse("acquisition", "aegis", CONTINUOUS));
+        }
+        let pending = self.pending();
+        let penalizes = pending.penalizer().is_some();
+        check(!penalizes, "pending", pending.kind(), CONTINUOUS)
+    }
+
     /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         self.pending = self.pending.map(|pending| pending.oriented(direction));
@@ -124,6 +145,12 @@ impl Settings {
             true => Pending::Integrate(Integrate::default()),
             false => Pending::Hallucinate(Hallucinate::default()),
         })
+    }
+
+    /// Whether the search maximises the logarithm of a positive function.
+    pub fn maximizes_logarithm(&self) -> bool {
+        let traits = self.acquisition.rule().traits();
+        traits.is_logarithm || self.pending().penalizer().is_some()
     }
 
     /// The window, or `None` if no window is set. `chosen` is the last window that was chosen from delays. Before the

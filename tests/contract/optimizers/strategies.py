@@ -118,8 +118,13 @@ def made(cls, **arguments):
 def supported(cls, feature):
     """Return whether a class supports a feature. If the class does not support the feature, another test checks the
     error."""
+    return accepts(cls, REQUIRED.get(cls.__name__, {}) | FEATURES[feature][0])
+
+
+def accepts(cls, arguments):
+    """Return whether an optimizer can have these arguments."""
     try:
-        made(cls, **FEATURES[feature][0])
+        cls(**arguments)
     except bl.BelatedError:
         return False
     return True
@@ -137,19 +142,23 @@ STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_s
 
 
 @st.composite
-def situations(draw, cls):
-    """Return the shared arguments that this class supports."""
-    domains = [name for name in DOMAINS if name not in FEATURES or supported(cls, name)]
+def situations(draw, cls, given):
+    """Return shared arguments that this class supports, together with the given arguments of the class."""
+    domains = [name for name, domain in DOMAINS.items() if accepts(cls, given | domain)]
     arguments = dict(DOMAINS[draw(st.sampled_from(domains))])
-    if supported(cls, "context") and draw(st.booleans()):
+
+    def drawn(**option):
+        return accepts(cls, given | arguments | option) and draw(st.booleans())
+
+    if drawn(context=CONTEXT):
         arguments["context"] = CONTEXT
-    if supported(cls, "seconds") and draw(st.booleans()):
+    if drawn(clock="seconds"):
         arguments["clock"] = "seconds"
-    if supported(cls, "fidelity") and draw(st.booleans()):
+    if drawn(fidelity=FIDELITY):
         arguments["fidelity"] = FIDELITY
-    if supported(cls, "constraints") and "candidates" not in arguments and draw(st.booleans()):
+    if drawn(constraints=[feasible]):
         arguments["constraints"] = [feasible]
-    if supported(cls, "curve") and "fidelity" not in arguments and draw(st.booleans()):
+    if "fidelity" not in arguments and drawn(curve=bl.Curve(5)):
         arguments |= {"curve": bl.Curve(5), "stopping": draw(st.sampled_from([None, "asha", "median"]))}
     arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
     arguments["seed"] = draw(st.integers(0, 2**64 - 1))
@@ -174,7 +183,7 @@ def histories(n):
                 phases=[phase for phase in Phase if phase != Phase.explain],
                 suppress_health_check=list(HealthCheck),
             )
-            @given(situation=situations(cls), steps=STEPS, data=st.data())
+            @given(situation=situations(cls, arguments), steps=STEPS, data=st.data())
             def examples(situation, steps, data):
                 test(lambda: make(cls, situation | arguments), steps, data)
 

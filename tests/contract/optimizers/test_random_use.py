@@ -40,8 +40,11 @@ KINDS = {
     },
     "GP-UCB-SDF": lambda **arguments: bl.algorithm("GP-UCB-SDF", window=4, **arguments),
     "asy-TS": lambda **arguments: bl.algorithm("asy-TS", **arguments),
+    "PLAyBOOK": lambda **arguments: bl.algorithm("PLAyBOOK", **arguments),
+    "AEGiS": lambda **arguments: bl.algorithm("AEGiS", **arguments),
 }
 SUPPORTED = {kind: [name for name in DOMAINS if name != "candidates" or kind != "tree"] for kind in KINDS}
+SUPPORTED |= {"PLAyBOOK": ["box"], "AEGiS": ["box"]}
 
 # The states in which a trial accepts a value.
 OBSERVABLE = ("pending", "failed", "abandoned")

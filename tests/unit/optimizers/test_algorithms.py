@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.study.definition import definition_of
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -40,8 +41,8 @@ def test_every_name_runs(name):
 @pytest.mark.parametrize("name", bl.algorithms())
 def test_every_name_runs_on_candidates_or_refuses_them(name):
     candidates = np.linspace(0, 1, 20).reshape(-1, 1)
-    if type(bl.algorithm(name, SPACE, **needed(name))) is bl.TreeSearch:
-        with pytest.raises(bl.errors.InvalidSetting, match="does not support candidates"):
+    if type(bl.algorithm(name, SPACE, **needed(name))) is bl.TreeSearch or name in ("LP", "PLAyBOOK", "AEGiS"):
+        with pytest.raises(bl.errors.InvalidSetting):
             bl.algorithm(name, candidates=candidates, **needed(name))
         return
     opt = bl.algorithm(name, candidates=candidates, seed=0, **needed(name))
@@ -70,6 +71,7 @@ def test_every_name_runs_on_candidates_or_refuses_them(name):
         ("asyEI", bl.LogEI, bl.Ignore),
         ("synBUCB", bl.UCB, bl.Hallucinate),
         ("synUCBPE", bl.papers.UCBPE, bl.Hallucinate),
+        ("AEGiS", bl.papers.AEGiS, bl.Ignore),
     ],
 )
 def test_settings_that_define_an_algorithm_cannot_be_replaced(name, acquisition, pending):
@@ -136,6 +138,23 @@ def test_trees_have_the_bound_of_their_name(name, bound):
     assert type(optimizer) is bl.TreeSearch and type(optimizer._settings()["bound"]) is bound
     with pytest.raises(bl.errors.InvalidSetting, match=f"differs from {name}"):
         bl.algorithm(name, SPACE, bound=bl.papers.DUCB1Sigma(noise_std=0.1), **needed(name))
+
+
+def test_local_penalties_have_either_acquisition():
+    for name, policy in (("LP", bl.papers.LocalPenalization), ("PLAyBOOK", bl.papers.PLAyBOOK)):
+        for acquisition in ("ucb", bl.UCB(1.0), "log_ei", bl.LogEI(incumbent="best_value")):
+            settings = bl.algorithm(name, SPACE, acquisition=acquisition)._settings()
+            assert settings["pending"] == policy()
+            assert isinstance(acquisition, str) or settings["acquisition"] == acquisition
+        assert bl.algorithm(name, SPACE, acquisition__beta=1.0).acquisition == bl.UCB(1.0)
+        with pytest.raises(bl.errors.InvalidSetting, match=f"differs from {name}"):
+            bl.algorithm(name, SPACE, pending="ignore")
+
+
+def test_names_are_found_in_upper_or_lower_case():
+    for name in bl.algorithms():
+        lower, upper = (bl.algorithm(each, SPACE, seed=0, **needed(name)) for each in (name.lower(), name.upper()))
+        assert definition_of(lower) == definition_of(upper)
 
 
 def test_algorithms_lists_the_papers():

@@ -26,12 +26,15 @@ SHORTHAND = [
     ("acquisition", "thompson", bl.ThompsonSampling()),
     ("acquisition", "max_variance", bl.papers.MaxVariance()),
     ("acquisition", "ucb_pe", bl.papers.UCBPE()),
+    ("acquisition", "aegis", bl.papers.AEGiS()),
     ("pending", "integrate", bl.Integrate()),
     ("pending", "hallucinate", bl.Hallucinate()),
     ("pending", "ignore", bl.Ignore()),
     ("pending", "censor", bl.Censor()),
     ("pending", "liar", bl.Liar()),
     ("pending", "nearest", bl.papers.Nearest()),
+    ("pending", "local_penalization", bl.papers.LocalPenalization()),
+    ("pending", "playbook", bl.papers.PLAyBOOK()),
     ("surrogate", "gp", bl.GP()),
     ("initial", 7, bl.Initial(7)),
     ("initial", None, bl.Initial()),
@@ -50,7 +53,8 @@ def refusal(call):
 
 @pytest.mark.parametrize("argument, short, value", SHORTHAND, ids=str)
 def test_a_string_is_the_value_with_its_defaults(argument, short, value):
-    one, other = (bl.BayesOpt(SPACE, seed=0, **{argument: given}) for given in (short, value))
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    one, other = (bl.BayesOpt(space, seed=0, **{argument: given}) for given in (short, value))
     assert definition_of(one) == definition_of(other)
     assert one.get_params()[argument] is short and other.get_params()[argument] is value
 

@@ -4,18 +4,21 @@
 //! [`Acquisition`].
 //!
 //! * [`rule`]: the trait for acquisitions
-//! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`]: one module per acquisition
+//! * [`log_ei`], [`ucb`], [`ucb_pe`], [`thompson_sampling`], [`max_variance`], [`aegis`]: one module per acquisition
 //! * [`bound`]: the multiplier of sigma before the term for delays is added; [`draws`]: settings of draws from the
 //!   posterior
 //! * [`formula`]: the trait for formulas, and objectives that let a search maximise a formula
 //! * [`log_noisy_expected_improvement`]: the formula of [`log_ei`] averaged over fantasies
+//! * [`log_above`]: the logarithm of an acquisition above a level, which local penalties are added to
 //! * [`log_success_probability`]: the terms that the model of success adds to an acquisition
 //! * [`incumbents`]: the incumbents, relative to which improvement is measured
 
+pub mod aegis;
 pub mod bound;
 pub mod draws;
 pub mod formula;
 pub mod incumbents;
+pub mod log_above;
 pub mod log_ei;
 pub mod log_noisy_expected_improvement;
 pub mod log_success_probability;
@@ -31,6 +34,8 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
+use crate::strategy::from_settings::as_json;
+use aegis::AEGiS;
 use log_ei::LogEI;
 use max_variance::MaxVariance;
 use rule::Rule;
@@ -50,6 +55,8 @@ pub enum Acquisition {
     /// GP-UCB-PE. If all trials have ended, this acquisition is an upper confidence bound. While trials are in flight,
     /// the acquisition explores the region that may contain the maximum.
     UCBPE(UCBPE),
+    /// The maximum of the mean, a draw, or a random compromise between mean and standard deviation.
+    AEGiS(AEGiS),
 }
 
 impl Default for Acquisition {
@@ -67,6 +74,7 @@ impl Acquisition {
             Acquisition::ThompsonSampling(ThompsonSampling::default()),
             Acquisition::MaxVariance(MaxVariance::default()),
             Acquisition::UCBPE(UCBPE::default()),
+            Acquisition::AEGiS(AEGiS::default()),
         ]
     }
 
@@ -78,7 +86,14 @@ impl Acquisition {
             Acquisition::ThompsonSampling(rule) => rule,
             Acquisition::MaxVariance(rule) => rule,
             Acquisition::UCBPE(rule) => rule,
+            Acquisition::AEGiS(rule) => rule,
         }
+    }
+
+    /// The name of the acquisition's class.
+    pub fn kind(&self) -> String {
+        let kind = &as_json(self)["kind"];
+        kind.as_str().unwrap_or_default().to_string()
     }
 
     /// Returns an error if a setting is invalid.

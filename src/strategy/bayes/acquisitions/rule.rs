@@ -47,6 +47,8 @@ pub enum Maximand {
     /// A draw from the posterior. The search makes the draw, because the method used to make a draw depends on the
     /// domain.
     Draw(Draws),
+    /// A random point of the Pareto set of the posterior mean and standard deviation.
+    ParetoSet,
 }
 
 /// The properties of an acquisition on which its treatment depends.
@@ -58,6 +60,8 @@ pub struct Traits {
     pub explores: bool,
     /// The acquisition is the logarithm of a positive function.
     pub is_logarithm: bool,
+    /// The function to maximise is drawn at each suggestion, so the acquisition does not have a value.
+    pub is_random: bool,
 }
 
 /// The methods that every acquisition implements.

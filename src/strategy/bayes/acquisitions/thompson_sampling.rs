@@ -9,7 +9,7 @@ use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::bound::{Beta, Bound};
 use crate::strategy::bayes::acquisitions::draws::{DrawMethod, Draws};
 use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula};
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation, Traits};
 use crate::strategy::checks::{check, check_count};
 use crate::strategy::from_settings::tagged;
 use crate::strategy::theory::Theory;
@@ -70,6 +70,13 @@ impl Rule for ThompsonSampling {
             per_batch: false,
             draws: true,
         })
+    }
+
+    fn traits(&self) -> Traits {
+        Traits {
+            is_random: true,
+            ..Traits::default()
+        }
     }
 }
 

@@ -87,7 +87,7 @@ impl<'a> Addition<'a> {
 
     /// The term that suits the acquisition in these settings.
     pub fn to(model: &'a mut Success, settings: &Settings, gp: &GaussianProcess, nu: f64) -> Self {
-        match settings.acquisition.rule().traits().is_logarithm {
+        match settings.maximizes_logarithm() {
             true => Self::log_probability(model),
             false => Self::penalty(model, gp, nu),
         }

@@ -5,6 +5,7 @@
 //!   an acquisition
 //! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: rules against suggesting the
 //!   same point twice; [`recommendation`]: the points that are recommended for use
+//! * [`local_penalty`]: penalties near pending trials; [`pareto`]: a random compromise between mean and uncertainty
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data
 //! * [`final_values`]: forecasts of the final values of running and stopped trials
@@ -13,7 +14,9 @@ pub mod addition;
 pub mod best_observed;
 pub mod design;
 pub mod final_values;
+pub mod local_penalty;
 pub mod multiplier;
+pub mod pareto;
 pub mod recommendation;
 pub mod repeats;
 pub mod search;

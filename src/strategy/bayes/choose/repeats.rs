@@ -103,11 +103,7 @@ impl Repeats<'_> {
         }
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
-            let window = self.training.window();
-            let arriving = |number: &TrialNumber| {
-                log.trials()[*number].is_arriving(query.now, query.wall_time, window)
-            };
-            let pending = log.pending().iter().copied().filter(arriving);
+            let pending = self.training.arriving(log, query).into_iter();
             excluded.extend(self.members(log, query, pending));
         }
         excluded

@@ -20,13 +20,13 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::best_observed::best_observed;
+use crate::strategy::bayes::choose::local_penalty::LocalPenalty;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, solved};
 use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, Posterior};
 use crate::strategy::bayes::settings::Settings;
-use crate::strategy::bayes::settings::pending::Pending;
 
 /// The posterior mean as an acquisition.
 pub const MEAN: UpperConfidenceBound = UpperConfidenceBound {
@@ -80,7 +80,11 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 
     /// The best point of the domain, and the value at this point. The point is random if every value is NaN.
-    fn best(&mut self, objective: &mut dyn Objective, maximizer: &Maximizer) -> Result<Argmax> {
+    pub(super) fn best(
+        &mut self,
+        objective: &mut dyn Objective,
+        maximizer: &Maximizer,
+    ) -> Result<Argmax> {
         let allowed = Allowed {
             excluded: &self.excluded,
             feasible: self.query.feasible,
@@ -137,6 +141,7 @@ impl<'a, 'c> Search<'a, 'c> {
                 let scale = self.draw_scale(draws);
                 solved.draw(gp, self.log, &rows, scale, self.call.rng)?
             }
+            Maximand::ParetoSet => unreachable!("AEGiS is refused for candidates"),
         };
         if let Some(mut success) = success {
             let added = success.of_candidates(list, self.query, self.call.stop)?;
@@ -160,16 +165,21 @@ impl<'a, 'c> Search<'a, 'c> {
         posterior: &ConditionedPosterior,
         maximand: Maximand,
         (success, expense): (Option<Addition>, Option<ExpenseTerm>),
+        penalty: Option<LocalPenalty>,
     ) -> Result<Member> {
         let gp = &*posterior.gp;
+        let search = self.scope.settings.search;
         let acquisition = match maximand {
             Maximand::Formula(acquisition) => acquisition,
             Maximand::Draw(draws) => Box::new(self.draw(gp, draws)?),
+            Maximand::ParetoSet => {
+                let maximizer = search.maximizer(MEAN.effort(gp.len()));
+                return self.point_of_pareto_set(gp, success.as_ref(), &maximizer);
+            }
         };
-        let search = self.scope.settings.search;
         let maximizer = search.maximizer(acquisition.effort(gp.len()));
         let context = self.query.context;
-        let ignores = self.scope.settings.pending() == (Pending::Ignore {});
+        let ignores = self.scope.settings.pending().leaves_out();
         let mut avoided = self.log.recently_abandoned();
         if !ignores {
             avoided.extend(&posterior.tail.trials);
@@ -178,6 +188,9 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut terms = terms(success.as_ref(), context);
         if let Some(expense) = expense {
             terms.push(Box::new(expense));
+        }
+        if let Some(penalty) = penalty {
+            terms.push(Box::new(penalty));
         }
         let mut scorer = Sum::of(Scorer::new(gp, acquisition.as_ref(), context), terms);
         // The result of a search from the literature is returned unchanged.

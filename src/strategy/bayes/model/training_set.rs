@@ -249,6 +249,17 @@ impl TrainingSet {
         encode(log, numbers, self.width)
     }
 
+    /// The pending trials that count as arriving.
+    pub fn arriving(&self, log: &Ledger, query: Query) -> Vec<TrialNumber> {
+        let window = self.window();
+        let pending = log.pending().iter().copied();
+        let arriving = |number: &TrialNumber| {
+            let trial = &log.trials()[*number];
+            trial.is_arriving(query.now, query.wall_time, window)
+        };
+        pending.filter(arriving).collect()
+    }
+
     /// Returns the pending trials that the policy adds to the model, and their targets.
     ///
     /// The rows with pseudo-observations come first. The policies `Censor` and `Ignore` do not use curves of running

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::gp::Target;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::Acquisition;
+use crate::strategy::bayes::choose::local_penalty::Penalizer;
 use crate::strategy::checks::{VALUE_OF_F, check, check_count, check_given};
 use crate::strategy::from_settings::as_json;
 
@@ -29,6 +30,11 @@ pub enum Pending {
     Nearest(Nearest),
     /// The acquisition is averaged over quasi-random outcomes of pending trials (Snoek et al. 2012, section 3.2).
     Integrate(Integrate),
+    /// Pending trials are left out of the model, and the acquisition is multiplied by penalties near pending trials
+    /// (González et al. 2016).
+    LocalPenalization {},
+    /// As `LocalPenalization`, with the penalties of PLAyBOOK-HL (Alvi et al. 2019).
+    PLAyBOOK {},
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -132,6 +138,8 @@ impl Pending {
             Pending::Censor(Censor::default()),
             Pending::Liar(Liar::default()),
             Pending::Nearest(Nearest::default()),
+            Pending::LocalPenalization {},
+            Pending::PLAyBOOK {},
         ]
     }
 
@@ -170,6 +178,12 @@ impl Pending {
                     "it needs a window, after which a value is too late",
                 )
             }
+            Pending::LocalPenalization {} | Pending::PLAyBOOK {} => check(
+                matches!(acquisition, Acquisition::LogEI(_) | Acquisition::UCB(_)),
+                "pending",
+                self.kind(),
+                "its penalties multiply an expected improvement or a bound: use acquisition=\"ucb\" or \"log_ei\"",
+            ),
             Pending::Ignore {} | Pending::Hallucinate(_) => Ok(()),
         }
     }
@@ -194,8 +208,11 @@ impl Pending {
         self
     }
 
-    /// The public name of this policy: the kind in lower case.
+    /// The public name of this policy.
     pub fn kind(&self) -> String {
+        if let Pending::LocalPenalization {} = self {
+            return "local_penalization".to_string();
+        }
         let kind = &as_json(self)["kind"];
         kind.as_str().unwrap_or_default().to_lowercase()
     }
@@ -215,7 +232,7 @@ impl Pending {
     /// Whether a point in flight may be suggested again, even if a finite domain has untried points.
     pub fn repeats(&self) -> bool {
         match self {
-            Pending::Ignore {} => true,
+            Pending::Ignore {} | Pending::LocalPenalization {} | Pending::PLAyBOOK {} => true,
             Pending::Hallucinate(Hallucinate { repeats })
             | Pending::Censor(Censor { repeats, .. }) => *repeats,
             Pending::Liar(_) | Pending::Nearest(_) | Pending::Integrate(_) => false,
@@ -227,9 +244,23 @@ impl Pending {
         matches!(self, Pending::Censor(censor) if censor.late == Late::Discard)
     }
 
+    /// Whether pending trials are left out of the model.
+    pub fn leaves_out(&self) -> bool {
+        matches!(self, Pending::Ignore {}) || self.penalizer().is_some()
+    }
+
+    /// The penalties by which the acquisition is multiplied near pending trials, if any.
+    pub fn penalizer(&self) -> Option<Penalizer> {
+        match self {
+            Pending::LocalPenalization {} => Some(Penalizer::Soft),
+            Pending::PLAyBOOK {} => Some(Penalizer::Hard),
+            _ => None,
+        }
+    }
+
     /// Whether reports of running trials are used.
     pub fn uses_curves(&self) -> bool {
-        !matches!(self, Pending::Censor(_) | Pending::Ignore {})
+        !self.is_censor() && !self.leaves_out()
     }
 
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
@@ -280,7 +311,7 @@ impl Pending {
         match self {
             Pending::Censor(_) => Some(Target::Value(levels.floor)),
             _ if !arriving => None,
-            Pending::Ignore {} => None,
+            Pending::Ignore {} | Pending::LocalPenalization {} | Pending::PLAyBOOK {} => None,
             // `Hallucinate` and `Integrate` use the same tail, because fantasies are computed as deviations from the
             // posterior mean.
             Pending::Hallucinate(_) | Pending::Integrate(_) => Some(Target::PosteriorMean),
@@ -302,6 +333,8 @@ mod tests {
         };
         for (policy, target) in [
             (Pending::Ignore {}, None),
+            (Pending::LocalPenalization {}, None),
+            (Pending::PLAyBOOK {}, None),
             (
                 Pending::Hallucinate(Hallucinate::default()),
                 Some(Target::PosteriorMean),
