@@ -61,7 +61,8 @@ def test_methods_share_initial_points_and_the_standard_acquisition_repeats_point
         assert found[method]["repeated"] == 0.0
 
 
-def test_report_table_and_figure(tmp_path, capsys):
+def test_report_table_and_figure(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(riegler, "METHODS", ("UCB", "PLAyBOOK"))
     numbers, picture = tmp_path / "numbers.json", tmp_path / "figure.png"
     arguments = ["--runs", "1", "--iterations", "3", "--workers", "0", "--json", str(numbers), "--plot", str(picture)]
     assert cli.main(["replay", "riegler", *arguments]) == cli.DONE

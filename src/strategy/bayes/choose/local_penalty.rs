@@ -18,8 +18,12 @@ use crate::random::Call;
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer, floored_std};
 use crate::strategy::bayes::acquisitions::log_above::LogAbove;
 
-/// The effort of the searches for the largest slope of mu and for the minimum of an acquisition.
+/// The effort of a search for the minimum of an acquisition, and the largest effort of a search for the largest slope of
+/// mu. PLAyBOOK searches once for each pending trial. With many pending trials, the effort of each of these searches is
+/// [`TOTAL_EFFORT`] divided by the number of pending trials, but at least [`MIN_EFFORT`].
 const EFFORT: f64 = 2.0;
+const MIN_EFFORT: f64 = 0.1;
+const TOTAL_EFFORT: f64 = 16.0;
 
 /// If mu is flat, [`FLAT`] is used as the slope, as in the code of both papers.
 const MIN_SLOPE: f64 = 1e-7;
@@ -103,6 +107,10 @@ impl LocalPenalty {
         domain: &Domain,
         call: &mut Call,
     ) -> Result<Self> {
+        let effort = match penalizer {
+            Penalizer::Soft => EFFORT,
+            Penalizer::Hard => (TOTAL_EFFORT / points.nrows() as f64).clamp(MIN_EFFORT, EFFORT),
+        };
         let (mean, variance) = gp.predict(points);
         let mut factors: Vec<Factor> = Vec::with_capacity(points.nrows());
         for (x, (mean, variance)) in points
@@ -120,7 +128,7 @@ impl LocalPenalty {
                     let reaches = || gp.kernel().lengthscale.iter().map(|l| reach(*l));
                     let lower = x.iter().zip(reaches()).map(|(x, r)| (x - r).max(0.0));
                     let upper = x.iter().zip(reaches()).map(|(x, r)| (x + r).min(1.0));
-                    largest_slope(gp, lower.collect(), upper.collect(), domain, call)?
+                    largest_slope(gp, (lower.collect(), upper.collect()), domain, effort, call)?
                 }
             };
             factors.push(Factor {
@@ -171,7 +179,7 @@ pub fn log_above_minimum(
     call: &mut Call,
 ) -> Result<Box<dyn Formula>> {
     let mut negated = Negated(Scorer::new(gp, formula.as_ref(), &[]));
-    let minimum = -largest(&mut negated, domain, call)?;
+    let minimum = -largest(&mut negated, domain, EFFORT, call)?;
     Ok(Box::new(LogAbove { formula, minimum }))
 }
 
@@ -184,9 +192,14 @@ fn norm(entries: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// The largest value of an objective over a domain.
-fn largest(objective: &mut dyn Objective, domain: &Domain, call: &mut Call) -> Result<f64> {
+fn largest(
+    objective: &mut dyn Objective,
+    domain: &Domain,
+    effort: f64,
+    call: &mut Call,
+) -> Result<f64> {
     let (none, around) = (Excluded::default(), Array2::zeros((0, domain.width())));
-    let maximizer = Maximizer::Default { effort: EFFORT };
+    let maximizer = Maximizer::Default { effort };
     let allowed = Allowed::except(&none);
     let best = maximize(objective, domain, around.view(), &maximizer, allowed, call)?;
     let mut negated = |x: &[f64], gradient: &mut [f64]| {
@@ -202,9 +215,9 @@ fn largest(objective: &mut dyn Objective, domain: &Domain, call: &mut Call) -> R
 /// The largest slope ‖∇mu‖ in the part of the box between `lower` and `upper`.
 fn largest_slope(
     gp: &GaussianProcess,
-    lower: Vec<f64>,
-    upper: Vec<f64>,
+    (lower, upper): (Vec<f64>, Vec<f64>),
     domain: &Domain,
+    effort: f64,
     call: &mut Call,
 ) -> Result<f64> {
     let width = lower.iter().zip(&upper).map(|(l, u)| u - l).collect();
@@ -214,7 +227,7 @@ fn largest_slope(
         width,
         workspace: Workspace::default(),
     };
-    let slope = largest(&mut slope, domain, call)?;
+    let slope = largest(&mut slope, domain, effort, call)?;
     Ok(match slope < MIN_SLOPE || slope.is_nan() {
         true => FLAT,
         false => slope.min(LARGEST),
