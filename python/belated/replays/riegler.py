@@ -180,7 +180,7 @@ def table(found: Report) -> str:
 
 def _cells(setting: Report) -> list[str]:
     curves = (setting[key] for key in ("regret", "by_time", "with_decisions"))
-    regret = [f"{curve['mean'][-1]:.3f} ± {curve['stderr'][-1]:.3f}" for curve in curves]
+    regret = [f"{curve['mean'][-1]:.2g} ± {curve['stderr'][-1]:.1g}" for curve in curves]
     shares = [f"{100 * setting[key]:.1f} %" for key in ("uninformed", "repeated")]
     return [*regret, *shares, report.seconds(setting)]
 
