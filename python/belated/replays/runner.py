@@ -21,6 +21,7 @@ import numpy as np
 from belated import plotting
 from belated._core import BelatedError, InvalidSetting, __version__
 from belated.replays.report import Report, write_json
+from belated.run.processes import ctrl_c_blocked
 
 #: Library → the extra that installs the library, unless this extra is "replays".
 EXTRAS = {"matplotlib": "plot", "torch": "torch", "torchvision": "torch", "xgboost": "xgboost"}
@@ -262,7 +263,8 @@ def parallel_map(function: Callable[[Any], Any], tasks: Sequence[Any], n_workers
         return [function(task) for task in tqdm(tasks, **bar_settings)]
     n_workers = min(n_workers or os.cpu_count() or 1, len(tasks))
     with process_pool(n_workers) as pool, tqdm(total=len(tasks), **bar_settings) as bar:
-        futures: list[Future[Any]] = [pool.submit(function, task) for task in tasks]
+        with ctrl_c_blocked():
+            futures: list[Future[Any]] = [pool.submit(function, task) for task in tasks]
         for future in as_completed(futures):
             future.result()
             bar.update()

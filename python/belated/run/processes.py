@@ -147,7 +147,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.executor = ProcessPoolExecutor(1, multiprocessing.get_context("spawn"))
-        with _ctrl_c_blocked():
+        with ctrl_c_blocked():
             self._prepared = self.executor.submit(_prepare)
         [process] = self.executor._processes.values()
         self.process: BaseProcess = process
@@ -158,7 +158,7 @@ class _Worker:
 
 
 @contextmanager
-def _ctrl_c_blocked() -> Iterator[None]:
+def ctrl_c_blocked() -> Iterator[None]:
     """Block SIGINT in processes that this thread starts.
 
     If SIGINT were not blocked, a worker that receives Ctrl-C during its imports would show a traceback.
