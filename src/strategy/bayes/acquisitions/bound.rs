@@ -22,8 +22,8 @@ pub enum Beta {
     /// The multiplier in the code of Kandasamy et al., which is sqrt(beta_j) with beta_j = 5·d·log(2dj + 1).
     KandasamyCode,
     /// B_f + R/√λ·sqrt(2(I + log(1/δ))) (Chowdhury & Gopalan 2017, theorem 2). Under `Censor`, the multiplier for bounds
-    /// is B_f + (R + B_y)/√λ·sqrt(2(I + log(2/δ))). For draws, log(4/δ) replaces log(2/δ) (Verma et al. 2022, theorems 1
-    /// and 3).
+    /// is B_f + (R + B_y)/√λ·sqrt(2(I + log(2/δ))). Draws need twice the number in each logarithm (Chowdhury &
+    /// Gopalan 2017, theorem 4; Verma et al. 2022, theorem 3).
     ///
     /// λ is the noise variance of the model, and I = ½ log det(1 + K/λ) is the information of the rows. The papers print
     /// the bound for λ = 1 + 2/T only, with the maximum information gain plus 1 in place of I. Here λ > 0. The proof
@@ -85,7 +85,8 @@ impl Bound {
             }
             Beta::Theory => {
                 let (b_y, events) = match (value_bound, self.draws) {
-                    (None, _) => (0.0, 1.0),
+                    (None, false) => (0.0, 1.0),
+                    (None, true) => (0.0, 2.0),
                     (Some(b_y), false) => (b_y, 2.0),
                     (Some(b_y), true) => (b_y, 4.0),
                 };

@@ -204,10 +204,10 @@ mod tests {
         for (schedule, draws, b_y, expected) in [
             // sqrt(0.2·3·ln 9)
             (kandasamy, false, Some(1.0), 1.1481875919908435),
-            // 0.5 + (0.2 + B_y)/0.4·sqrt(2(3 + ln(c/0.1))). If trials are not censored, B_y is 0 and c is 1. Under
-            // `Censor`, B_y is 1, and c is 2 for bounds and 4 for draws.
+            // 0.5 + (0.2 + B_y)/0.4·sqrt(2(3 + ln(c/0.1))). If trials are not censored, B_y is 0 and c is 1
+            // for bounds and 2 for draws. Under `Censor`, B_y is 1, and c is 2 for bounds and 4 for draws.
             (theory, false, None, 2.1282790137126444),
-            (theory, true, None, 2.1282790137126444),
+            (theory, true, None, 2.2314347047396836),
             (theory, false, Some(1.0), 10.8886082284381),
             (theory, true, Some(1.0), 11.472685640901721),
         ] {
