@@ -351,7 +351,6 @@ KINDS = {
     [
         {"fidelity": bl.Fidelity(1, 5)},
         {"context": {"age": (0.0, 1.0)}},
-        {"clock": "seconds"},
         {"space": {"k": ["a", "b"], "d": bl.Integer(1, 5, when={"k": "a"})}},
         {"candidates": np.eye(3), "space": None},
     ],

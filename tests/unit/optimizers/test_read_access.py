@@ -120,7 +120,6 @@ LACKS = {
         "context": {"age": (0, 9)},
         "constraints": [bool],
         "fidelity": bl.Fidelity(1, 9),
-        "clock": "seconds",
         "curve": bl.Curve(3),
         "stopping": bl.ASHA(),
     },
