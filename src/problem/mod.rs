@@ -257,7 +257,8 @@ impl Problem {
     }
 
     /// Converts a predicate on points to a constraint for [`crate::maximize::feasible::Feasible::by`]. The predicate gets
-    /// the value of each searched parameter as a number, or None if the parameter is inactive. Candidates always satisfy the constraint.
+    /// the value of each searched parameter as a number, or None if the parameter is inactive. Candidates always satisfy
+    /// the constraint.
     pub fn constraint(
         &self,
         holds: impl Fn(&[Option<f64>]) -> bool,

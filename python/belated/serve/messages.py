@@ -105,8 +105,8 @@ class Create(Request):
 
     name: Name = Field(description="A printable name.")
     definition: dict[str, Any] = Field(
-        description="The definition of the optimizer, as `belated study export` shows it; what is left out has its "
-        "default.",
+        description="The definition of the optimizer, as `belated study export` prints it. Arguments that are left out "
+        "have their defaults.",
         examples=[
             {
                 "problem": {"space": [{"name": "x", "kind": "Real", "low": 0.0, "high": 1.0}]},

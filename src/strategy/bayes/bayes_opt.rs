@@ -182,8 +182,10 @@ impl BayesOpt {
         let settings = &self.settings;
         let recent = recent_trials(log, query, settings, self.training.window());
         let recent = self.training.encode(log, &recent);
-        let arriving = self.training.arriving(log, query);
-        let arriving = self.training.encode(log, &arriving);
+        let penalizer = settings.pending().penalizer().map(|penalizer| {
+            let arriving = self.training.arriving(log, query);
+            (penalizer, self.training.encode(log, &arriving))
+        });
         let (kept, columns) = (&mut self.success, &self.columns);
         let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;
         let expense = ExpenseTerm::update(
@@ -242,7 +244,7 @@ impl BayesOpt {
         };
         let mut maximand = rule.maximand(situation, call.rng)?;
         let mut penalty = None;
-        if let Some(penalizer) = pending.penalizer() {
+        if let Some((penalizer, arriving)) = penalizer {
             let gp = &*posterior.gp;
             let observed = without(posterior.targets.values.clone(), &posterior.stopped);
             let best = largest_feasible(gp, &observed, query)?;

@@ -64,8 +64,8 @@ impl Search<'_, '_> {
         Ok(Member::new(set.row(chosen).to_vec(), None))
     }
 
-    /// The points that no other point dominates, among the feasible points where trials succeed. If there are no such
-    /// points, all feasible points, or all points, are returned.
+    /// Returns the undominated points among the feasible points where trials succeed. If trials fail at every feasible
+    /// point, the undominated feasible points are returned. Without a feasible point, all points are compared.
     fn undominated(
         &self,
         gp: &GaussianProcess,
