@@ -1,5 +1,7 @@
-"""Arguments for algorithms of papers: bounds, acquisitions, pending policies, a delay model, constants of theorems. And
-functions that evaluate bounds of theorems."""
+"""Arguments for algorithms of papers: bounds, acquisitions, pending policies, a delay model, constants of theorems.
+
+The module also has functions that evaluate bounds of theorems.
+"""
 
 from belated.optimizers.bpe import SubExponential
 from belated.optimizers.settings import UCBPE, AEGiS, LocalPenalization, MaxVariance, Nearest, PLAyBOOK, Theory

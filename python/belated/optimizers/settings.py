@@ -141,9 +141,8 @@ class UCB(Acquisition, name="ucb"):
     det(1 + K/lambda) their information. Then beta = B_f + R sqrt(2 (I + log(1/delta))/lambda). With `Censor`, the bound
     is ``|mu(x) - rho f(x)| <= nu sigma(x)``, where f is measured from the floor, rho is the probability that a result
     arrives within the window, and nu = B_f + (R + B_y) sqrt(2 (I + log(2/delta))/lambda) + (B_y/lambda) S, where S is
-    the sum of sigma over the trials that are pending within the window. The
-    page of equations derives the bounds from Verma et al. (2022), theorem 1. The paper prints them without lambda,
-    because it assumes lambda > 1.
+    the sum of sigma over the trials that are pending within the window. The page of equations derives the bounds from
+    Verma et al. (2022), theorem 1. The paper prints them without lambda, because it assumes lambda > 1.
 
     "theory" requires ``rkhs_bound`` and ``noise_bound``, a kernel whose hyperparameters are given, raw targets, and
     ``pending="ignore"`` or "censor". With "censor", it also requires ``value_bound``, a floor that equals the mean of
