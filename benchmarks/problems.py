@@ -80,12 +80,6 @@ def gp_sample(seed):
     return Function("gp1d", box((0.0, 1.0)), float(spline(peaks).max()), lambda x: float(spline(x[0])))
 
 
-def _ackley(x):
-    x = np.asarray(x)
-    rms, waves = math.sqrt(np.mean(x**2)), float(np.mean(np.cos(2 * math.pi * x)))
-    return 20 * math.exp(-0.2 * rms) + math.exp(waves) - 20 - math.e
-
-
 def _levy(x):
     w = 1 + (np.asarray(x) - 1) / 4
     inner = (w[:-1] - 1) ** 2 * (1 + 10 * np.sin(math.pi * w[:-1] + 1) ** 2)
@@ -114,7 +108,6 @@ def _mixed(values):
     return height * math.exp(-distance / (2 * width**2))
 
 
-ACKLEY10 = Function("ackley10", box(*[(-5.0, 10.0)] * 10), 0.0, _ackley)
 LEVY16 = Function("levy16", box(*[(-10.0, 10.0)] * 16), 0.0, _levy)
 STYBLINSKI_TANG5 = Function("styblinski-tang5", box(*[(-5.0, 5.0)] * 5), 5 * 39.16616570377142, _styblinski_tang)
 HARTMANN3_OF_12 = Function("hartmann3-of-12", box(*[(0.0, 1.0)] * 12), functions.HARTMANN3.optimum, _hartmann3_of_some)
@@ -148,7 +141,7 @@ LISTED = {
 
 # : Held-out settings for checking defaults, never used to choose a default.
 HELD_OUT = {
-    "ackley10-uniform": Setting(always(ACKLEY10), Uniform(), 120, workers=8),
+    "ackley10-uniform": Setting(always(functions.ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),
     "styblinski-student": Setting(always(STYBLINSKI_TANG5), Exponential(), 100, workers=4, noise=Noise(5.0, 0.0, 2.0)),
     "hartmann6-growing": Setting(HARTMANN6, Uniform(), 100, workers=6, noise=Noise(0.05, 0.2)),

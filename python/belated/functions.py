@@ -1,10 +1,10 @@
 """Benchmark functions with known maxima, for comparing optimizers. The optimizers maximise these functions.
 
-Notation: x_1 … x_d are the coordinates in the order of the space. Except SCHWEFEL20, the functions without a fidelity
-are from section 4 of Kandasamy et al. 2017. These functions have their standard definitions, except that Branin is
-negated because it is usually minimised. A sum applies the same function to consecutive groups of coordinates (appendix
-C.2 of Kandasamy et al.). The noise has the standard deviation that Kandasamy et al. use: 1 for sums, and 0.2 for other
-functions.
+Notation: x_1 … x_d are the coordinates in the order of the space. Except SCHWEFEL20 and ACKLEY10, the functions without
+a fidelity are from section 4 of Kandasamy et al. 2017. These functions have their standard definitions, except that
+Branin is negated because it is usually minimised. A sum applies the same function to consecutive groups of coordinates
+(appendix C.2 of Kandasamy et al.). The noise has the standard deviation that Kandasamy et al. use: 1 for sums, and 0.2
+for other functions.
 
 Functions with a fidelity z in [0, 1] come from Wang et al. 2022, appendix D.2. z = 1 is the full function, and λ(z) is
 the cost of an evaluation. If a formula of Wang et al. differs from the standard definition at z = 1, the standard
@@ -285,6 +285,13 @@ def _with_fidelity(
     return MultiFidelityFunction(f"{function.name}-mf", function.space, function.optimum, formula, cost, noise)
 
 
+def _ackley(x: Sequence[float]) -> float:
+    """20·exp(−0.2·sqrt(Σ_j x_j²/d)) + exp(Σ_j cos(2π·x_j)/d) − 20 − e."""
+    point = np.asarray(x)
+    rms, waves = math.sqrt(np.mean(point**2)), float(np.mean(np.cos(2 * math.pi * point)))
+    return 20 * math.exp(-0.2 * rms) + math.exp(waves) - 20 - math.e
+
+
 _UNIT = (0.0, 1.0)
 _NOISE = 0.2
 _NOISE_OF_SUMS = 1.0
@@ -331,3 +338,5 @@ BOREHOLE_MF = MultiFidelityFunction(
 #: This function has many local maxima. The highest maximum is at x_j = 420.9687 for all j. The function does not have a
 # fidelity.
 SCHWEFEL20 = Function("schwefel20", box(*[(0.0, 500.0)] * 20), -0.0002545513398218, _schwefel, math.sqrt(0.1))
+#: The maximum is at 0, among many local maxima.
+ACKLEY10 = Function("ackley10", box(*[(-5.0, 10.0)] * 10), 0.0, _ackley)

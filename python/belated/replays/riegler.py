@@ -1,8 +1,9 @@
 """Riegler, Odgers & Fortuin 2026: is an acquisition without regard to pending trials sufficient?
 
 Riegler et al. claim that mu + sqrt(2) sigma, with pending trials left out of the model, is as good as algorithms that
-are made for asynchronous workers. The methods run on Hartmann6, with 3d initial points and without noise as in the
-paper, and also with noise of standard deviation 0.2. Three kinds of delay are simulated; M evaluations are in flight:
+are made for asynchronous workers. The methods run on five functions, with 3d initial points and without noise as in
+the paper, and also with noise of standard deviation 0.2. Three kinds of delay are simulated on Hartmann6, and workers
+on the other functions; M evaluations are in flight:
 
 * workers: M asynchronous workers with half-normal evaluation times of mean 1 s, as in the paper. One result arrives
   before each suggestion, except the first M.
@@ -37,37 +38,48 @@ from belated.replays import report
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 
-FUNCTION = functions.HARTMANN6
+FUNCTIONS = {
+    function.name: function
+    for function in (
+        functions.BRANIN,
+        functions.CURRIN_EXPONENTIAL,
+        functions.HARTMANN3,
+        functions.HARTMANN6,
+        functions.ACKLEY10,
+    )
+}
 #: M, the number of evaluations in flight.
 WORKERS = 8
 NOISES = (0.0, 0.2)
 MODES = ("workers", "delay", "batches")
+#: The function and the kind of delay of each panel.
+PANELS = [(name, "workers") for name in FUNCTIONS] + [("hartmann6", mode) for mode in MODES[1:]]
 METHODS = ("UCB", "LP", "PLAyBOOK", "AEGiS", "asyTS", "asyUCB", "BayesOpt")
 #: Points nearer than this root mean square difference of the parameters, as shares of their ranges, are repeats.
 NEAR = 1e-3
 N_READINGS = 50
-PRIMES = (2, 3, 5, 7, 11, 13)
+PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 
 
 class Setting(NamedTuple):
-    """A method under one kind of delay."""
+    """A method on a function under one kind of delay."""
 
+    function: str
     mode: str
     noise: float
     method: str
 
 
 def make(options: Options) -> Report:
-    """Run all methods under all delays."""
-    settings = [Setting(mode, noise, method) for noise in NOISES for mode in MODES for method in METHODS]
+    """Run all methods on all functions under all delays."""
+    settings = [Setting(*panel, noise, method) for noise in NOISES for panel in PANELS for method in METHODS]
     found = run_all(run_task, settings, options, "riegler")
     described = [describe(*each) for each in found.items()]
     return {"evaluations": options.iterations, "workers": WORKERS, "settings": described}
 
 
-def optimizer(method: str, seed: int) -> bl.Optimizer:
+def optimizer(method: str, space: Mapping[str, Any], seed: int) -> bl.Optimizer:
     """Return the optimizer for a method."""
-    space = FUNCTION.space
     if method == "BayesOpt":
         return bl.BayesOpt(space, initial=0, seed=seed)
     model = bl.GP(kernel="matern52", targets="standardized", inputs="plain")
@@ -78,9 +90,9 @@ def optimizer(method: str, seed: int) -> bl.Optimizer:
     return bl.algorithm(method, space, surrogate=model, initial=0, seed=seed, **fields)
 
 
-def initial_points(rng: np.random.Generator) -> Array:
+def initial_points(d: int, rng: np.random.Generator) -> Array:
     """Return 3d points of a Halton sequence in the unit cube with a random shift, as rows."""
-    n, d = 3 * len(FUNCTION.space), len(FUNCTION.space)
+    n = 3 * d
     halton = [[_radical_inverse(i + 1, base) for base in PRIMES[:d]] for i in range(n)]
     return (np.array(halton) + rng.random(d)) % 1.0
 
@@ -96,23 +108,25 @@ def _radical_inverse(i: int, base: int) -> float:
 
 def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     """Return the regret of one run by evaluations and by time, and the shares of suggestions."""
-    mode, noise, method = setting
-    rng = np.random.default_rng(seed_of(options.seed, "initial", run))
-    points = [dict(zip(FUNCTION.space, row, strict=True)) for row in initial_points(rng).tolist()]
-    values = np.array([FUNCTION(point) for point in points])
-    made = optimizer(method, seed_of(options.seed, "optimizer", mode, str(noise), method, run))
+    name, mode, noise, method = setting
+    function, low, widths = FUNCTIONS[name], *box(name)
+    rng = np.random.default_rng(seed_of(options.seed, "initial", name, run))
+    rows = low + widths * initial_points(len(low), rng)
+    points = [dict(zip(function.space, row, strict=True)) for row in rows.tolist()]
+    values = np.array([function(point) for point in points])
+    made = optimizer(method, function.space, seed_of(options.seed, "optimizer", name, mode, str(noise), method, run))
     made.add(points, values + noise * rng.standard_normal(len(points)))
-    common: dict[str, Any] = {"noise": noise, "seed": seed_of(options.seed, "simulation", run)}
+    common: dict[str, Any] = {"noise": noise, "seed": seed_of(options.seed, "simulation", name, run)}
     if mode == "delay":
-        history = simulate.simulate(made, FUNCTION, options.iterations, WORKERS, **common)
+        history = simulate.simulate(made, function, options.iterations, WORKERS, **common)
         started, arrivals = history.started / WORKERS, history.arrivals / WORKERS
     else:
         common["mode"] = "asynchronous" if mode == "workers" else "synchronous"
         history = simulate.simulate_workers(
-            made, FUNCTION, workers=WORKERS, times=simulate.HalfNormal(), n_trials=options.iterations, **common
+            made, function, workers=WORKERS, times=simulate.HalfNormal(), n_trials=options.iterations, **common
         )
         started, arrivals = history.started, history.arrivals
-    regret, before = FUNCTION.optimum - history.values, FUNCTION.optimum - values.max()
+    regret, before = function.optimum - history.values, function.optimum - values.max()
     at = report.readings(options.iterations / WORKERS, N_READINGS)
     x = np.array([list(point.values()) for point in history.points])
     return {
@@ -120,7 +134,7 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
         "by_time": least(arrivals, regret, before, at),
         "with_decisions": least(arrivals + np.cumsum(history.seconds), regret, before, at),
         "uninformed": uninformed(started, arrivals),
-        "repeated": repeated(x, started, arrivals),
+        "repeated": repeated((x - low) / widths, started, arrivals),
         "seconds_per_suggestion": history.seconds.mean(),
     }
 
@@ -138,10 +152,14 @@ def uninformed(started: Array, arrivals: Array) -> float:
     return float(np.mean(np.diff(arrived) == 0))
 
 
-def repeated(x: Array, started: Array, arrivals: Array) -> float:
-    """Return the share of the trials that started near the point of a pending trial. The rows of x are the points."""
-    low, high = np.array([(each.low, each.high) for each in FUNCTION.space.values()]).T
-    unit = (x - low) / (high - low)
+def box(name: str) -> tuple[Array, Array]:
+    """Return the lower bounds and the widths of the box of a function."""
+    low, high = np.array([(each.low, each.high) for each in FUNCTIONS[name].space.values()]).T
+    return low, high - low
+
+
+def repeated(unit: Array, started: Array, arrivals: Array) -> float:
+    """Return the share of the trials that started near the point of a pending trial. The rows are in the unit cube."""
     repeats = 0
     for k in range(len(unit)):
         pending = unit[:k][arrivals[:k] > started[k]]
@@ -161,42 +179,44 @@ def describe(setting: Setting, results: Sequence[Mapping[str, Any]]) -> Report:
     return described
 
 
-def shown_in(found: Report, mode: str, noise: float) -> list[Report]:
-    """Return the results of all methods under one kind of delay."""
-    return [s for s in found["settings"] if (s["mode"], s["noise"]) == (mode, noise)]
+def shown_in(found: Report, function: str, mode: str, noise: float) -> list[Report]:
+    """Return the results of all methods in a panel."""
+    return [s for s in found["settings"] if (s["function"], s["mode"], s["noise"]) == (function, mode, noise)]
 
 
 def table(found: Report) -> str:
-    """Return a table for each kind of delay and noise."""
+    """Return a table for each panel and noise."""
     n, workers = found["evaluations"], found["workers"]
-    header = ["method", f"regret, n = {n}", f"at {n / workers:.3g} s", "with decisions", "uninformed", "repeated", "s"]
-    parts = [f"hartmann6, {workers} evaluations in flight, {found['runs']} runs: mean simple regret"]
+    early = max(n // 3, 1)
+    header = ["method", f"regret, n = {early}", f"n = {n}", f"at {n / workers:.3g} s", "with decisions", "uninformed"]
+    parts = [f"{workers} evaluations in flight, {found['runs']} runs: mean simple regret"]
     for noise in NOISES:
-        for mode in MODES:
-            rows = [[s["method"], *_cells(s)] for s in shown_in(found, mode, noise)]
-            parts.append(f"{mode}, noise {noise:g}\n{report.format_table(header, rows)}")
+        for panel in PANELS:
+            rows = [[s["method"], *_cells(s, early)] for s in shown_in(found, *panel, noise)]
+            title = f"{', '.join(panel)}, noise {noise:g}"
+            parts.append(f"{title}\n{report.format_table([*header, 'repeated', 's'], rows)}")
     return "\n\n".join(parts)
 
 
-def _cells(setting: Report) -> list[str]:
-    curves = (setting[key] for key in ("regret", "by_time", "with_decisions"))
-    regret = [f"{curve['mean'][-1]:.2g} ± {curve['stderr'][-1]:.1g}" for curve in curves]
+def _cells(setting: Report, early: int) -> list[str]:
+    read = [(setting["regret"], early - 1), *((setting[key], -1) for key in ("regret", "by_time", "with_decisions"))]
+    regret = [f"{curve['mean'][at]:.2g} ± {curve['stderr'][at]:.1g}" for curve, at in read]
     shares = [f"{100 * setting[key]:.1f} %" for key in ("uninformed", "repeated")]
     return [*regret, *shares, report.seconds(setting)]
 
 
 def figure(found: Report) -> Any:
-    """Return a figure with the regret by the number of evaluations, for each kind of delay and noise."""
+    """Return a figure with the regret by the number of evaluations, for each panel and noise."""
     panels = []
-    for noise in NOISES:
-        for mode in MODES:
-            shown = shown_in(found, mode, noise)
+    for panel in PANELS:
+        for noise in NOISES:
+            shown = shown_in(found, *panel, noise)
             curves = [{"curve_mean": s["regret"]["mean"], "curve_stderr": s["regret"]["stderr"]} for s in shown]
             labels = [s["method"] for s in shown]
-            title = f"{mode}, noise {noise:g}"
+            title = f"{', '.join(panel)}, noise {noise:g}"
             axes: dict[str, Any] = {"title": title, "xlabel": "Evaluations", "ylabel": "Simple regret", "log": True}
             panels.append(report.panel(curves, labels, bands=False, **axes))
-    return report.draw_panels(panels, len(MODES), legends=1)
+    return report.draw_panels(panels, 2 * len(NOISES), legends=1)
 
 
 REPLAYS = [

@@ -13,11 +13,11 @@ OPTIONS = Options(iterations=18)
 
 
 def run(mode="workers", noise=0.0, method="UCB"):
-    return riegler.run_task(riegler.Setting(mode, noise, method), 0, OPTIONS)
+    return riegler.run_task(riegler.Setting("hartmann6", mode, noise, method), 0, OPTIONS)
 
 
 def test_initial_points_are_a_shifted_halton_sequence():
-    one, other = (riegler.initial_points(np.random.default_rng(seed)) for seed in (0, 1))
+    one, other = (riegler.initial_points(6, np.random.default_rng(seed)) for seed in (0, 1))
     assert one.shape == (18, 6) and (one >= 0).all() and (one < 1).all()
     shifts = (other - one) % 1.0
     assert np.allclose(shifts, shifts[0])
@@ -67,6 +67,6 @@ def test_report_table_and_figure(tmp_path, capsys, monkeypatch):
     arguments = ["--runs", "1", "--iterations", "3", "--workers", "0", "--json", str(numbers), "--plot", str(picture)]
     assert cli.main(["replay", "riegler", *arguments]) == cli.DONE
     shown = capsys.readouterr().out
-    assert "batches, noise 0.2" in shown and "PLAyBOOK" in shown and picture.stat().st_size > 1000
+    assert "hartmann6, batches, noise 0.2" in shown and "PLAyBOOK" in shown and picture.stat().st_size > 1000
     settings = json.loads(numbers.read_text(encoding="utf-8"))["settings"]
-    assert len(settings) == len(riegler.NOISES) * len(riegler.MODES) * len(riegler.METHODS)
+    assert len(settings) == len(riegler.NOISES) * len(riegler.PANELS) * len(riegler.METHODS)
