@@ -189,6 +189,11 @@ def curve_regret(optimum: float, curves: Array) -> Array:
     return np.stack([function(optimum - curves, axis=0) for function in (np.min, np.median, np.max)])
 
 
+def rhos() -> list[float]:
+    """Return rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i))."""
+    return [RHO_MAX ** (3 / (3 - i)) for i in range(3)]
+
+
 def bias_constant(problem: Problem) -> float:
     """Return C = sqrt(2)·|f_0.8 − f_0.2|/0.6, where f_z is the value at the centre with fidelity z. nu equals C."""
     x = np.full(problem.d, 0.5)
@@ -210,9 +215,8 @@ def paper_search(
     Evaluations are at full fidelity: the delay is the same at any fidelity, so a lower fidelity would not save time.
     """
     bound = bl.papers.DUCBV(b=B) if algorithm == "PCTS+DUCBV" else bl.papers.DUCB1Sigma(noise_std=noise_std)
-    # rho of the three instances of POO in tables 5 and 9, rho_i = rho_max^(3/(3 − i)).
-    rho, seed = [RHO_MAX ** (3 / (3 - i)) for i in range(3)], int(rng.integers(2**31))
-    optimizer = bl.TreeSearch(problem.function.space, bound=bound, nu=bias_constant(problem), rho=rho, seed=seed)
+    seed = int(rng.integers(2**31))
+    optimizer = bl.TreeSearch(problem.function.space, bound=bound, nu=bias_constant(problem), rho=rhos(), seed=seed)
     recommended: list[float] = []
 
     def noisy(params: Mapping[str, float]) -> float:

@@ -11,7 +11,7 @@ import pytest
 
 import belated as bl
 from belated import replays
-from belated.replays import pcts, wang
+from belated.replays import pcts, pcts_fidelity, wang
 from belated.replays.runner import Options, execute
 from belated.replays.wang import PROBLEMS
 
@@ -188,3 +188,29 @@ def test_the_published_maximum_of_mfpoo_is_a_value_at_the_fidelity_of_its_node(n
     setting = pcts.Setting("constant", name, "MFPOO+UCB1-sigma" + pcts.AS_TABLES)
     found = pcts.run_task(setting, 0, Options(iterations=wang.DURATION, faithful=True))
     assert round(found["node_value"], 6) == known["max"] != round(found["value"], 6)
+
+
+def test_the_search_with_fidelities_costs_less_and_recommends_full_values(tmp_path, capsys):
+    pytest.importorskip("matplotlib")
+    options = Options(iterations=60)
+    costs = {}
+    for evaluates in (pcts_fidelity.OWN, pcts_fidelity.FULL):
+        setting = pcts_fidelity.Setting("Hartmann3", "constant", "DUCBV", evaluates)
+        found = pcts_fidelity.run_task(setting, 0, options)
+        costs[evaluates] = found["cost"]
+        # The first result arrives at time 4. Readings are 1 unit apart.
+        assert np.isnan(found["curve"][:4]).all() and not np.isnan(found["curve"][4:]).any()
+        assert found["value"] == found["curve"][-1] <= PROBLEMS["Hartmann3"].function.optimum
+    assert costs[pcts_fidelity.OWN] < costs[pcts_fidelity.FULL] == pytest.approx(60)
+    small = Options(runs=1, iterations=30, workers=0, plot=tmp_path / "figure.png")
+    execute(replays.found()["pcts-fidelity"], small)
+    printed = capsys.readouterr().out
+    assert "Borehole, geometric, DUCBV" in printed and "constant, random" in printed
+    assert small.plot.stat().st_size > 0
+
+
+def test_the_cost_of_a_fidelity_has_the_papers_formula():
+    for name, exponent in pcts_fidelity.EXPONENTS.items():
+        cost = PROBLEMS[name].function.cost
+        declared = bl.PowerCost(cost(0.0) / cost(1.0), exponent)
+        assert [declared.at(z) * cost(1.0) for z in (0.25, 0.5)] == pytest.approx([cost(0.25), cost(0.5)])
