@@ -288,7 +288,7 @@ def test_the_svm_replay_end_to_end():
 
 
 def test_replays_are_listed_by_name():
-    assert list(REPLAYS) == sorted(REPLAYS) and len(REPLAYS) == 16
+    assert list(REPLAYS) == sorted(REPLAYS) and len(REPLAYS) == 17
     assert all(isinstance(replay, Replay) and replay.name == name for name, replay in REPLAYS.items())
     assert all(replay.description[0].isupper() and len(replay.description) < 120 for replay in REPLAYS.values())
 
