@@ -31,6 +31,7 @@ TREE |= {"y": bl.Real(1e-3, 1.0, log=True, when={"c": "u", "n": [1, 2, 3]}), "x"
 
 DOMAINS = {
     "box": {"space": BOX},
+    "plane": {"space": {name: BOX[name] for name in ("x", "y")}},
     "tree": {"space": TREE},
     "lattice": {"candidates": LATTICE},
     "scattered": {"candidates": SCATTERED},
@@ -60,6 +61,8 @@ def params_of(plan, u):
         inner = {"n": 1 + int(6 * u)} if c != "w" else {}
         inner |= {"y": 10 ** (-3 * u)} if c == "u" and inner["n"] <= 3 else {}
         return {"c": c, "x": (int(20 * u) - 10) / 10} | inner
+    if plan["domain"] == "plane":
+        return {"x": 2 * u - 1, "y": 10 ** (-3 * u)}
     if plan["domain"] != "box":
         return int(u * len(DOMAINS[plan["domain"]]["candidates"]))
     return {"x": 2 * u - 1, "y": 10 ** (-3 * u), "n": 1 + int(6 * u), "c": "uvw"[int(3 * u)]}
@@ -180,6 +183,9 @@ def plans(draw):
         "surrogate__refit_every": draw(st.sampled_from([1, 4, 50])),
         "surrogate__mean": draw(st.sampled_from(["zero", "median", 0.25])),
     }
+    if domain == "plane":
+        methods = [("aegis", "ignore"), ("ucb", "local_penalization"), ("log_ei", "playbook"), ("ucb", "playbook")]
+        arguments["acquisition"], arguments["pending"] = draw(st.sampled_from(methods))
     if arguments["pending"] == "integrate":
         arguments["acquisition"] = "log_ei"
     if arguments["acquisition"] == "ucb_pe":
@@ -222,7 +228,8 @@ def plans(draw):
     # model is never used.
     length = draw(st.integers(5, LONGEST))
     steps = draw(st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 2999)), min_size=length, max_size=length))
-    return {"domain": domain, "context": draw(st.booleans()), "arguments": arguments, "steps": steps}
+    context = domain != "plane" and draw(st.booleans())
+    return {"domain": domain, "context": context, "arguments": arguments, "steps": steps}
 
 
 moments = st.sets(st.integers(0, LONGEST), max_size=LONGEST // 3)
