@@ -11,6 +11,11 @@ failures. In the case *late*, the region is a disc, and trials in the disc fail 
 case *entered late*, the region is a half-plane in which trials always fail. 30 random points outside the half-plane are
 observed before the run. The figures are the share of failures among the 60 trials that follow, and log10 of the regret
 relative to the best point outside the region, with standard errors.
+
+In the part *lost*, a quarter or half of the results never arrive, at any point. All other results arrive after 8
+further suggestions. Lost trials stay pending, or are abandoned after 20 further suggestions, or the policy leaves
+pending trials out of the model. Each run ends after 40 results. The figure is the mean over seeds of log10 of the
+regret, minus log10 of the regret of the same policy without lost results.
 """
 
 import argparse
@@ -52,6 +57,11 @@ PROBLEMS = {
     "mixed": ({"x": (0.0, 1.0), "n": (1, 10), "kind": ["a", "b", "c"]}, mixed, 1.4),
 }
 
+
+#: The shares of lost results.
+LOST = (0.25, 0.5)
+#: How lost trials are treated: the pending policy, and the number of suggestions after which they are abandoned.
+TREATED = {"pending": ("integrate", math.inf), "abandoned": ("integrate", 20), "ignored": ("ignore", math.inf)}
 
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -160,12 +170,38 @@ def entered_late(search, workers, seeds):
     return with_region(search, workers, seeds, f, lambda p: p["x"] > 0.6, 0.04, added)
 
 
+def run_lost(policy, abandoned_after, problem, share, seed):
+    """Return log10 of the regret after N_SUCCESSES results, if a share of the results is lost."""
+    space, f, extent = PROBLEMS[problem]
+    opt = bl.BayesOpt(space, pending=policy, seed=seed)
+    rng = np.random.default_rng([seed, 1])
+    best, successes, trials = -math.inf, 0, []
+    while successes < N_SUCCESSES:
+        trials.append((opt.suggest(), rng.random() < share))
+        if len(trials) > abandoned_after and trials[-abandoned_after - 1][1]:
+            trials[-abandoned_after - 1][0].abandon()
+        if len(trials) > 8 and not trials[-9][1]:
+            trial = trials[-9][0]
+            best = max(best, f(trial.params))
+            trial.observe(f(trial.params))
+            successes += 1
+    return math.log10(max(-best / extent, LEAST))
+
+
+def lost(treated, problem, share, seeds):
+    """Return the difference of log10 of the regret to runs without lost results, with its standard error."""
+    runs = [[run_lost(*TREATED[treated], problem, each, seed) for seed in range(seeds)] for each in (share, 0.0)]
+    logs, without = np.array(runs)
+    difference, error = (logs - without).mean(), (logs - without).std(ddof=1) / math.sqrt(seeds)
+    return {"lost": round(float(difference), 3), "error": round(float(error), 3), "log10": round(float(logs.mean()), 3)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=12)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--searches", nargs="*", default=SEARCHES, choices=SEARCHES)
-    parser.add_argument("--parts", nargs="*", default=["outages", "late"], choices=["outages", "late"])
+    parser.add_argument("--parts", nargs="*", default=["outages", "late"], choices=["outages", "late", "lost"])
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
     arguments = parser.parse_args()
     seeds = arguments.seeds
@@ -184,6 +220,12 @@ def main():
                     tasks[f"late, {search}, {workers} workers"] = pool.submit(late, search, workers, seeds)
                     name = f"entered late, {search}, {workers} workers"
                     tasks[name] = pool.submit(entered_late, search, workers, seeds)
+        if "lost" in arguments.parts:
+            for problem in arguments.problems:
+                for share in LOST:
+                    for treated in TREATED:
+                        name = f"{problem}, {share:.0%} lost, {treated}"
+                        tasks[name] = pool.submit(lost, treated, problem, share, seeds)
         result = {}
         for name, task in tasks.items():
             result[name] = task.result()
