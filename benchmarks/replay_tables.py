@@ -1,20 +1,25 @@
-"""Write the tables of the pages of replays from the results in data/replays/.
+"""Write the tables of measurements in the pages of docs/ from data/replays/ and data/measurements/.
 
     python benchmarks/replay_tables.py          # write the tables into docs/
     python benchmarks/replay_tables.py check    # list differences and numbers without a source
 
-Each file of data/replays/ has the name of a page, and these entries:
+Each file of the two folders has the name of a page. A file of data/measurements/ has these entries:
 
-* ``runs``: name → command, commit, seeds, counts, and minutes on two cores. The results were made by the command at the
-  commit; for results from before this file existed, the commit is the one that recorded them.
-* ``results``: the rows of the page's main table. A row names its run, and has a figure, what was compared, the
-  published outcome, our outcome, and a verdict.
-* ``tables``: name → further tables: the names of their runs, their header and their rows.
+* ``tables``: name → command, commit, header and rows. The results were made by the command at the commit; for results
+  from before this file existed, the commit is the one that recorded them. An empty command means that the program is
+  not part of the repository.
 * ``settings``: numbers in the text of the page that are settings, not results.
 
-A table stands on the page between the lines ``<!-- table: NAME -->`` and ``<!-- end of table -->``. The main table has
-the name *results*. The page replays.md has the table *overview* of all pages. In a section with such a table, each
-number of the text must occur in a table of the page or in its settings.
+A file of data/replays/ has the same entries, but its tables have the names of their runs instead of a command and a
+commit. It also has these entries:
+
+* ``runs``: name → command, commit, seeds, counts, and minutes on two cores.
+* ``results``: the rows of the page's main table. A row names its run, and has a figure, what was compared, the
+  published outcome, our outcome, and a verdict.
+
+A table stands on the page between the lines ``<!-- table: NAME -->`` and ``<!-- end of table -->``. The main table of
+a replay has the name *results*. The page replays.md has the table *overview* of all replays. In a section with such a
+table, each number of the text must occur in a table of the page or in its settings.
 """
 
 import argparse
@@ -25,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-DATA, DOCS = ROOT / "benchmarks" / "data" / "replays", ROOT / "docs"
+DATA, DOCS = ROOT / "benchmarks" / "data", ROOT / "docs"
 OVERVIEW = "replays"
 TABLE = re.compile(r"(<!-- table: (\S+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 NUMBER = re.compile(r"(?<![\w.])[-−]?\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?(?![\w]|\.\d)")
@@ -41,7 +46,8 @@ Page = Mapping[str, Any]
 
 def read() -> dict[str, Page]:
     """Return name of a page → its results."""
-    return {file.stem: json.loads(file.read_text(encoding="utf-8")) for file in sorted(DATA.glob("*.json"))}
+    files = [*sorted(DATA.glob("replays/*.json")), *sorted(DATA.glob("measurements/*.json"))]
+    return {file.stem: {"results": []} | json.loads(file.read_text(encoding="utf-8")) for file in files}
 
 
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -59,7 +65,7 @@ def tables(name: str, pages: Mapping[str, Page]) -> dict[str, str]:
         cells = [f"`{run['command']}`", run["counts"], run["minutes"]]
         rows.append([result["what"], *cells, result["published"], result["ours"], result["verdict"]])
     header = ["", "command", "counts", "minutes on two cores", "published", "ours", "verdict"]
-    made = {"results": markdown(header, rows)}
+    made = {"results": markdown(header, rows)} if rows else {}
     made |= {key: markdown(table["header"], table["rows"]) for key, table in page["tables"].items()}
     if name == OVERVIEW:
         made["overview"] = overview(pages)

@@ -1,10 +1,13 @@
-"""The pages of replays agree with the results in benchmarks/data/replays/."""
+"""The pages of docs/ agree with the results in benchmarks/data/replays/ and benchmarks/data/measurements/."""
 
+import gzip
 import importlib.util
+import json
 import re
 import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from belated import cli, replays
@@ -30,6 +33,7 @@ def script():
 
 
 NAMES = list(loaded().read()) if _SCRIPT.exists() else []
+MEASUREMENTS = [name for name in NAMES if "runs" not in loaded().read()[name]]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -45,7 +49,7 @@ def test_the_text_cites_only_numbers_of_the_tables(name, script):
     assert script.unknown_numbers(name, script.read()) == set()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(MEASUREMENTS)))
 def test_each_result_has_a_run_with_its_command_commit_and_seeds(name, script, tmp_path):
     page = script.read()[name]
     for run in page["runs"].values():
@@ -58,8 +62,18 @@ def test_each_result_has_a_run_with_its_command_commit_and_seeds(name, script, t
     assert cited == set(page["runs"])
 
 
+@pytest.mark.parametrize("name", MEASUREMENTS)
+def test_each_table_of_measurements_has_a_program_and_a_commit(name, script):
+    for table in script.read()[name]["tables"].values():
+        assert re.fullmatch(r"[0-9a-f]{8}", table["commit"])
+        for command in filter(None, table["command"].split("; ")):
+            program = re.fullmatch(r"python (-m )?(\S+).*", command)[2].removesuffix(".py").replace(".", "/")
+            assert (script.ROOT / f"{program}.py").is_file()
+
+
 def test_every_replay_has_a_result(script):
-    commands = {run["command"].split()[2] for page in script.read().values() for run in page["runs"].values()}
+    pages = [page for name, page in script.read().items() if name not in MEASUREMENTS]
+    commands = {run["command"].split()[2] for page in pages for run in page["runs"].values()}
     assert commands == set(replays.found())
 
 
@@ -102,3 +116,36 @@ def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):
         found += [(at[mean] - at[0]) / mean for mean in (25, 50)]
     stated = [float(number) for number in re.findall(r"\d\.\d", ours)]
     assert found == pytest.approx(stated, abs=0.06)
+
+
+def test_comparisons_on_tables_follow_from_the_committed_runs(script):
+    data = script.ROOT / "benchmarks" / "data"
+    scores = {}
+    for file in ("tables_belated", "tables_peers"):
+        for line in gzip.decompress((data / f"{file}.jsonl.gz").read_bytes()).splitlines():
+            run = json.loads(line)
+            scores.setdefault((run["setting"], run["optimizer"]), {})[run["seed"]] = run["score"]
+    found = {}  # (is a table of scikit-learn, other optimizer, setting) → number, mean, standard error of differences
+    for (setting, other), theirs in scores.items():
+        ours = scores[setting, "belated"]
+        differences = [ours[seed] - score for seed, score in theirs.items() if seed in ours]
+        error = np.std(differences, ddof=1) / len(differences) ** 0.5 if len(differences) > 1 else 0.0
+        is_sklearn = (data / f"{setting}.npz").exists()
+        found[is_sklearn, other, setting] = len(differences), np.mean(differences), error
+    labels = {"optuna-gp": "GPSampler", "optuna-tpe": "TPE", "botorch": "BoTorch", "random": "random"}
+    tables = script.read()["compared"]["tables"]
+    for other, label in labels.items():
+        (row,) = [row for row in tables["tables"]["rows"] if row[0].endswith(label)]
+        for is_sklearn, cell in zip((False, True), row[1:3], strict=True):
+            if cell:
+                group = [result for key, result in found.items() if key[:2] == (is_sklearn, other)]
+                counts, means, errors = zip(*group, strict=True)
+                mean, *error = re.findall(r"-?\d\.\d+", cell.replace("−", "-"))
+                assert float(mean) == pytest.approx(np.mean(means), abs=6e-4)
+                assert float([*error, 0.0][0]) == pytest.approx(np.linalg.norm(errors) / len(errors), abs=6e-4)
+                assert int(re.search(r"\((\d+)", cell)[1]) in {counts[0], sum(counts)}
+    weaker = {}
+    for (_, other, setting), (count, mean, error) in sorted(found.items(), key=lambda item: item[1][1]):
+        if count > 1 and mean > 0:
+            weaker[f"`{setting}`"] = [labels[other], str(count)], f"{mean:.3f} ± {error:.3f}"
+    assert {row[0]: (re.findall(r"\w+", row[1])[:2], row[2]) for row in tables["weaker"]["rows"]} == weaker
