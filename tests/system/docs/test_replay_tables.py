@@ -71,6 +71,13 @@ def test_each_table_of_measurements_has_a_program_and_a_commit(name, script):
             assert (script.ROOT / f"{program}.py").is_file()
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)
+def test_figures_with_an_error_are_in_the_tables(page, script):
+    sections = re.split(r"^(?=## )", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    without = [section for section in sections if not script.TABLE.search(section)]
+    assert re.findall(r".*\d ± \d.*", "".join(without)) == []
+
+
 def test_every_replay_has_a_result(script):
     pages = [page for name, page in script.read().items() if name not in MEASUREMENTS]
     commands = {run["command"].split()[2] for page in pages for run in page["runs"].values()}
@@ -149,3 +156,20 @@ def test_comparisons_on_tables_follow_from_the_committed_runs(script):
         if count > 1 and mean > 0:
             weaker[f"`{setting}`"] = [labels[other], str(count)], f"{mean:.3f} ± {error:.3f}"
     assert {row[0]: (re.findall(r"\w+", row[1])[:2], row[2]) for row in tables["weaker"]["rows"]} == weaker
+
+
+def test_scores_of_other_optimizers_of_curves_follow_from_the_committed_runs(script):
+    data = script.ROOT / "benchmarks" / "data"
+    scores = {}
+    for line in (data / "curve_rivals.jsonl").read_text(encoding="utf-8").splitlines():
+        run = json.loads(line)
+        is_table = (data / f"curves-{run['family']}.npz").exists()
+        scores.setdefault((run["policy"], is_table), {}).setdefault(run["family"], []).append(run["score"])
+    rows = script.read()["curve_figures"]["tables"]["policies"]["rows"]
+    rows = {re.match(r"\w*", row[0])[0].lower(): row for row in rows}
+    for (policy, is_table), families in scores.items():
+        mean, *error = map(float, re.findall(r"-?\d\.\d+", rows[policy][1 if is_table else 2].replace("−", "-")))
+        assert mean == pytest.approx(np.mean([np.mean(each) for each in families.values()]), abs=6e-3)
+        if error:
+            errors = [np.std(each, ddof=1) / len(each) ** 0.5 for each in families.values()]
+            assert error[0] == pytest.approx(np.linalg.norm(errors) / len(errors), abs=6e-3)
