@@ -13,7 +13,7 @@ import pytest
 from belated import cli, replays
 from tests.system.docs.pages import DOCS
 
-_SCRIPT = Path(__file__).parents[3] / "benchmarks" / "replay_tables.py"
+_SCRIPT = Path(__file__).parents[3] / "benchmarks" / "page_tables.py"
 pytestmark = pytest.mark.skipif(
     not (DOCS.exists() and _SCRIPT.exists()), reason="the installed package comes without its pages"
 )
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 def loaded():
     """Return the script as a module."""
-    spec = importlib.util.spec_from_file_location("replay_tables", _SCRIPT)
+    spec = importlib.util.spec_from_file_location("page_tables", _SCRIPT)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -1,7 +1,7 @@
 """Write the tables of measurements in the pages of docs/ from data/replays/ and data/measurements/.
 
-    python benchmarks/replay_tables.py          # write the tables into docs/
-    python benchmarks/replay_tables.py check    # list differences and numbers without a source
+    python benchmarks/page_tables.py          # write the tables into docs/
+    python benchmarks/page_tables.py check    # list differences and numbers without a source
 
 Each file of the two folders has the name of a page. A file of data/measurements/ has these entries:
 
