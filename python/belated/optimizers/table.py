@@ -47,6 +47,10 @@ EXACT = "exact"
 _OTHERS = ("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", EXACT)
 
 
+# The maximum number of further rows that an error names.
+_SHOWN = 10
+
+
 class SkippedRow(NamedTuple):
     """A row of a table that was not added: its label in the index, the column with the error, and the reason."""
 
@@ -184,11 +188,12 @@ def read_table(
                 skipped.append(SkippedRow(reader.labels[i], reader.column, "the value is missing"))
     if first is not None and on_error == "raise":
         label, column, reason = skipped[0]
-        others = len(skipped) - 1
-        more = f"; {others} other row{'s have' if others > 1 else ' has'} an error, too" if others else ""
+        others = [short_repr(each.row) for each in skipped[1:]]
+        more = f"; other rows with errors: {', '.join(others[:_SHOWN])}" if others else ""
+        more += f", … ({len(others)})" if len(others) > _SHOWN else ""
         raise type(first)(
             f'row {short_repr(label)}, column {column!r}: {reason} (nothing was added{more}; on_error="skip" adds the '
-            "other rows)"
+            "rows without errors)"
         )
     return Rows(rows, skipped)
 
@@ -286,10 +291,13 @@ class _Reader:
         if lacking and self.n:
             from belated.hints import nearest
 
-            name = lacking[0]
-            near = nearest(name, self._others)
-            advice = f"did you mean the column {near!r}?" if near else "add it, with a value in each row"
-            raise InvalidPoint(f"the table has no column {name!r} or {f'params_{name}'!r}: {advice}")
+            near = nearest(lacking[0], self._others)
+            advice = (
+                f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
+            )
+            raise InvalidPoint(
+                f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
+            )
 
     def _read_facts(self, given: Mapping[str, Any], attrs: Any) -> None:
         """Find the columns or the lists of value, std, cost, duration and fidelity."""
@@ -364,15 +372,22 @@ class _Reader:
         known: dict[str, str] = {}
         domain = self._problem.domain
         if self.column == "point":
-            prefix = "params_" if self._plain is None else ""
-            known = {name: f"{prefix}{name}" for name in domain} if isinstance(domain, Space) else {}
-            known |= self._point | (self._run if self._in_run else {})
+            if self._plain is None and isinstance(domain, Space):
+                known = {name: f"params_{name}" for name in domain}
+                known |= self._point | (self._run if self._in_run else {})
+            elif isinstance(domain, Space):
+                known = {name: name for name in (*self._cells, *domain)}
+            else:
+                known = self._point or {
+                    name: name for name in ("index_run", "index", *self._cells) if name in self._cells
+                }
         elif self.column == "context":
             known = dict(self._context)
-        for name, column in known.items():
-            if f"[{name!r}" in reason:
-                return column
-        return next(iter(known.values()), "index") if self.column in ("point", "context") else self.column
+        if self.column not in ("point", "context"):
+            return self.column
+        # The error names its parameter first, as in params['T'] or misses ['T'].
+        named = {reason.find(f"[{name!r}"): column for name, column in known.items() if f"[{name!r}" in reason}
+        return named[min(named)] if named else next(iter(known.values()), "index")
 
     # Rows.
 
