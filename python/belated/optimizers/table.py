@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date
 from typing import Any, NamedTuple
 
 from belated._core import (
@@ -236,6 +237,7 @@ class _Reader:
         # The rows as they are given, if the table has only parameters.
         self._plain: list[Any] | None = None
         prefixed = isinstance(space, Space) and any(f"params_{name}" in names for name in space)
+        self._prefixed = prefixed
         if isinstance(space, Space):
             for name in space:
                 found = [each for each in (f"params_{name}", name) if each in names]
@@ -312,8 +314,8 @@ class _Reader:
             elif self._has_values and name in self._others:
                 self._columns[name] = name
         self._amounts = [name for name in ("std", "cost", "duration") if name in {*self._columns, *self._lists}]
-        exact = self._cells[EXACT] if self._has_values and EXACT in self._others else [None] * self.n
-        self._exact: list[Any] = exact
+        is_file = EXACT in self._others and "state" in self._others and (self._prefixed or "index" in self._others)
+        self._exact: list[Any] = self._cells[EXACT] if self._has_values and is_file else [None] * self.n
         has_state = self._has_values and "state" in self._others
         self._states = self._cells["state"] if has_state else [None] * self.n
         self._errors = self._cells["error"] if self._has_values and "error" in self._others else [None] * self.n
@@ -458,8 +460,10 @@ class _Reader:
         if state is not None and state not in _STATES:
             raise InvalidValue(f"state={short_repr(state)} is not one of {list(_STATES)}: correct it")
         self.column = self._columns.get("value", "value")
-        given = self._fact("value", i) if state in (None, "observed", "pending") else None
+        given = self._fact("value", i)
         if given is not None:
+            if state not in (None, "observed", "pending"):
+                raise InvalidValue(f"value={short_repr(given)} and state={state!r}: empty one of the two cells")
             return "observed", as_number("value", given, "this row")
         if state in (None, "observed") and (state == "observed" or "value" in self._columns):
             if self._missing == "raise":
@@ -547,7 +551,7 @@ class _Reader:
             if column in self._entries and agrees(cell, entry):
                 found[key] = entry
             elif cell is not None:
-                found[key] = cell
+                found[key] = cell.isoformat() if isinstance(cell, date) else cell
         given = self._attrs[i]
         if found and isinstance(given, Mapping):
             found |= given

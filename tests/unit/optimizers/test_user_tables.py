@@ -194,6 +194,26 @@ def test_wrong_tables_are_refused(change, error, message):
     assert opt.n_trials == 0
 
 
+def test_dates_are_stored_as_text():
+    table = table_of(2, day=pd.to_datetime(["2026-05-02 00:00", "2026-05-03 14:30"]))
+    days = [trial.attrs["day"] for trial in new().add(table, value="yield", attrs="day")]
+    assert days == ["2026-05-02T00:00:00", "2026-05-03T14:30:00"]
+
+
+def test_states_and_values_that_contradict_each_other():
+    table = table_of(state=["observed", "pending", None, "failed"])
+    opt = new()
+    trials, skipped = opt.add(table, value="yield", on_error="skip")
+    assert [trial.state for trial in trials] == ["observed"] * 3
+    assert [each[:2] for each in skipped] == [(3, "yield")]
+
+
+def test_a_column_of_users_named_exact_is_ignored():
+    opt = new()
+    opt.add(table_of(exact=180.063), value="yield")
+    assert opt.n_trials == 4
+
+
 def test_choices_that_print_alike_are_named_by_row():
     opt = bl.RandomSearch({"k": ["1", 1, "a"]}, seed=0)
     trials, skipped = opt.add(pd.DataFrame({"k": ["a", 1], "value": [1.0, 2.0]}), on_error="skip")
