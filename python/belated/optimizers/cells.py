@@ -71,8 +71,10 @@ def number_in(cell: Any) -> Any:
 
 def in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
     """If a rounding error moved a number out of range, return the nearest bound. Return other cells unchanged."""
-    number = finite(cell)
     low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
+    if type(cell) is float and low is not None and high is not None and low <= cell <= high:
+        return cell  # the most frequent case
+    number = finite(cell)
     if number is None or low is None or high is None or low <= number <= high:
         return cell
     end = low if number < low else high

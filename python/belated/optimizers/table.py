@@ -33,7 +33,8 @@ from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table, real_number
 from belated.space.candidates import Candidates
-from belated.space.dimensions import choices_of
+from belated.space.dimensions import Dimension, choices_of
+from belated.space.fidelity import Fidelity
 from belated.space.space import Place, Space
 
 _STATES = ("observed", "pending", "failed", "abandoned", "stopped")
@@ -214,6 +215,10 @@ class _Reader:
             raise InvalidValue(f"the table has the column {twice[0]!r} twice: keep one of them")
         objects = table.astype(object).where(table.notna(), None)
         self._cells: dict[str, list[Any]] = {name: objects.iloc[:, i].tolist() for i, name in enumerate(names)}
+        for name, cells in self._cells.items():
+            # pandas reads empty cells as empty texts if the column has an integer of more than 64 bits.
+            if name != "error" and not name.startswith("attrs_"):
+                self._cells[name] = [None if isinstance(cell, str) and cell == "" else cell for cell in cells]
         # The choices that cells mean, by the name of the parameter and the repr of the cell.
         self._choices: dict[tuple[str, str], Any] = {}
         self._locate_columns(table, given)
@@ -422,7 +427,7 @@ class _Reader:
 
     def _fidelity(self, i: int) -> float | None:
         self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
-        found = self._problem.check_fidelity(in_range(fidelity, self._fact("fidelity", i)))
+        found = self._problem.check_fidelity(self._fact("fidelity", i))
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         return fidelity.high if found is None and fidelity is not None else found
 
@@ -438,8 +443,8 @@ class _Reader:
             raise InvalidValue(f"{short_repr(text)} was not written by to_csv or to_excel: empty this cell")
         return found
 
-    def _number(self, column: str, i: int) -> Any:
-        """Return the number in a cell, with all its digits."""
+    def _number(self, column: str, i: int, dimension: Dimension | Fidelity | None = None) -> Any:
+        """Return the number in a cell, with all its digits; in the range of the dimension, up to rounding errors."""
         cell = self._cells[column][i]
         if type(cell) is not float:
             cell = number_in(cell)
@@ -447,11 +452,11 @@ class _Reader:
             exact = real_number(self._entries[column])
             if exact is not None and agrees(cell, exact):
                 return exact
-        return cell
+        return cell if dimension is None else in_range(dimension, cell)
 
     def _fact(self, name: str, i: int) -> Any:
         if name in self._columns:
-            return self._number(self._columns[name], i)
+            return self._number(self._columns[name], i, self._problem.fidelity if name == "fidelity" else None)
         return self._lists[name][i] if name in self._lists else None
 
     def _state(self, i: int) -> tuple[str | None, float | None]:
@@ -475,18 +480,22 @@ class _Reader:
         return state or "pending", None
 
     def _place(self, i: int) -> Place:
-        domain = self._problem.domain
         self._in_run = False
+        return self._problem.domain.locate(self._point_of(i))
+
+    def _point_of(self, i: int) -> Any:
+        """Return the point of a row: values by name, or the index or the numbers of a candidate."""
+        domain = self._problem.domain
         if self._plain is not None:
-            return domain.locate(self._plain[i])
+            return self._plain[i]
         if isinstance(domain, Space):
-            return domain.locate(self._values(domain, self._point_cells(i), i))
+            return self._values(domain, self._point_cells(i), i)
         if self._point:
-            return domain.locate([number_in(self._cells[name][i]) for name in self._point])
+            return [self._number(name, i) for name in self._point]
         cells = [number_in(self._cells[name][i]) for name in ("index_run", "index") if name in self._cells]
         index = next((cell for cell in cells if cell is not None), None)
         # pandas reads a column of integers with empty cells as floats.
-        return domain.locate(int(index) if isinstance(index, float) and index.is_integer() else index)
+        return int(index) if isinstance(index, float) and index.is_integer() else index
 
     def _point_cells(self, i: int) -> dict[str, str]:
         """Return the columns of the point that was run (not of the suggested point), because the model uses it.
@@ -518,9 +527,7 @@ class _Reader:
         dimension, cell = space[name], self._cells[column][i]
         choices = choices_of(dimension)
         if choices is None:
-            number = self._number(column, i)
-            within = type(number) is float and dimension.low <= number <= dimension.high  # type: ignore[union-attr]
-            return number if within else in_range(dimension, number)
+            return self._number(column, i, dimension)
         if column in self._entries:
             found = choice_of_entry(choices, self._entries[column], cell)
             if found:

@@ -15,6 +15,9 @@ from belated.optimizers.table import EXACT, imported_pandas, run_prefix, trial_c
 from belated.space.dimensions import choices_of
 from belated.space.space import Space
 
+# Columns of numbers that `add` does not read.
+_NOT_READ = ("suggested_at", "observed_at", "delay")
+
 # The first year of Excel's calendar.
 _FIRST_YEAR = 1900
 
@@ -69,7 +72,7 @@ def _file_columns(problem: Problem, records: Sequence[TrialRecord]) -> dict[str,
     columns = trial_columns(problem, records, None, True)
     exact: list[dict[str, Any]] = [{} for _ in records]
     for name, cells in columns.items():
-        if name in ("value", "std", "cost", "duration", "fidelity") or name.startswith("curve_"):
+        if name not in _NOT_READ and not name.startswith(("params_", "context_", "attrs_")):
             for i, cell in enumerate(cells):
                 _add(exact[i], name, _exact_number(cell))
     for prefix, space, rows in _points(problem, records):

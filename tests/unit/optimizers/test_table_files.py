@@ -167,6 +167,15 @@ def test_fifteen_digits_of_a_spreadsheet_suffice():
     assert facts(other) == facts(opt)[::-1]
 
 
+def test_a_column_with_a_large_integer_and_empty_cells():
+    space = {"lot": ["a", "b"], "inner": bl.Categorical([10**20, "1.0"], when={"lot": "a"})}
+    opt = bl.RandomSearch(space, seed=0)
+    opt.add([{"lot": "b"}, {"lot": "a", "inner": 10**20}, {"lot": "a", "inner": "1.0"}], [1.0, 2.0, 3.0])
+    other = bl.RandomSearch(space, seed=0)
+    other.add(through_csv(opt))  # pandas reads the empty cell as an empty text
+    assert facts(other) == facts(opt)
+
+
 def test_times_of_excel_are_utc_without_a_zone():
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     opt.suggest().observe(1.0)
