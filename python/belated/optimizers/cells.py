@@ -86,8 +86,11 @@ def _is_close(number: float, exact: float) -> bool:
     return number == exact or abs(number - exact) <= abs(exact) * 10.0**-_DIGITS
 
 
-def choice_in(dimension: Dimension, name: str, cell: Any) -> Any:
-    """Return the choice that a cell means. If there is none, return the cell, which the space later refuses."""
+def choice_in(dimension: Dimension, what: str, cell: Any) -> Any:
+    """Return the choice that a cell means. If there is none, return the cell, which the space later refuses.
+
+    `what` is the parameter, for messages.
+    """
     choices = choices_of(dimension)
     assert choices is not None
     readings = [cell]
@@ -99,7 +102,7 @@ def choice_in(dimension: Dimension, name: str, cell: Any) -> Any:
         alike = [choice for choice in choices if as_read(choice) == as_read(reading)]
         if len(alike) > 1:
             raise InvalidSpace(
-                f"params[{name!r}]={short_repr(cell)} may be any of the choices {alike}, which print alike: write "
+                f"{what}={short_repr(cell)} may be any of the choices {alike}, which print alike: write "
                 "the file with to_csv or to_excel, add the trials as dicts, or rename choices"
             )
         if alike:

@@ -534,7 +534,7 @@ class _Reader:
                 return found[0]
         key = (name, repr(cell))
         if key not in self._choices:
-            self._choices[key] = choice_in(dimension, name, cell)
+            self._choices[key] = choice_in(dimension, f"{space.point_argument}[{name!r}]", cell)
         return self._choices[key]
 
     def _context_at(self, i: int) -> list[float] | None:

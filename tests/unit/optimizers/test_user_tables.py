@@ -222,6 +222,9 @@ def test_choices_that_print_alike_are_named_by_row():
     assert [t.params["k"] for t in opt.add(pd.DataFrame({"k": ["1", 1]}), [1.0, 2.0])] == ["1", 1]
     with pytest.raises(InvalidSpace):
         opt.add(pd.DataFrame({"k": ["1"], "value": [1.0]}))
+    with_context = bl.RandomSearch({"x": (0.0, 1.0)}, context={"lot": ["1", 1]}, seed=0)
+    with pytest.raises(InvalidSpace, match=r"row 0, column 'lot': context\['lot'\]=1 may be any of the choices"):
+        with_context.add(pd.DataFrame({"x": [0.5], "lot": [1], "value": [1.0]}))
 
 
 def test_ten_thousand_rows_take_less_than_a_second(tmp_path):
