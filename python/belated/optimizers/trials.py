@@ -1025,10 +1025,10 @@ class Trials(Reading, Generic[AnyLog]):
         A table with a wrong row:
 
         >>> import pandas
-        >>> table = pandas.DataFrame({"x": [0.5, 5.0, 0.75], "yield": [61.0, 48.0, 70.5], "day": ["Mo", "Mo", "Tu"]})
+        >>> table = pandas.DataFrame({"x": [0.5, 0.75, 0.25], "yield": [61.0, "n.d.", 70.5], "day": ["Mo", "Mo", "Tu"]})
         >>> added = optimizer.add(table, value="yield", on_error="skip")
         >>> len(added.trials), [(each.row, each.column) for each in added.skipped]
-        (2, [(1, 'x')])
+        (2, [(1, 'yield')])
         """
         check_policies(missing, on_error, is_table(params))
         facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
