@@ -37,7 +37,7 @@ MYPY_SETTINGS = """
 strict = true
 mypy_path = {path}
 
-[mypy-joblib.*,matplotlib.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
+[mypy-joblib.*,matplotlib.*,openpyxl.*,pandas.*,scipy.*,sklearn.*,tqdm.*]
 ignore_missing_imports = true
 
 # Not installed everywhere.

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _report("interrupted")
         return INTERRUPTED
-    except (_core.BelatedError, OSError) as error:
+    except (_core.BelatedError, OSError, ImportError) as error:  # an optional package may be missing
         _report(error)
         return FAILED
 

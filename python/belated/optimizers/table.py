@@ -1,38 +1,74 @@
-"""Conversion of trials to a pandas DataFrame and back. The DataFrame may have been stored in a CSV file.
-
-A CSV file stores values as text. Numbers read from the file may have a rounding error in the last digit. None and the
-empty string are read as missing values, and tuples are read as text. JSON, pickles and studies keep values exactly.
-"""
+"""Conversion of trials to a pandas DataFrame and back."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from datetime import date
+from typing import Any, NamedTuple
 
-from belated._core import InvalidSpace, InvalidValue, TrialRecord
+from belated._core import (
+    Action,
+    BelatedError,
+    InvalidContext,
+    InvalidPoint,
+    InvalidSetting,
+    InvalidValue,
+    Observation,
+    TrialRecord,
+)
+from belated.optimizers.cells import (
+    agrees,
+    as_read,
+    choice_in,
+    choice_of_entry,
+    in_range,
+    number_in,
+)
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, merged_attrs
-from belated.optimizers.trial import Trial, utc
+from belated.optimizers.report import TrialError, as_number, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, is_table, real_number
+from belated.space.arguments import is_list, is_table, real_number
+from belated.space.candidates import Candidates
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
-from belated.space.space import Space
+from belated.space.space import Place, Space
 
 _STATES = ("observed", "pending", "failed", "abandoned", "stopped")
 
-# Cells that pandas.read_csv reads as missing values, like empty cells.
-_READ_AS_MISSING = frozenset(
-    ["#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"]
-    + ["NULL", "NaN", "None", "n/a", "nan", "null"]
-)
+# The data of a trial that may be given by a column of any name, or by a column of this name.
+_FACTS = ("value", "std", "cost", "duration", "fidelity")
 
-# Number of digits of a number that a CSV file preserves. pandas may read further digits with an error.
-_DIGITS = 14
+#: The name of the column with the values that the other cells of a file do not restore; see `cells`.
+EXACT = "exact"
+
+# The other columns of `trials_dataframe`, which `add` reads or ignores.
+_OTHERS = ("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", EXACT)
 
 
-def _run_prefix(space: Space) -> str:
+# The maximum number of further rows that an error names.
+_SHOWN = 10
+
+
+class SkippedRow(NamedTuple):
+    """A row of a table that was not added: its label in the index, the column with the error, and the reason."""
+
+    row: Any
+    column: str
+    reason: str
+
+
+class Added(NamedTuple):
+    """The result of ``add(table, on_error="skip")``: the new trials, and the rows that were not added."""
+
+    trials: list[Any]
+    skipped: list[SkippedRow]
+
+
+def run_prefix(space: Space) -> str:
     """Return the prefix of parameter names in the columns that contain the points that were run.
 
     If the space has both ``x`` and ``run_x``, the column of the parameter ``run_x`` is ``params_run_x``. Underscores
@@ -44,12 +80,25 @@ def _run_prefix(space: Space) -> str:
     return prefix
 
 
-def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: Delays | None, curves: bool) -> Any:
-    """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
+def imported_pandas(caller: str) -> Any:
+    """Import pandas, which only tables need."""
     try:
         import pandas
     except ImportError:
-        raise ImportError("trials_dataframe needs pandas: pip install pandas") from None
+        raise ImportError(f"{caller} needs pandas: pip install pandas") from None
+    return pandas
+
+
+def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: Delays | None, curves: bool) -> Any:
+    """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
+    pandas = imported_pandas("trials_dataframe")
+    return pandas.DataFrame(trial_columns(problem, records, delays, curves))
+
+
+def trial_columns(
+    problem: Problem, records: Sequence[TrialRecord], delays: Delays | None, curves: bool
+) -> dict[str, list[Any]]:
+    """Return the columns of `trials_dataframe` as lists, in which None is a missing value."""
     facts = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in facts}
     columns["delay"] = [
@@ -71,7 +120,7 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: D
         columns |= _columns("params_", domain, [domain.named_at(record.place) for record in records])
         if has_runs:
             points = [{} if run is None else domain.named_at(run) for run in runs]
-            columns |= _columns(f"params_{_run_prefix(domain)}", domain, points)
+            columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
         columns |= {"index": [record.place for record in records]} | ({"index_run": runs} if has_runs else {})
     contexts = problem.context_space
@@ -82,7 +131,7 @@ def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: D
         columns |= _columns("curve_", sorted({step for row in rows for step in row}), rows)
     attrs = [merged_attrs(record.attrs) for record in records]
     columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
-    return pandas.DataFrame(columns)
+    return columns
 
 
 def _columns(prefix: str, names: Iterable[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
@@ -98,117 +147,464 @@ def is_trials_table(params: Any) -> bool:
     return points and {"number", "state", "value"} <= set(columns)
 
 
-def add_trials_table(problem: Problem, table: Any, add: Callable[..., Any]) -> list[Trial]:
-    """Add the trials of a table by the method `add`, each in its state.
+class Row(NamedTuple):
+    """A row of a table as actions: one that adds the trial, and those that the new trial's number completes."""
 
-    All trials are checked before the first trial is added.
+    add: Action
+    rest: list[Callable[[int], Action]]
+
+
+class Rows(NamedTuple):
+    """The rows of a table that can be added, and those that cannot."""
+
+    rows: list[Row]
+    skipped: list[SkippedRow]
+
+
+def read_table(
+    problem: Problem,
+    table: Any,
+    given: Mapping[str, Any],
+    context: Any,
+    attrs: Any,
+    missing: str,
+    on_error: str,
+) -> Rows:
+    """Read the rows of a table for `add`. `given` has the arguments for `_FACTS`.
+
+    All rows are read before an error is raised. Errors name the row by its label in the index, and the column.
     """
-    contexts = problem.context_space
-    cells = table.astype(object).where(table.notna(), None).to_dict("records")
-    rows = [{str(name): cell for name, cell in row.items() if cell is not None} for row in cells]
-    for i, row in enumerate(rows):
-        if row.get("state") not in _STATES:
-            raise InvalidValue(
-                f"state={short_repr(row.get('state'))} in row {i} is not one of {list(_STATES)}; correct it"
+    reader = _Reader(problem, table, given, context, attrs, missing)
+    rows, skipped, first = [], [], None
+    for i in range(reader.n):
+        try:
+            row = reader.row(i)
+        except BelatedError as error:
+            reason = str(error).removesuffix(" (nothing was changed)")
+            skipped.append(SkippedRow(reader.labels[i], reader.column_of(reason), reason))
+            first = first or error
+        else:
+            if row is not None:
+                rows.append(row)
+            elif on_error == "skip":
+                skipped.append(SkippedRow(reader.labels[i], reader.column, "the value is missing"))
+    if first is not None and on_error == "raise":
+        label, column, reason = skipped[0]
+        others = [short_repr(each.row) for each in skipped[1:]]
+        more = f"; other rows with errors: {', '.join(others[:_SHOWN])}" if others else ""
+        more += f", … ({len(others)})" if len(others) > _SHOWN else ""
+        raise type(first)(
+            f'row {short_repr(label)}, column {column!r}: {reason} (nothing was added{more}; on_error="skip" adds the '
+            "rows without errors)"
+        )
+    return Rows(rows, skipped)
+
+
+class _Reader:
+    """Reads the rows of a table. `column` is the name of the column that is being read, for messages."""
+
+    def __init__(
+        self, problem: Problem, table: Any, given: Mapping[str, Any], context: Any, attrs: Any, missing: str
+    ) -> None:
+        self._problem, self._missing = problem, missing
+        self.n, self.column = len(table), ""
+        self.labels = [getattr(label, "item", lambda label=label: label)() for label in table.index]
+        names = [str(name) for name in table.columns]
+        twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+        if twice:
+            raise InvalidValue(f"the table has the column {twice[0]!r} twice: keep one of them")
+        objects = table.astype(object).where(table.notna(), None)
+        self._cells: dict[str, list[Any]] = {name: objects.iloc[:, i].tolist() for i, name in enumerate(names)}
+        for name, cells in self._cells.items():
+            # pandas reads empty cells as empty texts if the column has an integer of more than 64 bits.
+            if name != "error" and not name.startswith("attrs_"):
+                self._cells[name] = [None if isinstance(cell, str) and cell == "" else cell for cell in cells]
+        # The choices that cells mean, by the name of the parameter and the repr of the cell.
+        self._choices: dict[tuple[str, str], Any] = {}
+        self._locate_columns(table, given)
+        self._read_facts(given, attrs)
+        self._read_contexts(context)
+        self._curve = [name for name in names if re.fullmatch(r"curve_\d+", name) and name in self._others]
+        if not self._curve:
+            return
+        curve, last = problem.curve, max(int(name.removeprefix("curve_")) for name in self._curve)
+        if curve is None or last > curve.steps:
+            declared = "no learning curve was declared" if curve is None else f"the curve has {curve.steps} steps"
+            raise InvalidValue(f"the table has the column 'curve_{last}', and {declared}: leave the column out")
+
+    # Columns.
+
+    def _locate_columns(self, table: Any, given: Mapping[str, Any]) -> None:
+        """Find the columns of the point, and whether the table contains values."""
+        space, names = self._problem.domain, self._cells
+        self._point: dict[str, str] = {}
+        self._run: dict[str, str] = {}
+        # The rows as they are given, if the table has only parameters.
+        self._plain: list[Any] | None = None
+        prefixed = isinstance(space, Space) and any(f"params_{name}" in names for name in space)
+        self._prefixed = prefixed
+        if isinstance(space, Space):
+            for name in space:
+                found = [each for each in (f"params_{name}", name) if each in names]
+                if prefixed and name in (*_FACTS, *_OTHERS):
+                    found = [each for each in found if each != name]  # the plain column contains another fact
+                if len(found) > 1:
+                    raise InvalidPoint(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
+                if found:
+                    self._point[name] = found[0]
+            prefix = run_prefix(space)
+            self._run = {name: f"params_{prefix}{name}" for name in space if f"params_{prefix}{name}" in names}
+        known = {*self._point.values(), *self._run.values()}
+        self._others = [name for name in names if name not in known]
+        named = [name for name in given.values() if isinstance(name, str)]
+        self._has_values = bool(named) or (
+            given["value"] is None and any(name in self._others for name in ("value", "state"))
+        )
+        if isinstance(space, Candidates):
+            self._locate_row(table, named)
+        elif self._has_values or prefixed:
+            unknown = [name.removeprefix("params_") for name in self._others if name.startswith("params_")]
+            space.core.check_known([repr(name) for name in unknown])
+            self._check_complete(space)
+        else:
+            contexts = set(self._problem.context_space or ())
+            kept = [name for name in table.columns if str(name) not in contexts]
+            self._plain = [space.without_missing(row) for row in table[kept].to_dict("records")]
+        # Parameters whose empty cell may be a choice, such as None, that is written as an empty cell.
+        self._emptied: list[str] = []
+        if isinstance(space, Space):
+            self._emptied = [name for name in space if None in map(as_read, choices_of(space[name]) or ())]
+
+    def _locate_row(self, table: Any, named: list[str]) -> None:
+        """Find the column with the indices of candidates, or the columns of their rows."""
+        if "index" in self._others or "index_run" in self._others:
+            return
+        if not self._has_values:
+            self._plain = list(self._problem.domain.several(table) or ())
+            return
+        skipped = {*named, *_FACTS, *_OTHERS}
+        columns = [name for name in self._others if name not in skipped and not name.startswith(("attrs_", "curve_"))]
+        contexts = {f"{prefix}{name}" for name in self._problem.context_space or () for prefix in ("", "context_")}
+        self._point = {name: name for name in columns if name not in contexts}
+        if is_trials_table(table) or len(self._point) != self._problem.domain.width:
+            raise InvalidPoint(
+                f"params=None is not a candidate: pass its index in a column 'index', or {self._problem.domain.width} "
+                f"columns with its row; the table has {list(self._point)}"
             )
-        if row["state"] == "observed" and "value" not in row:
-            raise InvalidValue(f"row {i} is observed and has no value: fill it in, or write another state")
-    trials: list[Trial] = add(
-        [_point(problem, row, i) for i, row in enumerate(rows)],
-        [row["value"] if row["state"] == "observed" else None for row in rows],
-        None if contexts is None else [_values(contexts, _part(row, "context_"), i) for i, row in enumerate(rows)],
-        std=[row.get("std") for row in rows],
-        cost=[row.get("cost") for row in rows],
-        duration=[row.get("duration") for row in rows],
-        attrs=[_part(row, "attrs_") for row in rows],
-        fidelity=[_in_range(problem.fidelity, row.get("fidelity")) for row in rows],
-    )
-    for trial, row in zip(trials, rows, strict=True):
-        for step, value in _part(row, "curve_").items():
-            trial.report(value, int(step))
-        if row["state"] == "failed":
-            trial.fail(error=str(row["error"]) if "error" in row else None, duration=row.get("duration"))
-        elif row["state"] == "abandoned":
-            trial.abandon()
-        elif row["state"] == "stopped":
-            trial.stop()
-    return trials
 
+    def _check_complete(self, space: Space) -> None:
+        """Raise an error if the column of a parameter that every point has is missing."""
+        lacking = [name for name in space if name not in self._point and space[name].width and not space[name].when]
+        if lacking and self.n:
+            from belated.hints import nearest
 
-def _part(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
-    """Return the cells of the columns with this prefix in a dict; the keys are column names without the prefix."""
-    return {name.removeprefix(prefix): cell for name, cell in row.items() if name.startswith(prefix)}
+            near = nearest(lacking[0], self._others)
+            advice = (
+                f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
+            )
+            raise InvalidPoint(
+                f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
+            )
 
+    def _read_facts(self, given: Mapping[str, Any], attrs: Any) -> None:
+        """Find the columns or the lists of value, std, cost, duration and fidelity."""
+        self._columns: dict[str, str] = {}
+        self._lists: dict[str, list[Any]] = {}
+        for name, each in given.items():
+            if isinstance(each, str):
+                self._check_column(name, each)
+                self._columns[name] = each
+            elif each is not None:
+                self._lists[name] = self._for_each(name, each)
+            elif self._has_values and name in self._others:
+                self._columns[name] = name
+        self._amounts = [name for name in ("std", "cost", "duration") if name in {*self._columns, *self._lists}]
+        is_file = EXACT in self._others and "state" in self._others and (self._prefixed or "index" in self._others)
+        self._exact: list[Any] = self._cells[EXACT] if self._has_values and is_file else [None] * self.n
+        has_state = self._has_values and "state" in self._others
+        self._states = self._cells["state"] if has_state else [None] * self.n
+        self._errors = self._cells["error"] if self._has_values and "error" in self._others else [None] * self.n
+        self._attrs_columns = {
+            name.removeprefix("attrs_"): name
+            for name in self._others
+            if name.startswith("attrs_") and self._plain is None
+        }
+        wanted = [attrs] if isinstance(attrs, str) else attrs if is_list(attrs) else []
+        if len(wanted) and all(isinstance(name, str) for name in wanted):
+            for name in wanted:
+                self._check_column("attrs", name)
+                self._attrs_columns[name] = name
+            attrs = None
+        self._attrs = self._for_each("attrs", attrs)
 
-def _point(problem: Problem, row: Mapping[str, Any], i: int) -> Any:
-    """Return the point that was run (not the suggested point), because the model uses the point that was run."""
-    space = problem.domain
-    if not isinstance(space, Space):
-        index = row.get("index_run", row.get("index"))
+    def _check_column(self, argument: str, name: str) -> None:
+        if name not in self._cells:
+            from belated.hints import nearest
+
+            near = nearest(name, self._cells)
+            advice = f"did you mean {near!r}?" if near else f"it has {list(self._cells)}"
+            raise InvalidValue(f"{argument}={name!r} is not a column of the table: {advice}")
+
+    def _for_each(self, name: str, given: Any) -> list[Any]:
+        each = list(given) if is_list(given) else [given] * self.n
+        if name == "value" and not is_list(given):
+            raise InvalidValue(f"value={short_repr(given)} for {self.n} points: pass one value for each, or a column")
+        if len(each) != self.n:
+            advice = "pass one for each" if name == "value" else "pass one for each, or one for all"
+            raise InvalidValue(f"{name} has {len(each)} entries for {self.n} points: {advice}")
+        return each
+
+    def _read_contexts(self, context: Any) -> None:
+        """Find the columns of the context, or convert the argument `context`."""
+        contexts = self._problem.context_space
+        self._contexts: list[list[float] | None] | None = None
+        self._context: dict[str, str] = {}
+        if context is not None or contexts is None:
+            self._contexts = self._problem.contexts(context, self.n)
+            return
+        for name in contexts:
+            found = [each for each in (f"context_{name}", name) if each in self._others]
+            if len(found) > 1:
+                raise InvalidContext(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
+            if found:
+                self._context[name] = found[0]
+            elif self.n and contexts[name].width:
+                raise InvalidContext(
+                    f"context misses [{name!r}]: the table has no column {name!r} or {f'context_{name}'!r}; add it, or "
+                    "pass context="
+                )
+
+    def column_of(self, reason: str) -> str:
+        """Return the column to which an error belongs. Errors about points and contexts name the parameter."""
+        known: dict[str, str] = {}
+        domain = self._problem.domain
+        if self.column == "point":
+            if self._plain is None and isinstance(domain, Space):
+                known = {name: f"params_{name}" for name in domain}
+                known |= self._point | (self._run if self._in_run else {})
+            elif isinstance(domain, Space):
+                known = {name: name for name in (*self._cells, *domain)}
+            else:
+                known = self._point or {
+                    name: name for name in ("index_run", "index", *self._cells) if name in self._cells
+                }
+        elif self.column == "context":
+            known = dict(self._context)
+        if self.column not in ("point", "context"):
+            return self.column
+        # The error names its parameter first, as in params['T'] or misses ['T'].
+        named = {reason.find(f"[{name!r}"): column for name, column in known.items() if f"[{name!r}" in reason}
+        return named[min(named)] if named else next(iter(known.values()), "index")
+
+    # Rows.
+
+    def row(self, i: int) -> Row | None:
+        """Return the actions of a row; None if its value is missing and such rows are left out."""
+        self._entries = self._exact_entries(i)
+        state, y = self._state(i)
+        if state is None:
+            return None
+        amounts: dict[str, Any] = {}
+        for name in self._amounts:
+            self.column, given = self._columns.get(name, name), self._fact(name, i)
+            if given is not None:
+                amounts[name] = as_number(name, given, "this row")
+                check: Any = {name: amounts[name]}
+                Observation(0.0, **check, what="this row")  # checks the range
+        observation = None
+        if y is not None:
+            self.column = self._columns.get("value", "value")
+            observation = Observation(y, **amounts, what="this row")
+        fidelity = self._fidelity(i)
+        self.column = "point"
+        place = self._place(i)
+        self.column = "context"
+        context = self._context_at(i)
+        self.column = "attrs"
+        attrs = self._attrs_at(i)
+        add = Action.add(place, context, observation, fidelity, attrs)
+        return Row(add, self._rest(i, state, amounts.get("duration")))
+
+    def _fidelity(self, i: int) -> float | None:
+        self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
+        found = self._problem.check_fidelity(self._fact("fidelity", i))
+        # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
+        return fidelity.high if found is None and fidelity is not None else found
+
+    def _exact_entries(self, i: int) -> Mapping[str, Any]:
+        self.column, text = EXACT, self._exact[i]
+        if text is None:
+            return {}
+        try:
+            found = json.loads(text)
+        except (TypeError, ValueError):
+            found = None
+        if not isinstance(found, dict):
+            raise InvalidValue(f"{short_repr(text)} was not written by to_csv or to_excel: empty this cell")
+        return found
+
+    def _number(self, column: str, i: int, dimension: Dimension | Fidelity | None = None) -> Any:
+        """Return the number in a cell, with all its digits; in the range of the dimension, up to rounding errors."""
+        cell = self._cells[column][i]
+        if type(cell) is not float:
+            cell = number_in(cell)
+        if column in self._entries:
+            exact = real_number(self._entries[column])
+            if exact is not None and agrees(cell, exact):
+                return exact
+        return cell if dimension is None else in_range(dimension, cell)
+
+    def _fact(self, name: str, i: int) -> Any:
+        if name in self._columns:
+            return self._number(self._columns[name], i, self._problem.fidelity if name == "fidelity" else None)
+        return self._lists[name][i] if name in self._lists else None
+
+    def _state(self, i: int) -> tuple[str | None, float | None]:
+        """Return the state of a row, and its value. The state is None if the row is left out."""
+        self.column, state = "state", self._states[i]
+        if state is not None and state not in _STATES:
+            raise InvalidValue(f"state={short_repr(state)} is not one of {list(_STATES)}: correct it")
+        self.column = self._columns.get("value", "value")
+        given = self._fact("value", i)
+        if given is not None:
+            if state not in (None, "observed", "pending"):
+                raise InvalidValue(f"value={short_repr(given)} and state={state!r}: empty one of the two cells")
+            return "observed", as_number("value", given, "this row")
+        if state in (None, "observed") and (state == "observed" or "value" in self._columns):
+            if self._missing == "raise":
+                raise InvalidValue(
+                    'the value is missing: fill it in, or pass missing="skip" to leave such rows out, or '
+                    'missing="pending"'
+                )
+            return (None if self._missing == "skip" else "pending"), None
+        return state or "pending", None
+
+    def _place(self, i: int) -> Place:
+        self._in_run = False
+        return self._problem.domain.locate(self._point_of(i))
+
+    def _point_of(self, i: int) -> Any:
+        """Return the point of a row: values by name, or the index or the numbers of a candidate."""
+        domain = self._problem.domain
+        if self._plain is not None:
+            return self._plain[i]
+        if isinstance(domain, Space):
+            return self._values(domain, self._point_cells(i), i)
+        if self._point:
+            return [self._number(name, i) for name in self._point]
+        cells = [number_in(self._cells[name][i]) for name in ("index_run", "index") if name in self._cells]
+        index = next((cell for cell in cells if cell is not None), None)
         # pandas reads a column of integers with empty cells as floats.
         return int(index) if isinstance(index, float) and index.is_integer() else index
-    prefix, cells = _run_prefix(space), _part(row, "params_")
-    run = {name: cells.pop(f"{prefix}{name}") for name in space if f"{prefix}{name}" in cells}
-    if run:
-        # Keep names that do not belong to the space, so that the space raises an error for them.
-        cells = run | {name: cell for name, cell in cells.items() if name not in space}
-    return _values(space, cells, i)
+
+    def _point_cells(self, i: int) -> dict[str, str]:
+        """Return the columns of the point that was run (not of the suggested point), because the model uses it.
+
+        A parameter without a column for runs has the suggested value.
+        """
+        self._in_run = any(self._cells[column][i] is not None for column in self._run.values())
+        found = self._point | self._run if self._in_run else self._point
+        return {name: column for name, column in found.items() if self._cells[column][i] is not None}
+
+    def _values(self, space: Space, columns: Mapping[str, str], i: int) -> dict[str, Any]:
+        """Return the values in the cells of a row, by name; the cells of inactive parameters are empty."""
+        values = {name: self._value(space, name, column, i) for name, column in columns.items()}
+        # If the cell of an active parameter is empty, its value is a choice that is written as an empty cell, such as
+        # None. This choice may make further parameters active.
+        empty = [name for name in self._emptied if name not in columns and name in self._point]
+        for _ in empty:
+            for name in empty:
+                if name not in values and name in space.active_names(values):
+                    column = self._run.get(name, self._point[name]) if self._in_run else self._point[name]
+                    values[name] = self._value(space, name, column, i)
+        return values
+
+    def _value(self, space: Space, name: str, column: str, i: int) -> Any:
+        """Return the value of a cell.
+
+        If a cell is not a value of the parameter, return the cell unchanged; the space later raises an error for it.
+        """
+        dimension, cell = space[name], self._cells[column][i]
+        choices = choices_of(dimension)
+        if choices is None:
+            return self._number(column, i, dimension)
+        if column in self._entries:
+            found = choice_of_entry(choices, self._entries[column], cell)
+            if found:
+                return found[0]
+        key = (name, repr(cell))
+        if key not in self._choices:
+            self._choices[key] = choice_in(dimension, f"{space.point_argument}[{name!r}]", cell)
+        return self._choices[key]
+
+    def _context_at(self, i: int) -> list[float] | None:
+        contexts = self._problem.context_space
+        if self._contexts is not None or contexts is None:
+            return None if self._contexts is None else self._contexts[i]
+        self._in_run = False
+        columns = {name: column for name, column in self._context.items() if self._cells[column][i] is not None}
+        values = {name: self._value(contexts, name, column, i) for name, column in columns.items()}
+        for name, column in self._context.items():
+            if name not in values and None in map(as_read, choices_of(contexts[name]) or ()):
+                values[name] = self._value(contexts, name, column, i)
+        return contexts.numbers(values)
+
+    def _attrs_at(self, i: int) -> str | None:
+        if not self._attrs_columns and self._attrs[i] is None:
+            return None
+        found = {}
+        for key, column in self._attrs_columns.items():
+            cell, entry = self._cells[column][i], self._entries.get(column)
+            if column in self._entries and agrees(cell, entry):
+                found[key] = entry
+            elif cell is not None:
+                found[key] = cell.isoformat() if isinstance(cell, date) else cell
+        given = self._attrs[i]
+        if found and isinstance(given, Mapping):
+            found |= given
+        return attrs_as_json(found or given)
+
+    def _rest(self, i: int, state: str, duration: float | None) -> list[Callable[[int], Action]]:
+        """Return the actions that follow the addition: the curve, and the end without a value."""
+        rest: list[Callable[[int], Action]] = []
+        for column in self._curve:
+            self.column, value = column, self._number(column, i)
+            if value is not None:
+                y = as_number("value", value, "this row")
+                if abs(y) == float("inf"):
+                    raise InvalidValue(f"value={y} for this row is not usable: pass a finite number")
+                rest.append(_report(int(column.removeprefix("curve_")), y))
+        self.column = "error"
+        if state == "failed":
+            rest.append(_failure(error_facts(self._error(i)), duration))
+        elif state == "abandoned":
+            rest.append(Action.abandon)
+        elif state == "stopped":
+            rest.append(Action.stop)
+        return rest
+
+    def _error(self, i: int) -> TrialError | str | None:
+        cell, entry = self._errors[i], self._entries.get("error")
+        if isinstance(entry, list) and len(entry) == 2:
+            error = TrialError(str(entry[0]), str(entry[1]))
+            if agrees(cell, str(error)):
+                return error
+        return None if cell is None else str(cell)
 
 
-def _values(space: Space, cells: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Return the values in the cells of a row, by name; the cells of inactive parameters are empty."""
-    values = {name: _value(space[name], cell, name, i) if name in space else cell for name, cell in cells.items()}
-    # If the cell of an active parameter is empty, its value is a choice that is written as an empty cell, such as None.
-    # This choice may make further parameters active.
-    empty = [name for name in space if name not in cells and None in map(_as_read, choices_of(space[name]) or ())]
-    for _ in empty:
-        for name in empty:
-            if name not in values and name in space.active_names(values):
-                values[name] = _value(space[name], None, name, i)
-    return values
+def _report(step: int, value: float) -> Callable[[int], Action]:
+    return lambda number: Action.report(number, step, value)
 
 
-def _as_read(value: Any) -> float | str | None:
-    """Return a value as it is read from a CSV file.
-
-    If two values have the same text in the file, this function returns equal results for them.
-    """
-    text = "" if value is None else str(value)
-    if text == "" or text in _READ_AS_MISSING:
-        return None
-    if text.lower() in ("true", "false"):
-        return text.lower()
-    number = real_number(value)
-    if number is None:
-        try:
-            number = float(text)
-        except ValueError:
-            return text
-    return float(f"{number:.{_DIGITS}g}")
+def _failure(error: tuple[str, str, str | None] | None, duration: float | None) -> Callable[[int], Action]:
+    return lambda number: Action.fail(number, error, None, duration)
 
 
-def _value(dimension: Dimension, cell: Any, name: str, i: int) -> Any:
-    """Return the value of a cell.
-
-    If a cell is not a value of the dimension, return the cell unchanged; the space later raises an error for it.
-    """
-    choices = choices_of(dimension)
-    if choices is None:
-        return _in_range(dimension, cell)
-    alike = [choice for choice in choices if _as_read(choice) == _as_read(cell)]
-    if len(alike) > 1:
-        raise InvalidSpace(
-            f"{name}={short_repr(cell)} in row {i} may be any of the choices {alike}, which print alike: "
-            "keep the trials as JSON and add them as dicts, or rename choices"
-        )
-    return alike[0] if alike else cell
-
-
-def _in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:
-    """If a rounding error moved a number out of range, return the nearest bound. Return other cells unchanged."""
-    number = finite(cell)
-    low, high = getattr(dimension, "low", None), getattr(dimension, "high", None)
-    if number is None or low is None or high is None or low <= number <= high:
-        return cell
-    end = low if number < low else high
-    return end if abs(number - end) <= abs(end) * 10.0**-_DIGITS else cell
+def check_policies(missing: Any, on_error: Any, table: bool) -> None:
+    """Check the arguments `missing` and `on_error` of `add`."""
+    if missing not in ("raise", "skip", "pending"):
+        raise InvalidSetting(f'missing={short_repr(missing)} is not usable: pass "raise", "skip" or "pending"')
+    if on_error not in ("raise", "skip"):
+        raise InvalidSetting(f'on_error={short_repr(on_error)} is not usable: pass "raise" or "skip"')
+    if not table and (missing, on_error) != ("raise", "raise"):
+        raise InvalidSetting("missing and on_error are for tables: pass params as a pandas DataFrame")

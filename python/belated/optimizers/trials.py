@@ -30,10 +30,11 @@ from belated.optimizers.log import Array, Log
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_index, attrs_as_json, error_facts
 from belated.optimizers.surrogate import Surrogate, surrogate_of
-from belated.optimizers.table import add_trials_table, is_trials_table, trials_dataframe
+from belated.optimizers.table import Added, check_policies, is_trials_table, read_table, trials_dataframe
+from belated.optimizers.table_files import write_csv, write_excel
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, whole_number
+from belated.space.arguments import checks_arguments, finite, is_table, whole_number
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 from belated.warn import warn
@@ -155,8 +156,8 @@ class Reading(ABC):
         ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
         ``params_run__…``.
 
-        To read trials from a file that ``trials_dataframe().to_csv(file, index=False)`` wrote, use
-        ``add(pandas.read_csv(file))``.
+        To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
+        which Excel does not store.
 
         Parameters
         ----------
@@ -177,6 +178,70 @@ class Reading(ABC):
         log = self._source._current_log()
         records = [log.trial(number) for number in self._numbers(None)]
         return trials_dataframe(self._source._problem, records, self.delays_ if delays else None, curves)
+
+    def to_csv(self, path: Any = None) -> str | None:
+        """Write all trials to a CSV file in UTF-8, one row for each trial.
+
+        To read the trials, use ``add(pandas.read_csv(path))``. The new trials have the same states, points, contexts,
+        fidelities, values, std, cost, durations, curves, attrs and errors, with all bits of each number. They are
+        recorded at the current time, and a trial that was run at a point that differs from the suggested point is added
+        at the point that was run.
+
+        Parameters
+        ----------
+        path : str, path or file, optional
+            The file. Default None: return the text.
+
+        Returns
+        -------
+        str or None
+            The text, if `path` is None.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+
+        Notes
+        -----
+        The columns are those of ``trials_dataframe(curves=True)``. If texts do not determine all values, the last
+        column is ``exact``. It contains, as JSON, numbers with more than 15 digits, choices that print alike (``"1"``
+        and ``1``), and attrs that are not texts. If you edit another cell of the row, the edited cell counts. A text
+        that a spreadsheet would execute as a formula starts with an apostrophe in the file.
+
+        Examples
+        --------
+        >>> import belated as bl, io, pandas
+        >>> optimizer = bl.BayesOpt({"T": (20.0, 100.0), "lot": ["1", 1, None]}, seed=0)
+        >>> optimizer.suggest().observe(1 / 3)
+        >>> other = bl.BayesOpt(optimizer.domain, seed=1)
+        >>> [trial] = other.add(pandas.read_csv(io.StringIO(optimizer.to_csv())))
+        >>> trial.params == optimizer.best_params_, trial.value
+        (True, 0.3333333333333333)
+        """
+        log = self._source._current_log()
+        return write_csv(self._source._problem, [log.trial(number) for number in self._numbers(None)], path)
+
+    def to_excel(self, path: Any) -> None:
+        """Write all trials to an Excel file (.xlsx), one row for each trial.
+
+        To read the trials, use ``add(pandas.read_excel(path))``; see `to_csv`. Excel does not store time zones: the
+        columns ``started_at_utc`` and ``finished_at_utc`` contain times in UTC without a time zone.
+
+        Parameters
+        ----------
+        path : str, path or file
+            The file. The name of the file ends with ``.xlsx``.
+
+        Raises
+        ------
+        ImportError
+            pandas or openpyxl is not installed (``pip install 'belated[excel]'``).
+        InvalidValue
+            The data of a trial need more than 32,767 characters in a cell: use `to_csv`.
+        """
+        log = self._source._current_log()
+        write_excel(self._source._problem, [log.trial(number) for number in self._numbers(None)], path)
 
     # Delays.
 
@@ -886,6 +951,8 @@ class Trials(Reading, Generic[AnyLog]):
         duration: Any = None,
         attrs: Any = None,
         fidelity: Any = None,
+        missing: Literal["raise", "skip", "pending"] = "raise",
+        on_error: Literal["raise", "skip"] = "raise",
     ) -> Any:
         """Add trials that were not suggested: earlier data, or points that you chose.
 
@@ -894,37 +961,57 @@ class Trials(Reading, Generic[AnyLog]):
         params : mapping, row or index; or a list of these; or DataFrame or array
             In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
             as for `predict`. Only constants may be left out. For candidates: an index, a row, or several rows of shape
-            (n, d). If `value` is a list, a list of numbers is a list of indices. A table of trials from
-            `trials_dataframe` may be passed instead of points, also if the table was read from a CSV file. Other
-            arguments are not allowed together with a table. Each trial is added with its state, at the point that was
-            evaluated. The times in the table are not used: all trials are recorded at the current time.
-        value : float or sequence of float, optional
-            The observed value of each point. A trial without a value (None) is pending.
+            (n, d). If `value` is a list, a list of numbers is a list of indices. A DataFrame may also contain the
+            values and the other data of the trials; see Notes.
+        value : float, sequence of float, or str, optional
+            The observed value of each point. A trial without a value (None) is pending. A string is the name of a
+            column of the table.
         context : mapping, list of mappings or DataFrame, optional
             If a context was declared: a single context for all points, or one context for each point.
-        std : float or sequence of float, optional
-            The standard deviation of the noise: one number for all values, or one number for each value; see `observe`.
-        cost : float or sequence of float, optional
-            The cost of an evaluation: one number for all trials, or one number for each trial. A cost is stored only
-            together with a value.
-        duration : float, timedelta or sequence of these, optional
-            The time that an evaluation took: one duration for all trials, or one for each trial; a number is in
-            seconds. A duration is stored only together with a value.
-        attrs : mapping or sequence of mappings, optional
-            Further data to store: the same data for all trials, or data for each trial; see `observe`.
-        fidelity : int, float or sequence of these, optional
-            The fidelity in your units: one fidelity for all trials, or one for each trial. None means the highest
-            fidelity.
+        std : float, sequence of float, or str, optional
+            The standard deviation of the noise: one number for all values, one number for each value, or the name of a
+            column; see `observe`.
+        cost : float, sequence of float, or str, optional
+            The cost of an evaluation: one number for all trials, one number for each trial, or the name of a column. A
+            cost is stored only together with a value.
+        duration : float, timedelta, sequence of these, or str, optional
+            The time that an evaluation took: one duration for all trials, one for each trial, or the name of a column;
+            a number is in seconds. A duration is stored only together with a value.
+        attrs : mapping, sequence of mappings, or names of columns, optional
+            Further data to store: the same data for all trials, data for each trial, or the columns with the data; see
+            `observe`.
+        fidelity : int, float, sequence of these, or str, optional
+            The fidelity in your units: one fidelity for all trials, one for each trial, or the name of a column. None
+            means the highest fidelity.
+        missing : {"raise", "skip", "pending"}, default "raise"
+            What happens to a row of a table whose value is missing: an error is raised, the row is left out, or the
+            trial is pending.
+        on_error : {"raise", "skip"}, default "raise"
+            If a row of a table cannot be added, raise an error and add no row, or add all other rows.
 
         Returns
         -------
-        Trial or list of Trial
-            One trial for each point; a list if the points were passed as a list.
+        Trial, list of Trial, or Added
+            One trial for each point; a list if the points were passed as a list. With ``on_error="skip"``, a named
+            tuple: `trials` is the list of new trials, and `skipped` lists the rows that were not added. Each of these
+            has a `row`, the label of the row in the index of the table, a `column` and a `reason`.
 
         Raises
         ------
         InvalidPoint, InvalidValue, InvalidContext, InvalidFidelity
-            An argument is invalid. The optimizer is unchanged.
+            An argument is invalid. The optimizer is unchanged. If a table was passed, the message names the row and the
+            column.
+
+        Notes
+        -----
+        A DataFrame contains values if `value` names a column, or if it has a column ``value`` or ``state``. Its columns
+        are the names of the parameters and of the context, or these names with the prefixes of `trials_dataframe`
+        (``params_T``, ``context_lot``). Columns with other names of `trials_dataframe` have the same meaning as there:
+        ``value``, ``std``, ``cost``, ``duration``, ``fidelity``, ``state``, ``error``, ``curve_1``, …, ``attrs_…``.
+        Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
+        numbers. Each trial is added with its state, at the point that was run. If a row has a value and the state is
+        "pending" or missing, the trial is observed. A parameter without a column ``params_run_…`` was run as suggested.
+        Files that `to_csv` and `to_excel` wrote are read by pandas.
 
         Examples
         --------
@@ -934,16 +1021,42 @@ class Trials(Reading, Generic[AnyLog]):
         Trial(number=0, params={'x': 0.25}, state='observed', value=3.0)
         >>> len(optimizer.add([{"x": 0.5}, {"x": 0.75}], [4.0, None]))
         2
+
+        A table with a wrong row:
+
+        >>> import pandas
+        >>> table = pandas.DataFrame({"x": [0.5, 0.75, 0.25], "yield": [61.0, "n.d.", 70.5], "day": ["Mo", "Mo", "Tu"]})
+        >>> added = optimizer.add(table, value="yield", on_error="skip")
+        >>> len(added.trials), [(each.row, each.column) for each in added.skipped]
+        (2, [(1, 'yield')])
         """
-        if is_trials_table(params):
-            if any(each is not None for each in (value, context, std, cost, duration, attrs, fidelity)):
-                raise InvalidValue("params is a table of trials, which has values and contexts: pass it alone")
-            return add_trials_table(self._problem, params, self.add)
+        check_policies(missing, on_error, is_table(params))
         facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
+        if is_table(params):
+            return self._add_table(params, value, context, facts, missing, on_error)
         actions, several = added_actions(self._problem, params, value, context, facts)
         numbers = self._record_all(actions)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         return trials if several else trials[0]
+
+    def _add_table(
+        self, table: Any, value: Any, context: Any, facts: Mapping[str, Any], missing: str, on_error: str
+    ) -> Any:
+        """Add the rows of a table; the arguments are those of `add`."""
+        given = {"value": value} | {name: each for name, each in facts.items() if name != "attrs"}
+        attrs = facts["attrs"]
+        lists = [each for each in given.values() if each is not None and not isinstance(each, str)]
+        if is_trials_table(table) and (lists or context is not None or isinstance(attrs, Mapping)):
+            raise InvalidValue(
+                "params is a table of trials, which has values and contexts: pass it alone, or the names of its columns"
+            )
+        rows, skipped = read_table(self._problem, table, given, context, attrs, missing, on_error)
+        numbers = self._record_all([row.add for row in rows]) if rows else []
+        trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
+        rest = [action(trial.number) for trial, row in zip(trials, rows, strict=True) for action in row.rest]
+        if rest:
+            self._record_all(rest)
+        return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:

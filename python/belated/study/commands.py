@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check, export, import and delete the studies of a store."""
+"""`belated study`: list, show, check, export, import and delete the studies of a store, and list what is out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from belated._core import BelatedError
 from belated.errors import StoreError
+from belated.optimizers.table import imported_pandas
 from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
@@ -33,21 +35,40 @@ def add_to(commands: Any) -> None:
     for name, command, text in (
         ("list", list_command, "the studies there are"),
         ("show", show_command, "settings, best and last trials of studies"),
-        ("export", export_command, "all events, one line of JSON each"),
-        ("import", import_command, "add studies that `export` wrote, all or none"),
+        ("worklist", worklist_command, "the trials that are out, since when, and when they are due"),
+        ("export", export_command, "all events, one line of JSON each; or a table of the trials"),
+        (
+            "import",
+            import_command,
+            "add studies that `export` wrote, all or none; or add the rows of a table to a study",
+        ),
         ("delete", delete_command, "delete a study with all its trials"),
         ("check", check_command, "verify that everything in the store is as it was written"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         if name == "import":
-            action.add_argument("file", metavar="FILE", help="what `export` printed; - for standard input")
+            what = "what `export` printed; - for standard input; or a table (.csv, .xlsx), which needs NAME"
+            action.add_argument("file", metavar="FILE", help=what)
         add_store(action)
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
-        if name == "delete":
+        if name in ("delete", "worklist"):
             action.add_argument("name", metavar="NAME", help="which study")
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
+            action.add_argument("--table", metavar="FILE", help="write the trials of the study NAME to a .csv or .xlsx")
+        if name == "import":
+            action.add_argument("--value", metavar="COLUMN", help="the column of a table with the values")
+            action.add_argument(
+                "--missing",
+                metavar="WHAT",
+                choices=["raise", "skip", "pending"],
+                default="raise",
+                help="for rows without a value: raise (default), skip, or pending (add them as pending trials)",
+            )
+            action.add_argument("--skip", action="store_true", help="add the rows without errors, and list the others")
+        if name == "worklist":
+            action.add_argument("--output", metavar="FILE", help="write to a .csv, .xlsx, or .html to print")
         action.set_defaults(command=command)
 
 
@@ -113,6 +134,13 @@ def _shown(study: Study) -> str:
 
 def export_command(arguments: argparse.Namespace) -> int:
     """Print definitions and events as lines of JSON, in UTF-8."""
+    if arguments.table is not None:
+        if arguments.name is None or arguments.salvage:
+            raise StoreError("--table writes the trials of one study: pass its NAME, without --salvage")
+        is_csv = _suffix(arguments.table, (".csv", ".xlsx")) == ".csv"
+        source = Study.load(arguments.name, arguments.store)
+        (source.to_csv if is_csv else source.to_excel)(arguments.table)
+        return DONE
     _as_utf8(sys.stdout)
     store = open_store(arguments.store)
     if not arguments.salvage:
@@ -186,8 +214,58 @@ def _print_events(name: str | None, study: int, records: Iterable[Record]) -> No
     sys.stdout.writelines(f"{event_line(name, study, record)}\n" for record in records)
 
 
-def import_command(arguments: argparse.Namespace) -> None:
+def _suffix(file: str, known: tuple[str, ...]) -> str:
+    """Return the suffix of a file in lower case; raise an error if it is not among the known ones."""
+    suffix = Path(file).suffix.lower()
+    if suffix not in known:
+        raise StoreError(f"{file}: pass a file whose name ends with {' or '.join(known)}")
+    return suffix
+
+
+def worklist_command(arguments: argparse.Namespace) -> None:
+    """Print the trials that are out, or write them to a file."""
+    study, output = Study.load(arguments.name, arguments.store), arguments.output
+    if output is None:
+        table = study.worklist()
+        print(table.to_string(index=False) if len(table) else "no trials are out")
+        return
+    suffix = _suffix(output, (".csv", ".xlsx", ".html"))
+    if suffix == ".html":
+        study.worklist_html(output)
+    elif suffix == ".csv":
+        study.worklist().to_csv(output, index=False)
+    else:
+        study.worklist().to_excel(output, index=False)
+
+
+def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
+    """Add the rows of a table to a study."""
+    pandas = imported_pandas("a table")
+    if arguments.name is None:
+        raise StoreError(f"{arguments.file} is a table: pass the NAME of the study to which its rows are added")
+    try:
+        table = pandas.read_csv(arguments.file) if suffix == ".csv" else pandas.read_excel(arguments.file)
+    except (ValueError, BadZipFile) as error:
+        raise StoreError(f"{arguments.file} cannot be read as a table: {error}") from None
+    table.index += 2  # the number of the line in the file, after the line of names
+    added = Study.load(arguments.name, arguments.store).add(
+        table,
+        value=arguments.value,
+        missing=arguments.missing,
+        on_error="skip" if arguments.skip else "raise",
+    )
+    trials, skipped = added if arguments.skip else (added, [])
+    for each in skipped:
+        print(f"line {each.row}, column {each.column!r}: {each.reason}")
+    print(f"{arguments.name}: {len(trials)} trials added" + (f", {len(skipped)} rows not added" if skipped else ""))
+    return FAILED if skipped else DONE
+
+
+def import_command(arguments: argparse.Namespace) -> int:
     """Copy the studies of an export, with unchanged events, into a store. Fail if a study of the same name exists."""
+    suffix = Path(arguments.file).suffix.lower()
+    if suffix in (".csv", ".xlsx"):
+        return _import_table(arguments, suffix)
     store, reads_stdin = open_store(arguments.store), arguments.file == "-"
     if reads_stdin:
         if sys.stdin is None:
@@ -208,6 +286,7 @@ def import_command(arguments: argparse.Namespace) -> None:
         )
     for imported, records in studies:
         print(f"{imported.name}: imported, {len(records)} events")
+    return DONE
 
 
 def delete_command(arguments: argparse.Namespace) -> None:

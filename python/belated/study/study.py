@@ -30,6 +30,7 @@ from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
 from belated.study.shared_log import SharedLog
+from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
 
 T = TypeVar("T")
@@ -537,6 +538,63 @@ class Study(Trials[SharedLog]):
         if not idle:
             self._header()  # raises an error if the study was deleted
             self._open(None)
+
+    def worklist(self) -> Any:
+        """Return the trials that are out as a pandas DataFrame: since when, and when their results are due.
+
+        Returns
+        -------
+        DataFrame
+            A row for each pending trial, the one that is due first on top. The columns are ``number``; ``params_…``
+            (for candidates, ``index``); ``context_…`` and ``fidelity`` if they were declared; and
+
+            * ``since_utc``: the time of the suggestion.
+            * ``due_utc``: the end of the lease (``expires_after`` of `suggest`), or else the median of the forecast of
+              the delay, given that the trial has not arrived yet. Missing for added trials, and before a result has
+              arrived.
+            * ``due_from``: "lease" or "delays".
+            * ``late``: whether the lease has ended, or the trial is older than 95 % of the delays so far will be.
+
+            Times are in UTC, without a time zone, so that ``worklist().to_excel(path)`` can write them. The delays are
+            measured in wall-clock time, on either clock.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("dose", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> first, second = study.suggest(2, expires_after=3600.0)
+        >>> first.observe(0.5)
+        >>> study.worklist()[["number", "due_from", "late"]].to_dict("records")
+        [{'number': 1, 'due_from': 'lease', 'late': False}]
+        """
+        return worklist(self._current_log(), self._problem)
+
+    def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
+        """Return `worklist` as a page of HTML that is fit to be printed, with empty columns for values and remarks.
+
+        Numbers have six digits.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The file to which the page is also written.
+
+        Raises
+        ------
+        ImportError
+            pandas is not installed.
+        """
+        page = worklist_page(self.name, self._current_log(), self._problem)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
 
     # The whole study.
 

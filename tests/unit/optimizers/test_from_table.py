@@ -94,7 +94,9 @@ def table_of(space, **columns):
 def test_choices_that_print_alike_are_refused(choices):
     opt, table = table_of({"k": bl.Categorical([*choices, "other"])}, params_k=[choices[0], "other"])
     for given in (table, through_csv(table)):
-        with pytest.raises(bl.errors.InvalidSpace, match="print alike: keep the trials as JSON and add them as dicts"):
+        with pytest.raises(
+            bl.errors.InvalidSpace, match="row 0, column 'params_k': .* which print alike: write the file with"
+        ):
             opt.add(given)
     assert opt.n_trials == 0
 
@@ -112,26 +114,31 @@ REFUSED = [
         X,
         GOOD | {"state": ["observed", "done"]},
         bl.errors.InvalidValue,
-        r"state='done' in row 1 is not one of \['observed'",
+        r"row 1, column 'state': state='done' is not one of \['observed'",
     ),
-    (X, GOOD | {"value": [1.0, math.nan]}, bl.errors.InvalidValue, "row 1 is observed and has no value: fill it in"),
+    (
+        X,
+        GOOD | {"value": [1.0, math.nan]},
+        bl.errors.InvalidValue,
+        "row 1, column 'value': the value is missing: fill it in, or pass missing=",
+    ),
     (
         X,
         GOOD | {"value": [1.0, math.inf]},
         bl.errors.InvalidValue,
-        r"value=inf for params\[1\] is not usable: pass a finite number",
+        r"row 1, column 'value': value=inf for this row is not usable: pass a finite number",
     ),
     (
         X,
         GOOD | {"std": [0.1, "much"]},
         bl.errors.InvalidValue,
-        r"std='much' for params\[1\] is not usable: pass one finite number",
+        r"row 1, column 'std': std='much' for this row is not usable: pass one finite number",
     ),
     (
         X,
         GOOD | {"std": [0.1, -1.0]},
         bl.errors.InvalidValue,
-        r"std=-1.0 for params\[1\] is not usable: pass a finite number >= 0",
+        r"row 1, column 'std': std=-1.0 for this row is not usable: pass a finite number >= 0",
     ),
     (
         X,
@@ -139,9 +146,24 @@ REFUSED = [
         bl.errors.InvalidPoint,
         r"has unknown \['y'\]: pass exactly the names \['x'\]",
     ),
-    (X, {"params_x": [0.5, math.nan]}, bl.errors.InvalidPoint, r"misses \['x'\]"),
-    (X, {"params_x": [0.5, 1.5]}, bl.errors.InvalidPoint, r"params\['x'\]=1.5 is not usable"),
-    ({"k": ["a", "b"]}, {"params_k": ["a", "c"]}, bl.errors.InvalidPoint, r"params\['k'\]='c' is not usable"),
+    (
+        X,
+        {"params_x": [0.5, math.nan]},
+        bl.errors.InvalidPoint,
+        r"row 1, column 'params_x': params misses \['x'\]",
+    ),
+    (
+        X,
+        {"params_x": [0.5, 1.5]},
+        bl.errors.InvalidPoint,
+        r"row 1, column 'params_x': params\['x'\]=1.5 is not usable",
+    ),
+    (
+        {"k": ["a", "b"]},
+        {"params_k": ["a", "c"]},
+        bl.errors.InvalidPoint,
+        r"row 1, column 'params_k': params\['k'\]='c' is not usable",
+    ),
 ]
 
 

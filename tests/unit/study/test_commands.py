@@ -162,8 +162,9 @@ def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
 USAGES = {
     "list": "STORE",
     "show": "STORE [NAME]",
-    "export": "[--salvage] STORE [NAME]",
-    "import": "FILE STORE [NAME]",
+    "worklist": "[--output FILE] STORE NAME",
+    "export": "[--salvage] [--table FILE] STORE [NAME]",
+    "import": "[--value COLUMN] [--missing WHAT] [--skip] FILE STORE [NAME]",
     "delete": "STORE NAME",
     "check": "STORE",
 }
@@ -183,6 +184,6 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         shown = helped("study", name, "--help")
         assert shown.startswith(f"usage: belated study {name} [-h] {USAGES[name]}\n")
         assert text.lower() in shown.lower()
-        for argument in USAGES[name].split():
+        for argument in re.findall(r"--\w+|[A-Z]+", re.sub(r"(--\w+) [A-Z]+", r"\1", USAGES[name])):
             # Every argument is explained.
             assert re.search(rf"^ +{re.escape(argument.strip('[]'))} +\w", shown, re.MULTILINE)

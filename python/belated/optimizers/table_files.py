@@ -1,0 +1,115 @@
+"""CSV and Excel files of trials, which `add` reads bit for bit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from belated._core import InvalidValue, TrialRecord
+from belated.optimizers.cells import LONGEST_CELL, exact_choice, is_restored, shown
+from belated.optimizers.problem import Problem
+from belated.optimizers.report import merged_attrs
+from belated.optimizers.table import EXACT, imported_pandas, run_prefix, trial_columns
+from belated.space.dimensions import choices_of
+from belated.space.space import Space
+
+# Columns of numbers that `add` does not read.
+_NOT_READ = ("suggested_at", "observed_at", "delay")
+
+# The first year of Excel's calendar.
+_FIRST_YEAR = 1900
+
+
+def write_csv(problem: Problem, records: Sequence[TrialRecord], path: Any) -> str | None:
+    """Write trials to a CSV file, for `Optimizer.to_csv`."""
+    pandas = imported_pandas("to_csv")
+    columns = _file_columns(problem, records)
+    # Lists of objects are written by their repr, which has all digits of a float.
+    text: str | None = pandas.DataFrame(columns, dtype=object).to_csv(path, index=False)
+    return text
+
+
+def write_excel(problem: Problem, records: Sequence[TrialRecord], path: Any) -> None:
+    """Write trials to an Excel file, for `Optimizer.to_excel`."""
+    pandas = imported_pandas("to_excel")
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
+        raise ImportError("to_excel needs openpyxl: pip install 'belated[excel]'") from None
+    columns = _file_columns(problem, records)
+    for i, text in enumerate(columns.get(EXACT, ())):
+        if text is not None and len(text) > LONGEST_CELL:
+            raise InvalidValue(
+                f"trial {records[i].number} has data of {len(text)} characters, and a cell of Excel has at most "
+                f"{LONGEST_CELL}: use to_csv"
+            )
+    timed = {"started_at": "started_at_utc", "finished_at": "finished_at_utc"}
+    columns = {
+        timed.get(name, shown(name)): [_excel_time(cell) if name in timed else _excel_number(cell) for cell in cells]
+        for name, cells in columns.items()
+    }
+    pandas.DataFrame(columns, dtype=object).to_excel(path, index=False, sheet_name="trials", engine="openpyxl")
+
+
+def _excel_time(time: datetime | None) -> Any:
+    """Return a time without its time zone, or as a text if it is before the calendar of Excel."""
+    if time is None:
+        return None
+    return time.replace(tzinfo=None) if time.year > _FIRST_YEAR else time.isoformat()
+
+
+def _excel_number(cell: Any) -> Any:
+    """Return a number beyond the range of Excel as a text, and other cells unchanged."""
+    if isinstance(cell, float) and cell != 0.0 and not 1e-307 < abs(cell) < 1e307:
+        return repr(cell)
+    return cell
+
+
+def _file_columns(problem: Problem, records: Sequence[TrialRecord]) -> dict[str, list[Any]]:
+    """Return the columns of a file; the last one has the values that the others do not restore."""
+    columns = trial_columns(problem, records, None, True)
+    exact: list[dict[str, Any]] = [{} for _ in records]
+    for name, cells in columns.items():
+        if name not in _NOT_READ and not name.startswith(("params_", "context_", "attrs_")):
+            for i, cell in enumerate(cells):
+                _add(exact[i], name, _exact_number(cell))
+    for prefix, space, rows in _points(problem, records):
+        for name, dimension in space.items():
+            choices = choices_of(dimension)
+            for i, row in enumerate(rows):
+                if name in row:
+                    entry = _exact_number(row[name]) if choices is None else exact_choice(choices, row[name])
+                    _add(exact[i], f"{prefix}{name}", entry)
+    for i, record in enumerate(records):
+        for key, value in merged_attrs(record.attrs).items():
+            if not (isinstance(value, str) and is_restored(value)):
+                exact[i][f"attrs_{key}"] = value
+        if record.error is not None and (record.error[0] or not is_restored(record.error[1])):
+            exact[i]["error"] = record.error[:2]
+    times = ("started_at", "finished_at")
+    made = {name: cells if name in times else [shown(cell) for cell in cells] for name, cells in columns.items()}
+    if any(exact):
+        made[EXACT] = [json.dumps(each) if each else None for each in exact]
+    return made
+
+
+def _add(entries: dict[str, Any], column: str, entry: Any) -> None:
+    if entry is not None:
+        entries[column] = entry
+
+
+def _exact_number(cell: Any) -> float | None:
+    return cell if isinstance(cell, float) and not is_restored(cell) else None
+
+
+def _points(problem: Problem, records: Sequence[TrialRecord]) -> Iterator[tuple[str, Space, list[dict[str, Any]]]]:
+    """Yield the prefix of the columns, the space, and the values by name, of contexts and of points."""
+    contexts, domain = problem.context_space, problem.domain
+    if contexts is not None:
+        yield "context_", contexts, [contexts.named_at(list(record.context)) for record in records]
+    if isinstance(domain, Space):
+        yield "params_", domain, [domain.named_at(record.place) for record in records]
+        runs = [{} if record.run is None else domain.named_at(record.run) for record in records]
+        yield f"params_{run_prefix(domain)}", domain, runs

@@ -1,0 +1,122 @@
+"""The trials of a study that are out, as a table and as a page to print."""
+
+from __future__ import annotations
+
+import html
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from belated._core import DelayDistribution, TrialRecord
+from belated.optimizers.log import Log
+from belated.optimizers.problem import Problem
+from belated.optimizers.table import imported_pandas, trial_columns
+from belated.optimizers.trial import html_table, utc
+
+_OUTCOMES = {"observed": 1, "failed": 2}
+
+# A trial is late if it is older than this share of the delays.
+_LATE = 0.95
+
+_STYLE = """
+body { font: 10pt sans-serif; margin: 1cm; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border: 0.5pt solid black; padding: 4pt; text-align: left; }
+thead { display: table-header-group; }
+tr { break-inside: avoid; }
+td:nth-last-child(-n+2) { min-width: 3cm; }
+@page { size: A4 landscape; margin: 1cm; }
+@media print { body { margin: 0; } }
+"""
+
+
+class Due(NamedTuple):
+    """When the result of a trial is due, in seconds since 1970."""
+
+    at: float | None
+    source: str | None
+    late: bool
+
+
+def worklist(log: Log, problem: Problem) -> Any:
+    """Return the pending trials as a DataFrame, for `Study.worklist`."""
+    pandas = imported_pandas("worklist")
+    now = problem.wall_time()
+    out = [log.trial(number) for number in log.numbers("pending")]
+    delays = _delays(log, now)
+    found = sorted(
+        ((record, _due(record, delays, now)) for record in out),
+        key=lambda each: (each[1].at is None, each[1].at or 0.0, each[0].number),
+    )
+    columns = trial_columns(problem, [record for record, _ in found], None, False)
+    kept = {name: columns[name] for name in columns if name in ("number", "index")}
+    kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_"))}
+    kept |= {name: cells for name, cells in columns.items() if name == "fidelity"}
+    kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
+    kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])
+    kept["due_from"] = [due.source for _, due in found]
+    kept["late"] = [due.late for _, due in found]
+    return pandas.DataFrame(kept)
+
+
+def worklist_page(name: str, log: Log, problem: Problem) -> str:
+    """Return the page for `Study.worklist_html`."""
+    table = worklist(log, problem)
+    table["late"] = ["late" if late else "" for late in table["late"]]
+    names = [column.removeprefix("params_").removeprefix("context_") for column in table.columns]
+    head = [
+        {"since_utc": "since (UTC)", "due_utc": "due (UTC)", "due_from": "due by"}.get(each, each) for each in names
+    ]
+    cells = [map(_printed, table[column]) for column in table.columns]
+    rows = [[*row, "", ""] for row in zip(*cells, strict=True)]
+    written = _moment(problem.wall_time())
+    caption = f"{len(rows)} trials are out; written on {_printed(written)} UTC"
+    body = f"<h1>{html.escape(name)}</h1><p>{caption}</p>{html_table([*head, 'value', 'remarks'], rows)}"
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(name)}</title>'
+        f"<style>{_STYLE}</style></head><body>{body}</body></html>"
+    )
+
+
+def _delays(log: Log, now: float) -> DelayDistribution:
+    """Return the distribution of the delays of suggested trials in wall-clock time."""
+    ages, outcomes = [], []
+    for number in log.numbers(None):
+        record = log.trial(number)
+        if not record.suggested or record.started_at is None:
+            continue
+        end = record.finished_at
+        if record.state == "pending":
+            # A trial whose lease has ended counts as if it were abandoned at the end of the lease.
+            end = now if record.expires_at is None else min(now, record.expires_at)
+        if end is not None:
+            ages.append(max(end - record.started_at, 0.0))
+            outcomes.append(_OUTCOMES.get(record.state, 0))
+    return DelayDistribution(np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64), clock="seconds")
+
+
+def _due(record: TrialRecord, delays: DelayDistribution, now: float) -> Due:
+    if record.expires_at is not None:
+        return Due(record.expires_at, "lease", record.expires_at <= now)
+    if not record.suggested or record.started_at is None:
+        return Due(None, None, False)
+    age = max(now - record.started_at, 0.0)
+    remaining, limit = delays.remaining(age), delays.quantile(_LATE)
+    if remaining is None or limit is None:
+        return Due(None, None, False)
+    return Due(now + remaining[0], "delays", age > limit[0])
+
+
+def _moment(seconds: float | None) -> datetime | None:
+    """Return a time in UTC, without a time zone, rounded to seconds."""
+    time = utc(seconds)
+    return None if time is None else (time + timedelta(seconds=0.5)).replace(microsecond=0, tzinfo=None)
+
+
+def _printed(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, datetime):
+        return f"{cell:%Y-%m-%d %H:%M}"
+    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)

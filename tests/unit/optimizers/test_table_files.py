@@ -1,0 +1,228 @@
+"""`to_csv` and `to_excel` write trials, and `add` reads the files bit for bit with pandas."""
+
+import io
+import math
+from datetime import datetime, timezone
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import belated as bl
+from tests.unit.optimizers.problem import ROWS
+
+
+def through_csv(source):
+    return pd.read_csv(io.StringIO(source.to_csv()))
+
+
+def through_excel(source):
+    pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
+    file = io.BytesIO()
+    source.to_excel(file)
+    return pd.read_excel(file)
+
+
+WAYS = [through_csv, through_excel]
+
+
+def facts(source):
+    """Return what a file keeps of each trial, with all digits and types."""
+    found = []
+    for trial in source.trials:
+        error = trial.error and (trial.error.type, trial.error.message)
+        numbers = (trial.value, trial.std, trial.cost, trial.duration, trial.fidelity)
+        others = (trial.params_run, trial.context, trial.curve, dict(sorted(trial.attrs.items())), error)
+        found.append((trial.state, *map(repr, numbers), *map(repr, others)))
+    return found
+
+
+# Choices of which several print alike, look like numbers, formulas or missing values, or have spaces.
+TEXTS = [
+    "1",
+    "01",
+    "1.0",
+    "NA",
+    "",
+    "True",
+    "true",
+    "Water",
+    "Water ",
+    " a",
+    "=1+1",
+    "-OMe",
+    "a\r\nb",
+    "é;,\"'",
+    "\x01",
+]
+CHOICES = [*TEXTS, 1, 0.1, 0.30000000000000004, None, True, False, (1, 2), ("a",), 10**20]
+
+floats = st.floats(allow_nan=False, allow_infinity=False)
+amounts = st.floats(0, 1e300)
+texts = st.one_of(st.sampled_from(TEXTS), st.text(st.characters(exclude_categories=["Cs"]), max_size=5))
+data = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(-(2**60), 2**60), floats, texts),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@st.composite
+def filled(draw):
+    """Draw a space and an optimizer with trials in all states; return it with a copy that has no trials."""
+    options = draw(st.lists(st.sampled_from(CHOICES), min_size=2, max_size=6, unique_by=lambda c: (type(c) is bool, c)))
+    conditional = draw(st.lists(st.sampled_from(CHOICES), min_size=2, max_size=3, unique_by=lambda c: (type(c), c)))
+    space = {
+        "T": draw(st.sampled_from([(0.1, 0.7), (-1e22 / 3, 1e22 / 3), bl.Real(1e-9, 1e3, log=True), (1, 30)])),
+        "run_T": bl.Ordinal([16, 32, "64"]),
+        "lot": bl.Categorical(options),
+        "inner": bl.Categorical(conditional, when={"lot": options[: draw(st.integers(1, len(options)))]}),
+        "depth": bl.Integer(1, 4, when={"lot": options[0]}),
+        "unit": "mg",
+    }
+
+    def new():
+        more = {"context": {"z": (0.0, 1.0), "day": ["1", 1, "Mo"]}, "fidelity": bl.Fidelity(1.0, 7.0)}
+        return bl.RandomSearch(space, **more, curve=bl.Curve(4), direction="minimize", seed=0)
+
+    opt = new()
+    for _ in range(draw(st.integers(0, 8))):
+        context = {"z": draw(st.floats(0.0, 1.0)), "day": draw(st.sampled_from(["1", 1, "Mo"]))}
+        trial = opt.suggest(context=context, fidelity=draw(st.floats(1.0, 7.0)))
+        attrs = draw(st.dictionaries(st.sampled_from("abc"), data, max_size=3))
+        for step in draw(st.sets(st.integers(1, 4))):
+            trial.report(draw(floats | st.just(math.nan)), step)
+        match draw(st.sampled_from(["observed", "elsewhere", "failed", "abandoned", "stopped", "pending"])):
+            case "observed":
+                trial.observe(draw(floats), std=draw(amounts), cost=draw(st.none() | amounts), attrs=attrs)
+            case "elsewhere":
+                trial.observe(draw(floats), duration=draw(amounts), params=opt.domain.decode([0.5] * opt.domain.width))
+            case "failed":
+                error = draw(st.none() | texts | st.builds(ValueError, texts))
+                trial.fail(error=error, duration=draw(st.none() | amounts), attrs=attrs)
+            case "abandoned":
+                trial.abandon()
+            case "stopped":
+                trial.stop()
+    return opt, new()
+
+
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(both=filled())
+def test_files_restore_every_bit(way, both):
+    opt, other = both
+    added = other.add(way(opt))
+    assert facts(other) == facts(opt)
+    assert [trial.params for trial in added] == [trial.params_run for trial in opt.trials]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_candidates_and_studies(way, tmp_path):
+    opt = bl.RandomSearch(candidates=ROWS, seed=0)
+    first, second, _ = opt.suggest(3)
+    first.observe(1 / 3, params=(first.index + 1) % 12)
+    second.fail(error="spilled")
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.RandomSearch(candidates=ROWS, seed=0))
+    study.add(way(opt))
+    assert facts(study) == facts(opt)
+    assert facts(bl.Study.load("s", study.store)) == facts(opt)
+    third = bl.RandomSearch(candidates=ROWS, seed=0)
+    third.add(way(study))
+    assert facts(third) == facts(opt)
+
+
+def edited(tmp_path):
+    opt = bl.RandomSearch({"T": (0.0, 100.0), "lot": ["1", 1]}, seed=0)
+    opt.add([{"T": 100 / 3, "lot": 1}, {"T": 200 / 3, "lot": "1"}], [1 / 3, None])
+    table = through_csv(opt)
+    assert "exact" in table
+    return opt, table
+
+
+def test_edited_cells_count(tmp_path):
+    opt, table = edited(tmp_path)
+    table["params_T"] = [33.3, 200 / 3]
+    table["value"] = [1 / 3, 0.25]
+    other = bl.RandomSearch(opt.domain, seed=0)
+    other.add(table)
+    assert [trial.params for trial in other.trials] == [{"T": 33.3, "lot": 1}, {"T": 200 / 3, "lot": "1"}]
+    # A value was filled in for the pending trial.
+    assert [(trial.state, trial.value) for trial in other.trials] == [("observed", 1 / 3), ("observed", 0.25)]
+    table["exact"] = "x"
+    with pytest.raises(bl.errors.InvalidValue, match="row 0, column 'exact': 'x' was not written by to_csv"):
+        other.add(table)
+    with pytest.raises(bl.errors.InvalidSpace):  # the two choices print alike
+        other.add(table.drop(columns="exact"))
+    assert other.n_trials == 2
+
+
+def test_fifteen_digits_of_a_spreadsheet_suffice():
+    opt, table = edited(None)
+    for name in ("params_T", "value"):
+        table[name] = [None if number != number else float(f"{number:.15g}") for number in table[name]]
+    other = bl.RandomSearch(opt.domain, seed=0)
+    other.add(table.sort_index(ascending=False))
+    assert facts(other) == facts(opt)[::-1]
+
+
+def test_a_column_with_a_large_integer_and_empty_cells():
+    space = {"lot": ["a", "b"], "inner": bl.Categorical([10**20, "1.0"], when={"lot": "a"})}
+    opt = bl.RandomSearch(space, seed=0)
+    opt.add([{"lot": "b"}, {"lot": "a", "inner": 10**20}, {"lot": "a", "inner": "1.0"}], [1.0, 2.0, 3.0])
+    other = bl.RandomSearch(space, seed=0)
+    other.add(through_csv(opt))  # pandas reads the empty cell as an empty text
+    assert facts(other) == facts(opt)
+
+
+def test_times_of_excel_are_utc_without_a_zone():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    opt.suggest().observe(1.0)
+    opt.suggest()
+    table = through_excel(opt)
+    for i, trial in enumerate(opt.trials):
+        found = table["started_at_utc"][i].to_pydatetime()
+        assert found.tzinfo is None
+        assert abs(found.replace(tzinfo=timezone.utc) - trial.started_at).total_seconds() < 0.002
+    assert table["finished_at_utc"].isna().tolist() == [False, True]
+    early = bl.RandomSearch({"x": (0.0, 1.0)}, time=lambda: -3e9, seed=0)
+    early.suggest()
+    assert datetime.fromisoformat(through_excel(early)["started_at_utc"][0]).year == 1874
+
+
+def test_data_that_a_cell_of_excel_cannot_hold():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    opt.add({"x": 0.5}, 1.0, attrs={"log": list(range(10_000))})
+    other = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    other.add(through_csv(opt))
+    assert facts(other) == facts(opt)
+    with pytest.raises(bl.errors.InvalidValue, match="trial 0 has data of .* use to_csv"):
+        through_excel(opt)
+
+
+def test_formulas_are_texts(tmp_path):
+    opt = bl.RandomSearch({"R": ["-OMe", "+CF3", "=O", "-1"], "x": (0.0, 1.0)}, seed=0)
+    opt.add([{"R": each, "x": 0.5} for each in opt.domain["R"].choices], [1.0, 2.0, 3.0, 4.0])
+    for way in WAYS:
+        table = way(opt)
+        assert table["params_R"].tolist() == ["'-OMe", "'+CF3", "'=O", "-1"]
+        for given_table in (table, table.drop(columns="exact")):
+            other = bl.RandomSearch(opt.domain, seed=0)
+            other.add(given_table)
+            assert facts(other) == facts(opt)
+
+
+def test_results_of_runs_write_their_trials(tmp_path):
+    result = bl.minimize(lambda params: params["x"] / 3, {"x": (0.0, 1.0)}, n_trials=3, progress=False)
+    result.to_csv(tmp_path / "trials.csv")
+    other = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
+    other.add(pd.read_csv(tmp_path / "trials.csv"))
+    assert [trial.value for trial in other.trials] == [trial.value for trial in result.trials]
+
+
+@pytest.mark.parametrize(("package", "call"), [("pandas", "to_csv"), ("pandas", "to_excel"), ("openpyxl", "to_excel")])
+def test_missing_packages_are_named(package, call, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, package, None)
+    with pytest.raises(ImportError, match=f"{call} needs {package}: pip install"):
+        getattr(bl.RandomSearch({"x": (0.0, 1.0)}), call)("trials.xlsx")

@@ -1,0 +1,152 @@
+"""`worklist` shows what is out, since when, and when it is due; the commands read and write tables."""
+
+import html.parser
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import belated as bl
+from belated import cli
+from belated.store.memory import MemoryStore
+
+DAY = 86400.0
+
+
+class Clock:
+    def __init__(self):
+        self.now = 1.75e9
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def study_of(time, **settings):
+    space = {"T": (20.0, 100.0), "lot": ["<b>", True]}
+    return bl.Study("lab <1>", MemoryStore(), bl.RandomSearch(space, seed=0, **settings), time=time)
+
+
+def seconds(time):
+    return time.tz_localize("UTC").timestamp()
+
+
+@pytest.mark.parametrize("name", ["iterations", "seconds"])
+def test_the_list_shows_pending_trials_and_when_they_are_due(clock, name):
+    study = study_of(clock, clock=name)
+    assert len(study.worklist()) == 0
+    for _ in range(30):
+        trial, start = study.suggest(), clock.now
+        clock.now += 2 * DAY
+        trial.observe(1.0)
+    start = clock.now
+    plain, leased, lapsed = study.suggest(), study.suggest(expires_after=30 * DAY), study.suggest(expires_after=3600.0)
+    own = study.add({"T": 50.0, "lot": True})
+    clock.now += DAY
+    table = study.worklist()
+    assert table["number"].tolist() == [lapsed.number, plain.number, leased.number, own.number]
+    assert table["due_from"].tolist()[:3] == ["lease", "delays", "lease"] and pd.isna(table["due_from"][3])
+    assert table["late"].tolist() == [True, False, False, False]
+    assert [seconds(each) for each in table["since_utc"]] == [start] * 4
+    due = [seconds(each) for each in table["due_utc"][:3]]
+    assert (due[0], due[2]) == (start + 3600.0, start + 30 * DAY) and pd.isna(table["due_utc"][3])
+    assert abs(due[1] - (start + 2 * DAY)) < 0.2 * DAY  # every delay was two days
+    assert table["params_T"].tolist() == [trial.params["T"] for trial in (lapsed, plain, leased, own)]
+    clock.now += 20 * DAY
+    late = study.worklist().set_index("number")["late"]
+    assert late[plain.number] and not late[leased.number]
+    for trial in (plain, leased, lapsed, own):
+        trial.observe(1.0)
+    assert len(study.worklist()) == 0
+
+
+def test_the_list_of_candidates_contexts_and_fidelities(clock):
+    optimizer = bl.RandomSearch(
+        candidates=np.arange(6.0).reshape(3, 2), context={"day": ["Mo", "Tu"]}, fidelity=bl.Fidelity(1, 9), seed=0
+    )
+    study = bl.Study("s", MemoryStore(), optimizer, time=clock)
+    trial = study.suggest(context={"day": "Tu"}, fidelity=3)
+    [row] = study.worklist().to_dict("records")
+    assert (row["number"], row["index"], row["context_day"], row["fidelity"]) == (0, trial.index, "Tu", 3)
+    assert pd.isna(row["due_utc"])  # no result has arrived
+
+
+class Cells(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.inside = [], False
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "tr":
+            self.rows.append([])
+        elif tag in ("td", "th"):
+            self.rows[-1].append("")
+            self.inside = True
+
+    def handle_endtag(self, tag):
+        self.inside = self.inside and tag not in ("td", "th")
+
+    def handle_data(self, data):
+        if self.inside:
+            self.rows[-1][-1] += data
+
+
+def test_the_page_has_every_trial_and_cells_to_fill_in(clock, tmp_path):
+    study = study_of(clock)
+    study.add([{"T": 100 / 3, "lot": "<b>"}, {"T": 25.0, "lot": True}])
+    page = study.worklist_html(tmp_path / "list.html")
+    assert (tmp_path / "list.html").read_text(encoding="utf-8") == page and "<b>" not in page and "lab <1>" not in page
+    parser = Cells()
+    parser.feed(page)
+    head, first, second = parser.rows
+    assert head[:3] == ["number", "T", "lot"] and head[-2:] == ["value", "remarks"]
+    assert first[:3] == ["0", "33.3333", "<b>"] and second[:3] == ["1", "25", "True"]
+    assert len(first) == len(head) and first[-2:] == ["", ""]
+
+
+def run(capsys, *arguments):
+    code = cli.main(["study", *map(str, arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out + captured.err
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_commands_export_and_import_tables(suffix, tmp_path, capsys):
+    if suffix == ".xlsx":
+        pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
+    space, file = {"T": (20.0, 100.0), "lot": ["1", 1]}, tmp_path / f"trials{suffix}"
+    path = tmp_path / "lab.db"
+    first = bl.Study("first", f"sqlite:///{path}", bl.RandomSearch(space, seed=0))
+    second = bl.Study("second", f"sqlite:///{path}", bl.RandomSearch(space, seed=1))
+    for trial in first.suggest(n=4)[:3]:
+        trial.observe(trial.params["T"] / 3)
+    assert run(capsys, "export", path, "first", "--table", file) == (0, "")
+    assert run(capsys, "import", file, path, "second") == (0, "second: 4 trials added\n")
+    assert [(t.params, t.value) for t in second.trials] == [(t.params, t.value) for t in first.trials]
+    output = tmp_path / f"list{suffix}"
+    assert run(capsys, "worklist", path, "first", "--output", output) == (0, "")
+    listed = pd.read_csv(output) if suffix == ".csv" else pd.read_excel(output)
+    assert listed["number"].tolist() == [3]
+    assert run(capsys, "worklist", path, "first", "--output", tmp_path / "list.html")[0] == 0
+    assert "3" in run(capsys, "worklist", path, "first")[1]
+
+
+def test_commands_name_the_lines_of_a_table(tmp_path, capsys):
+    path, file = tmp_path / "lab.db", tmp_path / "old.csv"
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch({"T": (20.0, 100.0)}, seed=0))
+    file.write_text("day,T,yield\nMo,30,1.5\nTu,hot,2.5\nWe,40,\n", encoding="utf-8")
+    code, text = run(capsys, "import", file, path, "s", "--value", "yield")
+    assert code == 1 and "row 3, column 'T': params['T']='hot'" in text and study.n_trials == 0
+    code, text = run(capsys, "import", file, path, "s", "--value", "yield", "--skip", "--missing", "pending")
+    assert code == 1 and "line 3, column 'T'" in text and "s: 2 trials added, 1 rows not added" in text
+    assert [(trial.params["T"], trial.value) for trial in study.trials] == [(30.0, 1.5), (40.0, None)]
+    broken = tmp_path / "broken.xlsx"
+    broken.write_bytes(b"PK")
+    assert run(capsys, "import", broken, path, "s")[0] == run(capsys, "import", file, path)[0] == 1
+    assert run(capsys, "export", path, "--table", file)[0] == 1
+    assert run(capsys, "export", path, "s", "--table", tmp_path / "trials.txt")[0] == 1
+    assert study.n_trials == 2
