@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::delays::Delays;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::delays::LastDelays;
+use crate::ledger::revise::RevisedTrial;
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
@@ -22,7 +23,7 @@ use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Proposal, Query, Recommendation, Setup, Strategy};
 
-/// The definition of an optimizer, which does not change after the optimizer is created.
+/// The definition of an optimizer. Only a revision replaces it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// What is optimised.
@@ -101,6 +102,8 @@ pub struct Optimizer {
     ledger: Ledger,
     strategy: Box<dyn Strategy>,
     delays: Option<LastDelays>,
+    /// The definition before the first revision, if the problem was revised.
+    original: Option<Definition>,
 }
 
 impl Optimizer {
@@ -115,6 +118,7 @@ impl Optimizer {
             definition,
             strategy,
             delays: None,
+            original: None,
         })
     }
 
@@ -243,16 +247,51 @@ impl Optimizer {
     }
 
     /// Checks and logs events from any source, one by one. If an event is invalid, the events before it are still
-    /// logged.
+    /// logged. The call stops before the event of a revision, which [`Optimizer::revised`] logs.
     ///
     /// Returns one entry per event: the number of its trial, or None for an enqueued point.
     pub(crate) fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
+            if matches!(event, Event::Revised { .. }) {
+                break;
+            }
             numbers.push(event.trial_number(self.ledger.trials().len()));
             self.append(event)?;
         }
         Ok(numbers)
+    }
+
+    /// Returns this optimizer with another problem and other settings of the strategy, after the event of the revision.
+    /// The other arguments are as for [`Ledger::revise`].
+    pub(crate) fn revised(
+        &self,
+        definition: Definition,
+        event: &Event,
+        trials: Vec<RevisedTrial>,
+        queue: Vec<Point>,
+    ) -> Result<Self> {
+        let mut strategy = definition.strategy()?;
+        definition.stopping.map_or(Ok(()), |rule| rule.check())?;
+        let mut ledger = self.ledger.clone();
+        let same_strategy = definition.strategy == self.definition.strategy;
+        let problem = definition.problem.clone();
+        ledger.revise(problem, event, trials, queue, same_strategy)?;
+        strategy.check_revised(&ledger)?;
+        strategy.catch_up(&ledger)?;
+        let original = self.original.as_ref().unwrap_or(&self.definition);
+        Ok(Self {
+            original: Some(original.clone()),
+            definition,
+            ledger,
+            strategy,
+            delays: None,
+        })
+    }
+
+    /// Returns an optimizer with the definition before the first revision, and without events.
+    pub(crate) fn emptied(&self) -> Result<Self> {
+        Self::new(self.original.as_ref().unwrap_or(&self.definition).clone())
     }
 
     pub(crate) fn reserve(&mut self, n_events: usize, n_bytes: usize) {

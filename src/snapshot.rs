@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::ledger::Event;
 use crate::optimizer::{Definition, Optimizer};
 use crate::problem::Problem;
@@ -47,6 +47,13 @@ fn corrupt(error: postcard::Error) -> Error {
 impl Optimizer {
     /// Returns the definition and the log as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        if self.ledger().n_revisions() > 0 {
+            return Err(refuse(
+                "log",
+                "the log of a study whose problem was revised",
+                "such a study is only kept in its store",
+            ));
+        }
         let definition = self.definition();
         let preamble = Preamble {
             problem: definition.problem.clone(),

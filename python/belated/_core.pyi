@@ -29,6 +29,8 @@ __all__ = [
     "add_busy_workers",
     "defaults",
     "point_of",
+    "revision_event",
+    "revision_of",
     "without_note",
     "without_time",
     "Problem",
@@ -96,6 +98,14 @@ def defaults() -> str:
 
 def point_of(event: str) -> _Place | None:
     """The point in an event (as JSON), or None if the event does not contain a point."""
+
+def revision_event(
+    definition: str, fill: str | None, map: str | None, keep: str | None, constrained: bool, time: float | None
+) -> str:
+    """The event of a revision, as JSON. The definition and the next three arguments are JSON."""
+
+def revision_of(event: str) -> tuple[str, str | None, str | None, str | None, bool] | None:
+    """The arguments of `revision_event`, without the time, or None if the event is not a revision."""
 
 def without_time(event: str) -> str:
     """The event without its wall-clock time."""
@@ -336,6 +346,18 @@ class TrialRecord:
         """The attempt that reported last."""
 
     @property
+    def left_out(self) -> str | None:
+        """Why a revision left the trial out, or None."""
+
+    @property
+    def problem(self) -> int:
+        """The number of revisions before the problem to which ``place`` and ``context`` belong."""
+
+    @property
+    def problem_of_run(self) -> int:
+        """The number of revisions before the problem to which ``run`` belongs."""
+
+    @property
     def state(self) -> str: ...
     @property
     def value(self) -> float | None: ...
@@ -430,9 +452,9 @@ class Optimizer:
     def queued(self) -> list[_Place]:
         """The enqueued points that have not been suggested yet."""
 
-    def is_report_of(self, event: str, concerned: int | None, action: Action) -> bool:
+    def is_report_of(self, event: str, concerned: int | None, action: Action, revised: bool = False) -> bool:
         """Whether an event logged the same value, std, cost and point as `action` reports. The event concerns the trial
-        with number `concerned`."""
+        with number `concerned`. If the problem was ``revised`` after the event, points are not compared."""
 
     def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
         """The event that ``record`` would log, as JSON, and the number of its trial.
@@ -447,10 +469,33 @@ class Optimizer:
     def extend(self, events: Sequence[str]) -> list[int | None]:
         """Check and log events of any process. If an event is invalid, the events before it are still logged.
 
-        The result contains one entry per event: the number of its trial, or None for an enqueued point."""
+        The result contains one entry per event: the number of its trial, or None for an enqueued point. The call stops
+        before the event of a revision."""
+
+    def revise(
+        self,
+        problem: Problem,
+        strategy: str,
+        stopping: str | None,
+        event: str,
+        trials: Sequence[
+            tuple[tuple[_Place, list[float]] | None, _Place | None, list[float] | None, float | None, str | None, bool]
+        ],
+        queue: Sequence[_Place],
+        only_check: bool,
+    ) -> None:
+        """Replace the problem, the strategy and the rule that stops trials, and log the event of the revision.
+
+        ``trials`` has an entry for each trial: the point and the context of the start, the point of the run, the
+        context, the fidelity, why the trial is left out, and whether it may be used again when it is reported at a
+        point of the new problem. ``queue`` has the enqueued points. With ``only_check``, the optimizer is unchanged."""
+
+    def last_revision(self) -> int:
+        """The number of the event of the last revision, or 0."""
 
     def replace(self, events: Sequence[str]) -> list[int | None]:
-        """Replace the log by these events. If an event is invalid, the log is unchanged.
+        """Replace the log by these events, with the problem before the first revision. If an event is invalid, the log
+        is unchanged.
 
         The result is as in `extend`."""
 

@@ -1,7 +1,10 @@
 //! The effects of events: on the states of trials, and as the changes that strategies read.
 
+use std::cmp::Ordering;
+
 use crate::error::Result;
 use crate::ledger::event::{Event, Observation, Reading, TrialNumber};
+use crate::ledger::revise::misplaced_revision;
 use crate::ledger::trial::{AtFidelity, Details, State, Trial};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
@@ -53,11 +56,29 @@ impl Ledger {
             value: self.problem.direction.oriented(observed.reading.value),
             ..observed.reading
         };
+        let hidden = self
+            .shown_from
+            .get(&number)
+            .map(|from| i.cmp(&(*from as usize)));
+        if hidden == Some(Ordering::Less) {
+            return None;
+        }
+        if hidden == Some(Ordering::Equal) {
+            // The report of this event has a point of the present problem. The strategy did not know the trial.
+            return Some(Change {
+                number,
+                effect: Effect::Started {
+                    suggested: false,
+                    note: None,
+                    reading: event.observation().map(reading),
+                },
+            });
+        }
         let effect = match event {
-            Event::Enqueued { .. } => return None,
+            Event::Enqueued { .. } | Event::Revised { .. } => return None,
             Event::Suggested { note, .. } => Effect::Started {
                 suggested: true,
-                note,
+                note: note.filter(|_| i >= self.notes_from),
                 reading: None,
             },
             Event::Added { observation, .. } => Effect::Started {
@@ -176,6 +197,8 @@ impl Ledger {
                 }
             }
             Event::Stopped { number, now, .. } => self.end(*number, State::Stopped, *now),
+            // `Ledger::revise` logs revisions.
+            Event::Revised { .. } => return Err(misplaced_revision()),
         }
         Ok(())
     }
@@ -202,23 +225,30 @@ impl Ledger {
     ) -> Result<()> {
         if let Some(point) = &observation.point {
             let x = self.problem.encode(point)?;
-            let first = number * (self.widths.0 + self.widths.1);
-            self.rows[first..first + self.widths.0].copy_from_slice(&x);
-            self.trials[number].index = point.index().map(|index| index as u32);
+            if self.run_here(number) {
+                let first = number * (self.widths.0 + self.widths.1);
+                self.rows[first..first + self.widths.0].copy_from_slice(&x);
+                self.trials[number].index = point.index().map(|index| index as u32);
+            }
         }
         if let Some(now) = now {
             self.end(number, State::Observed, now);
-            self.n_observed += 1;
         }
         self.abandoned.clear();
+        let value = observation.reading.value;
         let trial = &mut self.trials[number];
-        trial.value = Some(self.problem.direction.oriented(observation.reading.value));
+        if trial.left_out {
+            self.revised[number].value = Some(value);
+        } else {
+            self.n_observed += usize::from(trial.value.is_none());
+            trial.value = Some(self.problem.direction.oriented(value));
+        }
         trial.set_data(observation);
         self.ranking.insert(number, &self.trials);
         Ok(())
     }
 
-    fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {
+    pub(super) fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {
         // Adding 0 turns −0 into 0.
         let (value, z) = (fidelity? + 0.0, self.problem.z(fidelity)?);
         Some(AtFidelity { value, z })
@@ -232,6 +262,7 @@ impl Ledger {
             self.abandoned.clear();
         }
         self.pending.remove(&number);
+        self.pending_left_out.remove(&number);
         let trial = &mut self.trials[number];
         if trial.state != state {
             trial.state = state;

@@ -73,7 +73,7 @@ impl Ledger {
     /// The ages of the suggested trials in flight, without trials whose lease has ended.
     pub(crate) fn in_flight(&self, now: f64, wall_time: Option<f64>) -> BTreeMap<TrialNumber, f64> {
         let mut ages = BTreeMap::new();
-        for &number in &self.pending {
+        for number in self.all_pending() {
             let trial = &self.trials[number];
             if trial.suggested && !trial.has_lapsed(wall_time) {
                 ages.insert(number, age(trial, now));

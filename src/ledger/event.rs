@@ -171,6 +171,25 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
+    /// The problem and the settings of the strategy were replaced. Trials keep their numbers, states and values. All
+    /// texts are JSON that the caller wrote, and that only the caller reads.
+    Revised {
+        /// The new problem and settings.
+        definition: String,
+        /// The values of earlier trials for parameters that are new.
+        #[serde(default)]
+        fill: Option<String>,
+        /// The values that are renamed.
+        #[serde(default)]
+        map: Option<String>,
+        /// The values of removed parameters that belong to the new problem.
+        #[serde(default)]
+        keep: Option<String>,
+        /// Whether the constraints were replaced, too. Events do not contain the functions.
+        constrained: bool,
+        #[serde(default)]
+        at: Option<f64>,
+    },
 }
 
 impl Event {
@@ -184,12 +203,12 @@ impl Event {
         json::read(text)
     }
 
-    /// Returns the number of the trial that this event concerns, or None for an enqueued point. Before this event, the
-    /// log has `n_trials` trials.
+    /// Returns the number of the trial that this event concerns, or None for an enqueued point and for a revision.
+    /// Before this event, the log has `n_trials` trials.
     pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
             Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
-            Event::Enqueued { .. } => None,
+            Event::Enqueued { .. } | Event::Revised { .. } => None,
             Event::Observed { number, .. }
             | Event::Amended { number, .. }
             | Event::Failed { number, .. }
@@ -210,7 +229,8 @@ impl Event {
             | Event::Failed { at, .. }
             | Event::Abandoned { at, .. }
             | Event::Reported { at, .. }
-            | Event::Stopped { at, .. } => *at = None,
+            | Event::Stopped { at, .. }
+            | Event::Revised { at, .. } => *at = None,
         }
     }
 
@@ -225,7 +245,8 @@ impl Event {
             | Event::Failed { at, .. }
             | Event::Abandoned { at, .. }
             | Event::Reported { at, .. }
-            | Event::Stopped { at, .. } => *at,
+            | Event::Stopped { at, .. }
+            | Event::Revised { at, .. } => *at,
         }
     }
 

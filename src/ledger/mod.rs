@@ -2,7 +2,8 @@
 //! on models.
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`events`]: events as bytes, the form in which the log stores them
-//! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials and on strategies
+//! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials and on strategies; [`revise`]: the
+//!   change to another problem
 //! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials; [`delays`]: delays, leases and
 //!   windows
 //!
@@ -22,11 +23,12 @@ pub mod event;
 mod events;
 mod json;
 mod queries;
+pub mod revise;
 mod rules;
 mod trial;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub(crate) use apply::{Change, Effect};
@@ -34,6 +36,7 @@ pub use event::{Action, Again, Event, Failure, Observation, Reading, TrialNumber
 pub use trial::{State, Trial};
 
 use events::Events;
+use revise::Revised;
 use trial::Ranking;
 
 use crate::error::{Error, Result};
@@ -86,6 +89,18 @@ pub struct Ledger {
     n_suggested: usize,
     n_observed: usize,
     ranking: Ranking,
+    /// The numbers of the events that revised the problem.
+    revisions: Vec<usize>,
+    /// The trials that existed at the last revision.
+    revised: Vec<Revised>,
+    /// For each trial that a revision left out: the number of the first event that strategies see, or `u32::MAX`.
+    shown_from: BTreeMap<TrialNumber, u32>,
+    /// The pending trials that are left out.
+    pending_left_out: BTreeSet<TrialNumber>,
+    /// The number of trials that are left out and whose points the strategy chose.
+    n_chosen_left_out: usize,
+    /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
+    notes_from: usize,
 }
 
 impl Ledger {
@@ -105,6 +120,12 @@ impl Ledger {
             n_suggested: 0,
             n_observed: 0,
             ranking: Ranking::default(),
+            revisions: Vec::new(),
+            revised: Vec::new(),
+            shown_from: BTreeMap::new(),
+            pending_left_out: BTreeSet::new(),
+            n_chosen_left_out: 0,
+            notes_from: 0,
         }
     }
 
@@ -198,7 +219,7 @@ impl Ledger {
 
     /// The data that were given at the start of a trial.
     pub(crate) fn start(&self, number: TrialNumber) -> Start {
-        let (point, mut context, note, attrs) =
+        let (point, context, note, attrs) =
             match self.event(self.trials[number].started_by as usize) {
                 Event::Suggested {
                     point,
@@ -215,6 +236,8 @@ impl Ledger {
                 } => (point, context, None, attrs),
                 event => unreachable!("{event:?} starts a trial"),
             };
+        let revised = self.revised.get(number).and_then(|it| it.start.clone());
+        let (point, mut context) = revised.unwrap_or((point, context));
         context.iter_mut().for_each(|number| *number += 0.0);
         Start {
             point: point.unsigned_zeros(),
@@ -231,8 +254,13 @@ impl Ledger {
 
     /// The value of a trial, with the user's sign.
     pub fn value(&self, number: TrialNumber) -> Option<f64> {
-        let value = self.trials[number].value;
-        value.map(|value| self.problem.direction.oriented(value))
+        let trial = &self.trials[number];
+        match trial.left_out {
+            true => self.revised[number].value,
+            false => trial
+                .value
+                .map(|value| self.problem.direction.oriented(value)),
+        }
     }
 
     /// The point where a trial was suggested or added.
@@ -240,11 +268,14 @@ impl Ledger {
         self.start(number).point
     }
 
-    /// The encoded point where a trial was suggested or added.
+    /// The encoded point where a trial was suggested or added. If the present problem lacks this point, the result is the
+    /// point where the trial was run.
     pub(crate) fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
         Ok(match self.trials[number].run() {
-            None => Cow::Borrowed(self.x(number)),
-            Some(_) => Cow::Owned(self.problem.encode(&self.started_point(number))?),
+            Some(_) if self.problem_of_start(number) == self.n_revisions() => {
+                Cow::Owned(self.problem.encode(&self.started_point(number))?)
+            }
+            _ => Cow::Borrowed(self.x(number)),
         })
     }
 
@@ -265,7 +296,7 @@ impl Ledger {
         started.chain(reported.iter().cloned()).collect()
     }
 
-    /// The numbers of the pending trials, in ascending order.
+    /// The numbers of the pending trials, in ascending order, without the trials that a revision left out.
     pub fn pending(&self) -> &BTreeSet<TrialNumber> {
         &self.pending
     }
@@ -273,10 +304,16 @@ impl Ledger {
     /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
     /// points of these trials again before the next value or failure.
     pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
-        self.abandoned.iter().rev().copied().collect()
+        let placed = |number: &TrialNumber| !self.trials[*number].left_out;
+        self.abandoned
+            .iter()
+            .rev()
+            .copied()
+            .filter(placed)
+            .collect()
     }
 
-    /// The number of trials with a value.
+    /// The number of trials with a value, without the trials that a revision left out.
     pub fn n_observed(&self) -> usize {
         self.n_observed
     }

@@ -5,18 +5,21 @@ use crate::ledger::{Effect, Ledger};
 use crate::problem::Point;
 
 impl Ledger {
-    /// The number of trials whose points the strategy chose, without added and enqueued trials.
+    /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
+    /// revision left out.
     pub(crate) fn n_chosen(&self) -> usize {
-        self.n_suggested - self.n_dequeued
+        self.n_suggested - self.n_dequeued - self.n_chosen_left_out
     }
 
     /// Whether the event logged the value that `action` reports, with the same standard deviation, cost and point. The
-    /// event concerns trial `concerned`. The value of the trial may have been amended after the event.
+    /// event concerns trial `concerned`. The value of the trial may have been amended after the event. If the problem was
+    /// `revised` after the event, the points are not compared.
     pub(crate) fn is_report_of(
         &self,
         event: &Event,
         concerned: Option<TrialNumber>,
         action: &Action,
+        revised: bool,
     ) -> bool {
         let Action::Observe {
             number,
@@ -34,6 +37,9 @@ impl Ledger {
             return false;
         }
         let is_added = matches!(event, Event::Added { .. });
+        if revised {
+            return is_added || concerned == Some(*number);
+        }
         let started = self.started_point(*number);
         let found = event.point().unwrap_or(&started);
         match &observation.point {

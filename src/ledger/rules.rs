@@ -33,6 +33,7 @@ impl Ledger {
                     (Some(_), Again::Replicate) => {
                         let (mut observation, fidelity) = (observation, trial.fidelity());
                         let run = observation.point.take();
+                        self.check_placed(number)?;
                         Some(Event::Added {
                             point: run.unwrap_or_else(|| self.point(number)),
                             context: self.context_numbers(number),
@@ -209,7 +210,7 @@ impl Ledger {
     /// be valid.
     fn allows(&self, event: &Event) -> Result<bool> {
         let has_value =
-            |number: &TrialNumber| self.trial(*number).map(|trial| trial.value.is_some());
+            |number: &TrialNumber| self.trial(*number).map(|_| self.value(*number).is_some());
         let data = |attrs: &Option<String>| check_attrs(attrs.as_deref()).is_ok();
         let valid =
             |number, observed: &Observation| self.check_observation(number, observed).is_ok();
@@ -285,6 +286,8 @@ impl Ledger {
                     .is_ok()
                     && *attempt >= self.trial(*number)?.attempt()
             }
+            // `Ledger::revise` logs revisions.
+            Event::Revised { .. } => false,
         })
     }
 

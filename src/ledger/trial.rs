@@ -52,6 +52,9 @@ pub struct Trial {
     pub suggested: bool,
     /// Whether the point came from the queue.
     pub(crate) queued: bool,
+    /// Whether a revision left the trial out: the present problem does not have its point. Strategies ignore such a
+    /// trial, and its value is in [`crate::ledger::Ledger::value`] only.
+    pub(crate) left_out: bool,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub(crate) index: Option<u32>,
     /// The value, oriented so that larger values are better.
@@ -117,6 +120,7 @@ impl Trial {
             state: State::Pending,
             suggested: false,
             queued: false,
+            left_out: false,
             index: None,
             value: None,
             suggested_at: now,
@@ -276,7 +280,7 @@ impl Trial {
         self.details.as_ref()?.reported.as_deref()
     }
 
-    fn reported_mut(&mut self) -> &mut Reported {
+    pub(super) fn reported_mut(&mut self) -> &mut Reported {
         let details = self.details.get_or_insert_default();
         details.reported.get_or_insert_default()
     }

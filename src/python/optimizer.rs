@@ -1,7 +1,7 @@
 //! The Python class `Optimizer`: a log and its strategy.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
 use numpy::{IntoPyArray, PyReadonlyArray2};
@@ -10,6 +10,7 @@ use pyo3::types::PyBytes;
 
 use crate::delays::fit::Options;
 use crate::error::{Result, Stop, check, refuse};
+use crate::ledger::revise::RevisedTrial;
 use crate::ledger::{Action, Event, State};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer as Core, Request};
@@ -34,7 +35,7 @@ const BETWEEN_TRIES: Duration = Duration::from_micros(200);
 /// The mutex is locked only while the GIL is released, so a waiting thread does not hold the GIL.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Optimizer {
-    problem: Arc<CoreProblem>,
+    problem: RwLock<Arc<CoreProblem>>,
     core: Mutex<Core>,
 }
 
@@ -47,14 +48,25 @@ type LeftOut<'py> = (Vec<usize>, Vector<'py>, Vector<'py>);
 impl Optimizer {
     fn from_core(core: Core) -> Self {
         Self {
-            problem: core.definition().problem.clone(),
+            problem: RwLock::new(core.definition().problem.clone()),
             core: Mutex::new(core),
         }
     }
 
+    fn problem(&self) -> Arc<CoreProblem> {
+        let problem = self.problem.read();
+        problem.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the core, and then the problem.
+    fn set_problem(&self, problem: Arc<CoreProblem>) {
+        let known = self.problem.write();
+        *known.unwrap_or_else(PoisonError::into_inner) = problem;
+    }
+
     /// Converts a value that is maximised to a value of f, or a value of f to a value that is maximised.
     fn oriented(&self, value: f64) -> f64 {
-        self.problem.direction.oriented(value)
+        self.problem().direction.oriented(value)
     }
 
     /// Converts means and variances of targets to means and standard deviations of f.
@@ -100,10 +112,34 @@ impl Optimizer {
         constraints: Option<Py<PyAny>>,
         compute: impl FnOnce(&mut Core, Feasible, &mut Stop) -> Result<T> + Send,
     ) -> PyResult<T> {
-        let (address, problem) = (self.address(), &self.problem);
-        detached_with(py, address, problem, constraints, |feasible, stop| {
+        let (address, problem) = (self.address(), self.problem());
+        detached_with(py, address, &problem, constraints, |feasible, stop| {
             compute(&mut *self.lock(stop)?, feasible, stop)
         })
+    }
+}
+
+/// A trial in the new problem: start point and context, run point, context, fidelity, the reason for leaving the trial out,
+/// and whether the trial may return; see [`RevisedTrial`].
+type ConvertedTrial = (
+    Option<(Point, Vec<f64>)>,
+    Option<Point>,
+    Option<Vec<f64>>,
+    Option<f64>,
+    Option<String>,
+    bool,
+);
+
+fn revised_trial(
+    (start, run, context, fidelity, left_out, may_return): ConvertedTrial,
+) -> RevisedTrial {
+    RevisedTrial {
+        start,
+        run,
+        context,
+        fidelity,
+        left_out,
+        may_return,
     }
 }
 
@@ -238,16 +274,19 @@ impl Optimizer {
         })
     }
 
+    #[pyo3(signature = (event, concerned, action, revised=false))]
     fn is_report_of(
         &self,
         py: Python<'_>,
         event: &str,
         concerned: Option<usize>,
         action: &PyAction,
+        revised: bool,
     ) -> PyResult<bool> {
         let event = Event::from_json(event)?;
         self.with_core(py, |core, _| {
-            Ok(core.ledger().is_report_of(&event, concerned, &action.core))
+            let ledger = core.ledger();
+            Ok(ledger.is_report_of(&event, concerned, &action.core, revised))
         })
     }
 
@@ -281,11 +320,50 @@ impl Optimizer {
 
     fn replace(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {
         self.with_core(py, |core, _| {
-            let mut other = Core::new(core.definition().clone())?;
+            let mut other = core.emptied()?;
             let numbers = other.extend(parsed(events)?)?;
+            self.set_problem(other.definition().problem.clone());
             *core = other;
             Ok(numbers)
         })
+    }
+
+    /// Replaces the problem, the strategy and the rule that stops trials, and logs the event of the revision. With
+    /// `only_check`, the optimizer is unchanged.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the arguments of a revision, as Python passes them"
+    )]
+    fn revise(
+        &self,
+        py: Python<'_>,
+        problem: &Problem,
+        strategy: &str,
+        stopping: Option<&str>,
+        event: &str,
+        trials: Vec<ConvertedTrial>,
+        queue: Vec<Point>,
+        only_check: bool,
+    ) -> PyResult<()> {
+        let trials = trials.into_iter().map(revised_trial).collect();
+        self.with_core(py, |core, _| {
+            let seed = core.definition().seed;
+            let definition = Definition {
+                stopping: stopping.map(Stopping::from_json).transpose()?,
+                ..Definition::from_json(problem.core.clone(), seed, strategy)?
+            };
+            let revised = core.revised(definition, &Event::from_json(event)?, trials, queue)?;
+            if !only_check {
+                *core = revised;
+                self.set_problem(problem.core.clone());
+            }
+            Ok(())
+        })
+    }
+
+    /// The number of the event of the last revision, or 0 without a revision.
+    fn last_revision(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with_core(py, |core, _| Ok(core.ledger().last_revision()))
     }
 
     #[pyo3(signature = (start, end=None))]
@@ -433,7 +511,7 @@ impl Optimizer {
         let wanted = state.map(named).transpose()?;
         self.with_core(py, |core, _| {
             if wanted == Some(State::Pending) {
-                return Ok(core.ledger().pending().iter().copied().collect());
+                return Ok(core.ledger().all_pending());
             }
             let trials = core.ledger().trials().iter().enumerate();
             let found = trials.filter(|(_, trial)| wanted.is_none_or(|state| trial.state == state));

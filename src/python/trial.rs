@@ -72,6 +72,11 @@ pub struct TrialRecord {
     /// The reported steps and their values, in the user's sign. The value of a failed step is NaN.
     curve: Vec<(u32, f64)>,
     attempt: u32,
+    /// Why a revision left the trial out.
+    left_out: Option<String>,
+    /// The number of revisions before the problems to which `place` and `run` belong.
+    problem: usize,
+    problem_of_run: usize,
 }
 
 /// Returns the point in an event, or None if the event does not have a point.
@@ -96,6 +101,47 @@ pub fn without_note(event: &str) -> PyResult<String> {
         *note = None;
     }
     Ok(event.to_json()?)
+}
+
+/// Returns the event of a revision. The definition and the arguments are JSON.
+#[pyfunction]
+#[pyo3(signature = (definition, fill, map, keep, constrained, time))]
+pub fn revision_event(
+    definition: String,
+    fill: Option<String>,
+    map: Option<String>,
+    keep: Option<String>,
+    constrained: bool,
+    time: Option<f64>,
+) -> PyResult<String> {
+    let event = Event::Revised {
+        definition,
+        fill,
+        map,
+        keep,
+        constrained,
+        at: time,
+    };
+    Ok(event.to_json()?)
+}
+
+/// The texts and the flag of a revision.
+type Revision = (String, Option<String>, Option<String>, Option<String>, bool);
+
+/// Returns (definition, fill, map, keep, constrained) of the event of a revision, or None for another event.
+#[pyfunction]
+pub fn revision_of(event: &str) -> PyResult<Option<Revision>> {
+    Ok(match Event::from_json(event)? {
+        Event::Revised {
+            definition,
+            fill,
+            map,
+            keep,
+            constrained,
+            ..
+        } => Some((definition, fill, map, keep, constrained)),
+        _ => None,
+    })
 }
 
 /// The type, message and traceback of an error.
@@ -227,6 +273,9 @@ impl TrialRecord {
             expires_at: trial.expires_at(),
             curve: ledger.curve(number),
             attempt: trial.attempt(),
+            left_out: ledger.left_out(number).map(str::to_string),
+            problem: ledger.problem_of_start(number),
+            problem_of_run: ledger.problem_of_run(number),
         })
     }
 }

@@ -163,6 +163,11 @@ pub trait Strategy: Send {
     /// not change other state.
     fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal>;
 
+    /// Returns an error if the strategy cannot go on with the trials of this log, whose problem was revised.
+    fn check_revised(&self, _log: &Ledger) -> Result<()> {
+        Ok(())
+    }
+
     /// Returns an error if this strategy cannot have written this note. The log ends before the suggestion to which the
     /// note belongs.
     fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {

@@ -145,7 +145,7 @@ impl RandomSearch {
         if let Err(Error::NoFeasiblePoint { .. }) = found {
             for number in (0..log.trials().len()).rev() {
                 check(call.stop)?;
-                if feasible.holds(log.x(number))? {
+                if !log.trials()[number].left_out && feasible.holds(log.x(number))? {
                     return Ok(log.x(number).to_vec());
                 }
             }

@@ -38,7 +38,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return Observation(y, what=what)  # the most frequent case
     place = None if started is None else problem.domain.locate(params)
-    if started is not None and place == started.place and started.run is None:
+    if started is not None and place == started.place and started.run is None and started.left_out is None:
         place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
         y,

@@ -46,7 +46,7 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 EXACT = "exact"
 
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
-_OTHERS = ("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", EXACT)
+_OTHERS = ("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", "left_out", EXACT)
 
 
 # The maximum number of further rows that an error names.
@@ -89,16 +89,29 @@ def imported_pandas(caller: str) -> Any:
     return pandas
 
 
-def trials_dataframe(problem: Problem, records: Sequence[TrialRecord], delays: Delays | None, curves: bool) -> Any:
+def trials_dataframe(
+    problem: Problem,
+    records: Sequence[TrialRecord],
+    delays: Delays | None,
+    curves: bool,
+    problem_of: Callable[[int], Problem],
+) -> Any:
     """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
     pandas = imported_pandas("trials_dataframe")
-    return pandas.DataFrame(trial_columns(problem, records, delays, curves))
+    return pandas.DataFrame(trial_columns(problem, records, delays, curves, problem_of))
 
 
 def trial_columns(
-    problem: Problem, records: Sequence[TrialRecord], delays: Delays | None, curves: bool
+    problem: Problem,
+    records: Sequence[TrialRecord],
+    delays: Delays | None,
+    curves: bool,
+    problem_of: Callable[[int], Problem],
 ) -> dict[str, list[Any]]:
-    """Return the columns of `trials_dataframe` as lists, in which None is a missing value."""
+    """Return the columns of `trials_dataframe` as lists, in which None is a missing value.
+
+    `problem_of` returns the problem after a number of revisions.
+    """
     facts = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in facts}
     columns["delay"] = [
@@ -113,25 +126,37 @@ def trial_columns(
         for name in InFlight._fields:
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
-        columns["fidelity"] = [problem.fidelity_of(record.fidelity) for record in records]
+        columns["fidelity"] = [problem_of(record.problem).fidelity_of(record.fidelity) for record in records]
     domain, runs = problem.domain, [record.run for record in records]
     has_runs = any(run is not None for run in runs)
     if isinstance(domain, Space):
-        columns |= _columns("params_", domain, [domain.named_at(record.place) for record in records])
+        points = [_named_at(problem_of(record.problem), record.place) for record in records]
+        # Trials that a revision left out may have further parameters.
+        columns |= _columns("params_", dict.fromkeys([*domain, *(name for point in points for name in point)]), points)
         if has_runs:
-            points = [{} if run is None else domain.named_at(run) for run in runs]
+            points = [
+                {} if each.run is None else _named_at(problem_of(each.problem_of_run), each.run) for each in records
+            ]
             columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
         columns |= {"index": [record.place for record in records]} | ({"index_run": runs} if has_runs else {})
     contexts = problem.context_space
     if contexts is not None:
-        columns |= _columns("context_", contexts, [contexts.named_at(list(record.context)) for record in records])
+        found = [(problem_of(record.problem).context_space, record.context) for record in records]
+        columns |= _columns("context_", contexts, [each.named_at(list(at)) if each else {} for each, at in found])
     if curves:
         rows = [dict(record.curve) for record in records]
         columns |= _columns("curve_", sorted({step for row in rows for step in row}), rows)
     attrs = [merged_attrs(record.attrs) for record in records]
     columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
+    if any(record.left_out is not None for record in records):
+        columns["left_out"] = [record.left_out for record in records]
     return columns
+
+
+def _named_at(problem: Problem, place: Place) -> dict[str, Any]:
+    assert isinstance(problem.domain, Space)
+    return problem.domain.named_at(place)
 
 
 def _columns(prefix: str, names: Iterable[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:

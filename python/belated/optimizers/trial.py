@@ -54,11 +54,13 @@ def utc(seconds: float | None) -> datetime | None:
 class Owner(Protocol):
     """The members of an optimizer or study that its trials use."""
 
-    _problem: Problem
     _token: str
 
     @property
+    def _problem(self) -> Problem: ...
+    @property
     def _log(self) -> Log: ...
+    def _problem_of(self, number: int) -> Problem: ...
     def observe(self, *args: Any, **kwargs: Any) -> None: ...
     def fail(self, *args: Any, **kwargs: Any) -> None: ...
     def report(self, *args: Any, **kwargs: Any) -> None: ...
@@ -102,13 +104,16 @@ class Trial:
     @property
     def params(self) -> dict[str, Any] | Any:
         """The suggested values by name; for candidates, the row of shape (d,), as `x`."""
-        return self._owner._problem.domain.params_of(self._record)
+        record = self._record
+        return self._owner._problem_of(record.problem).domain.params_of(record)
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
         """The point that was run, in the form of `params`. It equals `params` unless a different point was reported."""
-        run = self._record.run
-        return self.params if run is None else self._owner._problem.domain.params_at(run)
+        record = self._record
+        if record.run is None:
+            return self.params
+        return self._owner._problem_of(record.problem_of_run).domain.params_at(record.run)
 
     @property
     def x(self) -> NDArray[Any] | None:
@@ -131,18 +136,25 @@ class Trial:
     @property
     def context(self) -> dict[str, Any] | None:
         """The context of the suggestion; None if contexts were not declared."""
-        contexts = self._owner._problem.context_space
-        return None if contexts is None else contexts.params_at(list(self._record.context))
+        record = self._record
+        contexts = self._owner._problem_of(record.problem).context_space
+        return None if contexts is None else contexts.params_at(list(record.context))
 
     @property
     def fidelity(self) -> Any:
         """The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared."""
-        return self._owner._problem.fidelity_of(self._record.fidelity)
+        record = self._record
+        return self._owner._problem_of(record.problem).fidelity_of(record.fidelity)
 
     @property
     def state(self) -> str:
         """``"pending"``, ``"observed"``, ``"failed"``, ``"abandoned"`` or ``"stopped"``."""
         return self._record.state
+
+    @property
+    def left_out(self) -> str | None:
+        """Why a revision of the study left the trial out; None if the trial is used. See `Study.revise`."""
+        return self._record.left_out
 
     @property
     def value(self) -> float | None:
@@ -275,6 +287,7 @@ class Trial:
             "std": record.std,
             "error": None if error is None else headline(error),
             "attrs": self.attrs or None,
+            "left_out": record.left_out,
         }
         return {name: fact for name, fact in facts.items() if fact is not None}
 
@@ -319,9 +332,9 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
     of_contexts = [] if problem is None else list(problem.context_space or ())
     rows = []
     for trial in shown:
-        domain = trial._owner._problem.domain
+        domain = trial._owner._problem_of(trial._record.problem).domain
         point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
-        error, contexts = trial.error, trial._owner._problem.context_space
+        error, contexts = trial.error, trial._owner._problem_of(trial._record.problem).context_space
         context = {} if contexts is None else contexts.flat(trial.context or {})
         state = f"{trial.state}, best" if trial == best else trial.state
         facts = ["" if fact is None else fact for fact in (trial.value, error and headline(error))]

@@ -154,7 +154,7 @@ class Reading(ABC):
         last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a
         trial does not have some of these data, the cell contains a missing value. If a space has both ``x`` and
         ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
-        ``params_run__…``.
+        ``params_run__…``. If `Study.revise` left trials out, the column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -177,7 +177,8 @@ class Reading(ABC):
         """
         log = self._source._current_log()
         records = [log.trial(number) for number in self._numbers(None)]
-        return trials_dataframe(self._source._problem, records, self.delays_ if delays else None, curves)
+        delayed, source = self.delays_ if delays else None, self._source
+        return trials_dataframe(source._problem, records, delayed, curves, source._problem_of)
 
     def to_csv(self, path: Any = None) -> str | None:
         """Write all trials to a CSV file in UTF-8, one row for each trial.
@@ -625,6 +626,10 @@ class Trials(Reading, Generic[AnyLog]):
         return self._problem.owner
 
     # Members that a subclass may override.
+
+    def _problem_of(self, number: int) -> Problem:
+        """Return the problem after `number` revisions. Only studies can be revised."""
+        return self._problem
 
     def _current_log(self) -> Log:
         """Read all events that other processes have written, and return the log."""

@@ -13,7 +13,6 @@ from belated.serve.messages import Page, State
 from belated.serve.problems import as_json
 from belated.space.arguments import finite
 from belated.space.space import Space
-from belated.store.checksums import read_header
 from belated.study.study import Study
 
 #: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
@@ -47,8 +46,10 @@ def study_as_data(study: Study) -> dict[str, Any]:
 
 
 def definition_as_data(study: Study) -> dict[str, Any]:
-    """Return a study's definition as it is stored."""
-    stored = read_header(study._header())
+    """Return a study's definition as it is stored, after the last revision."""
+    study.sync()
+    study._header()  # raises an error if the study was deleted
+    stored = study._log.stages[-1].definition
     return {name: part for name, part in stored.items() if name not in ("attrs", "revision")}
 
 
@@ -156,12 +157,14 @@ def page_as_data(study: Study, page: Page) -> dict[str, Any]:
 
 def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
     record = study._log.trial(number)
-    problem, domain, contexts = study._problem, study._problem.domain, study._problem.context_space
+    problem = study._problem_of(record.problem)
+    domain, contexts = problem.domain, problem.context_space
     started_at, changed_at = study._log.history.written(number)
     data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x"))
     if isinstance(domain, Space):
         data["params"] = domain.params_of(record)
-        data["params_run"] = None if record.run is None else domain.params_at(record.run)
+        of_run = study._problem_of(record.problem_of_run).domain
+        data["params_run"] = None if record.run is None else of_run.params_at(record.run)
     else:
         data |= {"index": record.place, "index_run": record.run, "x": domain.params_of(record).tolist()}
     # These entries have the same form in the record and in the answer.
@@ -178,6 +181,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "fidelity": problem.fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
+        "left_out": record.left_out,
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,

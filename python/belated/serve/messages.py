@@ -188,6 +188,7 @@ class TrialAnswer(BaseModel):
     duration: float | None
     attrs: dict[str, Any]
     error: TrialErrorAnswer | None
+    left_out: str | None = Field(description="Why a revision of the study left the trial out; else null.")
     curve: list[tuple[int, float | None]] = Field(
         description="The reported steps and their values; null for a step that failed. The answer to a report has only "
         "the step of the report."

@@ -33,26 +33,26 @@ _PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints"
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
 
-def _value_as_data(value: Any, what: str, complete: bool) -> Any:
-    """Return a choice as JSON data; a tuple becomes {"tuple": [...]}. `_value` restores the value and its type."""
+def value_as_data(value: Any, what: str, complete: bool) -> Any:
+    """Return a choice as JSON data; a tuple becomes {"tuple": [...]}. `value_from` restores the value and its type."""
     value = value.item() if isinstance(value, np.generic) else value
     kind = type(value)
     if value is None or kind in (bool, int, str) or (kind is float and (math.isfinite(value) or not complete)):
         return value
     if kind is tuple or (kind is list and not complete):
-        return {kind.__name__: [_value_as_data(entry, what, complete) for entry in value]}
+        return {kind.__name__: [value_as_data(entry, what, complete) for entry in value]}
     if complete:
         raise InvalidSpace(
             f"{what}={short_repr(value)} cannot be stored: a study keeps strings, finite numbers, booleans, None and "
             "tuples of these; name the choice by a string, and look the object up by it"
         )
     if kind is dict:
-        return {"dict": [[_value_as_data(each, what, complete) for each in pair] for pair in value.items()]}
+        return {"dict": [[value_as_data(each, what, complete) for each in pair] for pair in value.items()]}
     return {"object": kind.__name__}
 
 
-def _value(data: Any) -> Any:
-    """Return the choice from the data that `_value_as_data` returned; raise InvalidSpace for other data."""
+def value_from(data: Any) -> Any:
+    """Return the choice from the data that `value_as_data` returned; raise InvalidSpace for other data."""
     if isinstance(data, list):
         raise InvalidSpace(f'the choice {short_repr(data)} is a list: write a tuple as {{"tuple": [...]}}')
     if not isinstance(data, dict):
@@ -61,8 +61,8 @@ def _value(data: Any) -> Any:
     if kind == "object":
         raise InvalidSpace(f"there are objects ({content}) among the choices: pass the space again")
     if kind == "dict":
-        return {_value(key): _value(value) for key, value in content}
-    return {"tuple": tuple, "list": list}[kind](map(_value, content))
+        return {value_from(key): value_from(value) for key, value in content}
+    return {"tuple": tuple, "list": list}[kind](map(value_from, content))
 
 
 def _dimension_as_data(dimension: Dimension, what: str, complete: bool) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def _dimension_as_data(dimension: Dimension, what: str, complete: bool) -> dict[
     for field in fields(dimension):
         given = getattr(dimension, field.name)
         if field.name in ("choices", "values"):
-            data[field.name] = [_value_as_data(value, what, complete) for value in given]
+            data[field.name] = [value_as_data(value, what, complete) for value in given]
         elif field.name == "when" and given is not None:
             # A condition is stored as pairs, because comparisons of JSON objects ignore the order.
             data["when"] = [
-                [name, [_value_as_data(value, f"{what} when {name}", complete) for value in values]]
+                [name, [value_as_data(value, f"{what} when {name}", complete) for value in values]]
                 for name, values in given.items()
             ]
         elif given is not None:
@@ -88,9 +88,11 @@ def _dimension(data: Mapping[str, Any]) -> Dimension:
     arguments = {name: value for name, value in data.items() if name not in ("name", "kind", "path", "options")}
     for name in ("choices", "values"):
         if name in arguments:
-            arguments[name] = [_value(value) for value in arguments[name]]
+            arguments[name] = [value_from(value) for value in arguments[name]]
     if "when" in arguments:
-        arguments["when"] = _by_name((name, [_value(value) for value in values]) for name, values in arguments["when"])
+        arguments["when"] = _by_name(
+            (name, [value_from(value) for value in values]) for name, values in arguments["when"]
+        )
     made: Dimension = KINDS[data["kind"]](**arguments)
     return made
 

@@ -12,6 +12,7 @@ from belated.short_repr import short_repr
 from belated.store.checksums import read_header, verified
 from belated.store.interface import Header, Record, Store
 from belated.study.definition import optimizer_from
+from belated.study.revisions import Stage
 from belated.study.shared_log import SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name
 
@@ -133,7 +134,7 @@ def _checked(header: Header, events: dict[int, Record], n_events: int, store: St
         )
     # Opening a study makes the same check, so a study that cannot be opened is not written.
     optimizer = optimizer_from(definition, lambda: header.at)
-    SharedLog(optimizer._log, store, header.name, header.id).apply(records)
+    SharedLog(Stage(optimizer, definition), store, header.name, header.id).apply(records)
     return header, records
 
 

@@ -17,6 +17,8 @@ class History:
         # The times of the first and of the last event of each trial.
         self._first: dict[int, float] = {}
         self._last: dict[int, float] = {}
+        # The number of the last event that changed the points of all trials, or _NONE.
+        self._revised = _NONE
 
     def note(self, records: Iterable[Record], numbers: Iterable[int | None]) -> None:
         """Add new events; `numbers` contains, for each event, the number of its trial."""
@@ -25,6 +27,10 @@ class History:
             if number is not None:
                 self._first.setdefault(number, record.at)
                 self._last[number] = record.at
+
+    def note_revision(self) -> None:
+        """Record that the last event changed the points of all trials."""
+        self._revised = len(self._concerned) - 1
 
     def concerned(self, event: int) -> int | None:
         """Return the number of the trial of an event."""
@@ -37,4 +43,4 @@ class History:
 
     def changed(self, start: int) -> list[int]:
         """Return, in order, the numbers of the trials to which the events from number `start` on belong."""
-        return sorted(set(self._concerned[start:]) - {_NONE})
+        return sorted(set(self._concerned[0 if start <= self._revised else start :]) - {_NONE})

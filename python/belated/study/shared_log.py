@@ -1,20 +1,27 @@
 """A log that processes share. The log has the methods of a core and keeps its events in a store."""
 
+import json
 import math
 import threading
 import time as clocks
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError
 from belated.errors import InvalidSetting, StoreError
+from belated.optimizers.constraints import Constraint
 from belated.optimizers.log import Feasible, Limit
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.values import as_data
 from belated.store import Store
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
+from belated.study.definition import optimizer_from
 from belated.study.history import History
+from belated.study.revisions import Revision, Stage, converted
 from belated.warn import logger
 
 T = TypeVar("T")
@@ -41,6 +48,10 @@ _LOST_CONNECTIONS = 21
 _LONG_AGO = 1.0
 
 
+class ProblemRevised(StoreError):
+    """Another process revised the problem after the arguments of a call were converted. The call can be repeated."""
+
+
 class SharedLog:
     """The log of a study: a core whose events are kept in a store. The stored log is authoritative.
 
@@ -48,8 +59,16 @@ class SharedLog:
     lock is held. Events are applied to the core after they are committed.
     """
 
-    def __init__(self, core: _core.Optimizer, store: Store, name: str, id: int) -> None:
+    def __init__(self, stage: Stage, store: Store, name: str, id: int, until: int | None = None) -> None:
+        core = stage.optimizer._log
         self.core = core
+        #: The optimizers with which the study was created and revised. Each uses this log's core.
+        self.stages = [stage]
+        # The log ends before revision number `until`; by default, it does not end.
+        self._until = until
+        self._is_over = False
+        # The last revision of this object, its stage, and the trials and enqueued points in the new problem.
+        self._prepared: tuple[str, Stage, tuple[Any, Any]] | None = None
         self.store = store
         self.name = name
         self.id = id
@@ -85,6 +104,8 @@ class SharedLog:
 
     def _apply_new(self, read_from: Callable[[int], list[Record]]) -> int:
         """Apply the new events and return their number. `read_from` reads the events from a given number on."""
+        if self._is_over:
+            return 0
         known = self.core.n_events()
         if self._n_applied != known:
             # The last call was interrupted after the core had changed and before this object had recorded the change.
@@ -107,7 +128,7 @@ class SharedLog:
             records = records[1:]
         if records:
             self.apply(verified(self.name, self.id, known, records))
-        return len(records)
+        return self.core.n_events() - known
 
     def _check_that_only_unsynced(self, read_from: Callable[[int], list[Record]], gone: EventsGone) -> None:
         """Raise EventsGone if the store has lost events that were on disk."""
@@ -123,16 +144,96 @@ class SharedLog:
         """Replace the known events by the whole log of the store; return the length of the log."""
         records = verified(self.name, self.id, 0, read_from(0))
         numbers = self._written_to(self.core.replace, records)
+        del self.stages[1:]
         self._keyed.clear()
         self.history = History()
         self._n_applied = 0
         self._readings += 1
-        self._note(records, numbers)
-        return len(records)
+        self._note(records[: len(numbers)], numbers)
+        self.apply(records[len(numbers) :])
+        return self.core.n_events()
 
     def apply(self, records: list[Record]) -> None:
         """Append verified events to the known events."""
-        self._note(records, self._written_to(self.core.extend, records))
+        while records and not self._is_over:
+            numbers = self._written_to(self.core.extend, records)
+            self._note(records[: len(numbers)], numbers)
+            records = records[len(numbers) :]
+            if records:  # the core stops before a revision
+                if self._until is not None and len(self.stages) >= self._until:
+                    self._is_over = True
+                else:
+                    self._apply_revision(records[0])
+                records = records[1:]
+
+    def set_constraints(self, functions: Sequence[Constraint] | None) -> None:
+        """Replace the constraints of the optimizer in force."""
+        last = self.stages[-1]
+        optimizer = optimizer_from(last.definition, last.optimizer.time, functions)
+        vars(optimizer)["_log"] = self.core
+        self.stages[-1] = replace(last, optimizer=optimizer)
+
+    @property
+    def optimizer(self) -> Optimizer:
+        """The optimizer in force."""
+        return self.stages[-1].optimizer
+
+    def _apply_revision(self, record: Record) -> None:
+        """Change the core to the problem of a revision."""
+        prepared, self._prepared = self._prepared, None
+        try:
+            if prepared is None or prepared[0] != record.body:
+                revision = Revision.from_event(record.body)
+                if revision is None:
+                    raise StoreError(f"event {record.seq} of study {self.name!r} is not a revision")
+                stage = self.stages[-1].after(revision, len(self.core))
+                prepared = record.body, stage, self._converted(stage)
+            _, stage, found = prepared
+            # Threads that read a trial find its problem by the number of the stage.
+            self.stages.append(stage)
+            try:
+                self._revise_core(stage, record.body, found)
+            except BaseException:
+                self.stages.pop()
+                raise
+        except (BelatedError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"study {self.name!r} has a revision that cannot have happened: {error}") from error
+        vars(stage.optimizer)["_log"] = self.core
+        self._note([record], [None])
+        self.history.note_revision()
+
+    def _converted(self, stage: Stage) -> tuple[Any, Any]:
+        stages, core = [*self.stages, stage], self.core
+        found: tuple[Any, Any] = converted(stages, core, core.numbers(None), core.queued())
+        return found
+
+    def _revise_core(self, stage: Stage, body: str, found: tuple[Any, Any], only_check: bool = False) -> None:
+        optimizer = stage.optimizer
+        rule = None if optimizer._rule is None else json.dumps(as_data(optimizer._rule))
+        strategy = json.dumps(optimizer._strategy_data())
+        self.core.revise(stage.problem.core, strategy, rule, body, *found, only_check)
+
+    def revise(self, prepare: Callable[[], tuple[str, Stage]]) -> None:
+        """Log a revision. `prepare` returns its event and the next stage; it is called with the write lock held."""
+        n_known = len(self.stages)
+
+        def write(events: Events) -> None:
+            self._check_known(n_known)
+            body, stage = prepare()
+            found = self._converted(stage)
+            for place in found[1]:
+                if stage.optimizer._constraints is not None:
+                    stage.optimizer._constraints.check(place, "an enqueued point")
+            self._revise_core(stage, body, found, only_check=True)
+            self._prepared = body, stage, found
+            events.append((body, None))
+
+        self._until_on_disk(lambda: self._write(write))
+
+    def _check_known(self, n_stages: int) -> None:
+        """Raise ProblemRevised if there are more stages: the arguments of the call belong to an earlier problem."""
+        if len(self.stages) != n_stages:
+            raise ProblemRevised(f"study {self.name!r} was revised: call again")
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
         if any(record.key is not None and len(record.key.split(":", 2)) != 3 for record in records):
@@ -156,6 +257,10 @@ class SharedLog:
 
     def _write(self, action: Callable[[Events], T]) -> T:
         """Call an action with the write lock and an up-to-date core; commit the events that the action appends."""
+        if self._until is not None:
+            raise InvalidSetting(
+                f"revision {self._until} of study {self.name!r} is only for reading: open it without revision="
+            )
         with self.lock:
             if clocks.monotonic() - self._read_at > _LONG_AGO:
                 self.sync()
@@ -240,6 +345,7 @@ class SharedLog:
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
+            self._check_known(n_stages)
             earlier = self._earlier(n, context, fidelity, key)
             if earlier:
                 return earlier
@@ -253,10 +359,13 @@ class SharedLog:
             events.extend((event, _stored_key("suggest", i, key)) for i, event in enumerate(proposed))
             return list(range(first, first + n))
 
+        n_stages = len(self.stages)
+
         def attempts() -> list[int]:
             n_attempts, started = 0, None
             while started is None:
                 self.sync()
+                self._check_known(n_stages)
                 earlier = self._earlier(n, context, fidelity, key)
                 if earlier:
                     return earlier
@@ -287,12 +396,14 @@ class SharedLog:
 
     def record(self, action: Action, time: float | None) -> int | None:
         """Log an action. Return the number of the trial that it starts or changes, or None if nothing is logged."""
-        return self.record_all([action], time)[0]
+        return self._until_on_disk(lambda: self._write(lambda events: self._record(action, time, None, events)))
 
     def record_all(self, actions: Sequence[Action], time: float | None) -> list[int | None]:
         """Log either all actions or none."""
+        n_stages = len(self.stages)
 
         def record(events: Events) -> list[int | None]:
+            self._check_known(n_stages)
             return [self._record(action, time, None, events) for action in actions]
 
         return self._until_on_disk(lambda: self._write(record))
@@ -311,13 +422,16 @@ class SharedLog:
     def observe(self, action: Action, time: float, key: str | None) -> None:
         """Log an observation, unless an earlier call with this key logged it."""
 
+        n_stages = len(self.stages)
+
         def observe(events: Events) -> None:
+            self._check_known(n_stages)
             earlier = self._keyed.get(_stored_key("observe", 0, key))
             if earlier is None:
                 self._record(action, time, key, events)
                 return
             number, [event] = self.history.concerned(earlier), self.core.events(earlier, earlier + 1)
-            if not self.core.is_report_of(event, number, action):
+            if not self.core.is_report_of(event, number, action, earlier < self.core.last_revision()):
                 raise InvalidSetting(
                     f"key={key!r} reported another value, std, cost or params, or for another trial, before "
                     f"(trial {number}): use another key for another report"

@@ -9,14 +9,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, TypeGuard, TypeVar, overload
+from typing import Any, Literal, TypeGuard, TypeVar, overload
 
-from belated._core import Action, Observation, TrialRecord
+from belated._core import Action, BelatedError, Observation, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
+from belated.optimizers.curve import Stopping
 from belated.optimizers.log import Limit
-from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.problem import LATEST, SpaceLike, seconds
+from belated.optimizers.optimizer import Optimizer, with_nested
+from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
@@ -29,7 +30,8 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.shared_log import SharedLog
+from belated.study.revisions import Revision, Stage, check_feasible, checked_revision
+from belated.study.shared_log import ProblemRevised, SharedLog
 from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
 
@@ -160,6 +162,9 @@ class Study(Trials[SharedLog]):
         self._open(optimizer)
         register_study(self)
 
+    # The number of the revision that is read. None: the present problem.
+    _revision: int | None = None
+
     @classmethod
     def load(
         cls,
@@ -168,17 +173,35 @@ class Study(Trials[SharedLog]):
         time: Callable[[], float] | None = None,
         *,
         constraints: Sequence[Constraint] | None = None,
+        revision: int | None = None,
     ) -> "Study":
         """Open an existing study; `constraints` are the constraints of its optimizer, if it has any.
+
+        Parameters
+        ----------
+        name, store, time, constraints
+            See `Study`.
+        revision : int, optional
+            Read the study with an earlier problem, as it was before `revise` replaced this problem. The first problem
+            has the number 1. The returned study is only for reading. Default None: the present problem.
 
         Raises
         ------
         StoreError
             The study does not exist, or the store cannot be read.
         InvalidSetting
-            The number of constraints is wrong, or the point of an earlier suggestion violates a constraint.
+            The number of constraints is wrong, the point of an earlier suggestion violates a constraint, or the study
+            does not have this revision.
         """
-        return cls(name, store, time=time, constraints=constraints)
+        if revision is None:
+            return cls(name, store, time=time, constraints=constraints)
+        number = whole_number(revision)
+        if number is None or number < 1:
+            raise InvalidSetting(f"revision={short_repr(revision)} is not usable: pass an integer from 1, or None")
+        earlier = cls.__new__(cls)
+        earlier._revision = number
+        cls.__init__(earlier, name, store, None, time, constraints=constraints)
+        return earlier
 
     @classmethod
     def from_optuna(
@@ -273,24 +296,71 @@ class Study(Trials[SharedLog]):
             found = self._store.header(self.name)
         definition = read_header(found)
         is_new = found.id == created
-        if given is not None and not is_new:
-            self._compare(definition, given)
         self._token = f"study {found.id}"
-        self._stored_constraints = list(definition["problem"].get("constraints", ()))
+        stage = Stage(optimizer_from(definition, self._time), definition)
+        self.seed_, self._has_model = stage.optimizer.seed_, stage.optimizer._has_model
+        self._log = SharedLog(stage, self._store, self.name, found.id, self._revision)
+        self.sync()
+        n_revisions = len(self._log.stages)
+        if self._revision is not None and n_revisions < self._revision:
+            raise InvalidSetting(
+                f"revision={self._revision}, and study {self.name!r} has {n_revisions}: pass one of these"
+            )
+        if given is not None and not is_new:
+            self._compare(self._log.stages[-1].definition, given)
         n_given, n_stored = len(self._functions), len(self._stored_constraints)
         if n_given not in (0, n_stored):
             raise InvalidSetting(
                 f"constraints has {n_given} functions, and study {self.name!r} was created with {n_stored} "
                 f"{self._stored_constraints}: pass the same ones in the same order"
             )
-        self._optimizer = optimizer_from(definition, self._time, self._functions or None)
-        self._problem, self._constraints = self._optimizer._problem, self._optimizer._constraints
-        self._rule, self._window = self._optimizer._rule, self._optimizer._window
-        self.seed_, self._has_model = self._optimizer.seed_, self._optimizer._has_model
-        self._log = SharedLog(self._optimizer._log, self._store, self.name, found.id)
-        self.sync()
+        self._log.set_constraints(self._functions or None)
         if not is_new:
             self._check_suggested()
+
+    # The optimizer in force, which `revise` replaces, here or in another process.
+
+    @property
+    def _optimizer(self) -> Optimizer:
+        return self._log.optimizer
+
+    @property
+    def _problem(self) -> Problem:  # type: ignore[override]
+        return self._log.optimizer._problem
+
+    @property
+    def _constraints(self) -> Constraints | None:  # type: ignore[override]
+        return self._log.optimizer._constraints
+
+    @property
+    def _rule(self) -> Stopping | None:  # type: ignore[override]
+        return self._log.optimizer._rule
+
+    @property
+    def _window(self) -> float | Literal["auto"] | None:  # type: ignore[override]
+        return self._log.optimizer._window
+
+    @property
+    def _stored_constraints(self) -> Sequence[str]:
+        stored: Sequence[str] = self._log.stages[-1].definition["problem"].get("constraints", ())
+        return list(stored)
+
+    def _problem_of(self, number: int) -> Problem:
+        return self._log.stages[number].problem
+
+    def _in_present_problem(self, call: Callable[[], T]) -> T:
+        """Make a call that converts arguments. Repeat the call if the problem was revised in the meantime."""
+        with self._log.lock:
+            while True:
+                n_known = len(self._log.stages)
+                try:
+                    return call()
+                except BelatedError:
+                    # The arguments may belong to a problem of which this process has not read yet.
+                    if len(self._log.stages) == n_known:
+                        self.sync()
+                    if len(self._log.stages) == n_known:
+                        raise
 
     @classmethod
     def _create(
@@ -315,11 +385,11 @@ class Study(Trials[SharedLog]):
         return new if store.create(header(new, name, definition, at), records) else None
 
     def _check_suggested(self) -> None:
-        """Check that every point that was suggested so far satisfies the given constraints."""
+        """Check that every point that was suggested since the last revision satisfies the given constraints."""
         constraints = self._constraints
         if constraints is None:
             return
-        for number in range(len(self._log)):
+        for number in range(self._log.stages[-1].first, len(self._log)):
             record = self._log.trial(number)
             if record.suggested:
                 params = constraints.params_at(record.place)
@@ -336,7 +406,7 @@ class Study(Trials[SharedLog]):
         if different:
             raise InvalidSetting(
                 f"study {self.name!r} exists with other settings: {'; '.join(different)}; "
-                "leave optimizer out to go on with the study, or choose another name"
+                "leave optimizer out to go on with the study, change it by study.revise(…), or choose another name"
             )
         if given.n_trials:
             raise InvalidSetting(
@@ -366,9 +436,15 @@ class Study(Trials[SharedLog]):
         limit: Limit | None = None,
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
-        constraints = self._constraints_for("suggest")
-        time = self._problem.wall_time
-        return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start, limit)
+        while True:
+            constraints = self._constraints_for("suggest")
+            time = self._problem.wall_time
+            try:
+                return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start, limit)
+            except ProblemRevised:
+                # The caller converts the context and the fidelity again.
+                if context is not None or fidelity is not None:
+                    raise
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -441,7 +517,8 @@ class Study(Trials[SharedLog]):
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
                 "or None"
             )
-        started = self._start(n, context, fidelity, partial(self._start_trials, key=key, expires_after=lease))
+        start = partial(self._start_trials, key=key, expires_after=lease)
+        started = self._in_present_problem(lambda: self._start(n, context, fidelity, start))
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         return started
@@ -484,7 +561,121 @@ class Study(Trials[SharedLog]):
         """
         _check_key(key)
         facts = (std, cost, duration, params, attrs)
-        self._observe(trial, value, facts, fidelity, (amend, replicate), partial(self._log.observe, key=key))
+        observe, flags = partial(self._log.observe, key=key), (amend, replicate)
+        self._in_present_problem(lambda: self._observe(trial, value, facts, fidelity, flags, observe))
+
+    def add(self, params: Any, value: Any = None, context: Any = None, **facts: Any) -> Any:
+        """Add trials that were not suggested; see `Optimizer.add`."""
+        return self._in_present_problem(lambda: super(Study, self).add(params, value, context, **facts))
+
+    def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
+        """Add points to a queue; see `Optimizer.enqueue`."""
+        self._in_present_problem(lambda: super(Study, self).enqueue(params, fidelity=fidelity))
+
+    # Revisions of the problem.
+
+    def revise(
+        self,
+        *,
+        fill: Mapping[str, Any] | None = None,
+        map: Mapping[str, Mapping[Any, Any]] | None = None,
+        keep: Mapping[str, Any] | None = None,
+        **arguments: Any,
+    ) -> None:
+        """Change the problem or the settings of the optimizer, and keep all trials.
+
+        Parameters
+        ----------
+        fill : mapping, optional
+            The value that the trials so far had for each parameter that is added, by name.
+        map : mapping, optional
+            For a parameter, the choices that are renamed: ``{"solvent": {"Water ": "water"}}``.
+        keep : mapping, optional
+            For each parameter that is removed, its value in the new problem.
+        **arguments
+            The constructor arguments of the optimizer that change, such as ``space``, ``constraints``, ``candidates``
+            or ``surrogate__kernel``. Other arguments stay. The seed, the clock and `time` cannot change.
+
+        Raises
+        ------
+        InvalidSetting
+            An argument is invalid; `fill` or `keep` misses a parameter; the constraints refuse every point; an enqueued
+            point is not a point of the new problem; or the optimizer cannot be revised. The study is unchanged.
+        InvalidSpace
+            The space is invalid. The study is unchanged.
+
+        Warns
+        -----
+        BelatedWarning
+            Trials are left out.
+
+        Notes
+        -----
+        Trials keep their numbers, states, values, keys, leases and attrs, and their delays still count. If the point of
+        a trial does not belong to the new problem, the trial is *left out*: the model and `best_trial_` ignore the
+        trial, and `Trial.left_out` is the reason. Pending trials accept values as before. If a trial that is left out
+        is reported with `params` of the new problem, it is used again.
+
+        The next suggestion fits the model again, unless the encoded points and the settings of the optimizer are equal.
+        New constraints hold for later suggestions only. Other processes use the new problem as soon as they read the
+        log. They need new constraints only to suggest. `load` reads earlier problems.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("oven", MemoryStore(), bl.RandomSearch({"heat": (20.0, 120.0)}, seed=0))
+        >>> trial = study.suggest()
+        >>> study.revise(space={"heat": (20.0, 150.0), "time": (1.0, 24.0)}, fill={"time": 12.0})
+        >>> trial.observe(0.5)
+        >>> trial.params["time"]
+        12.0
+        """
+        for name in ("seed", "clock", "time"):
+            if name in arguments:
+                raise InvalidSetting(f"{name} cannot be revised: leave it out, or create another study")
+        self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
+        left_out = self.left_out
+        if left_out:
+            found = f"{_numbers([*left_out])} of the {self.n_trials} trials of study {self.name!r}"
+            warn(f"{found} are left out of the new problem: see left_out")
+
+    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> None:
+        self.sync()
+        old = self._optimizer
+        if "constraints" not in arguments:
+            self._constraints_for("revise")  # raises an error if the functions are missing
+        given = old.get_params(deep=False) | {"seed": self.seed_}
+        made = type(old)(**with_nested(type(old), given, arguments))
+        if isinstance(made.domain, Space) != isinstance(old.domain, Space):
+            raise InvalidSetting(
+                "revise cannot replace a space by candidates, or candidates by a space: create another study"
+            )
+        if made._constraints is not None:
+            check_feasible(made)
+        definition = definition_of(made)
+
+        def prepare() -> tuple[str, Stage]:
+            has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
+            checked = checked_revision(old._problem, made._problem, changes, has_trials)
+            revision = Revision(definition, *checked, "constraints" in arguments)
+            stage = Stage(made, definition, revision, len(self._log))
+            return revision.to_event(self._problem.wall_time()), stage
+
+        self._log.revise(prepare)
+
+    @property
+    def revision(self) -> int:
+        """The number of the problem: 1, and one more after each call of `revise`."""
+        self.sync()
+        return len(self._log.stages)
+
+    @property
+    def left_out(self) -> dict[int, str]:
+        """The trials that `revise` left out, by number, each with the reason."""
+        log = self._current_log()
+        reasons = ((number, log.trial(number).left_out) for number in log.numbers(None))
+        return {number: reason for number, reason in reasons if reason is not None}
 
     # Information about the study.
 
@@ -515,6 +706,9 @@ class Study(Trials[SharedLog]):
                 "has a URL, as 'sqlite:///file.db'"
             )
         check_picklable(self._functions)
+        if self._revision is not None:
+            load = partial(type(self).load, constraints=self._functions or None, revision=self._revision)
+            return load, (self.name, self._store.url, self._time), self._log.id
         opened = partial(type(self), constraints=self._functions) if self._functions else type(self)
         return opened, (self.name, self._store.url, None, self._time), self._log.id
 
@@ -718,7 +912,9 @@ class Study(Trials[SharedLog]):
             record = log.trial(number)
             if record.state == "pending":
                 left_out["pending"].append(number)
-            elif not _add(made, record, mine):
+            elif not _add(
+                made, record, self._problem_of(record.problem if record.run is None else record.problem_of_run)
+            ):
                 left_out["outside"].append(number)
         if self._create(name, target, made, made.time, self.attrs) is None:
             raise InvalidSetting(exists)
@@ -830,8 +1026,8 @@ def _summary(study: Study) -> StudySummary:
     )
 
 
-def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
-    """Add a finished trial of `source` in its present state. Return False if its point does not belong to the space."""
+def _add(made: Optimizer, record: TrialRecord, source: Problem) -> bool:
+    """Add a finished trial, whose point belongs to `source`. Return False if the point does not belong to the space."""
     place = record.place if record.run is None else record.run
     old, new = source.domain, made.domain
     if isinstance(old, Space) and isinstance(new, Space):
@@ -840,6 +1036,8 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
             place = new.locate({key: value for key, value in values.items() if key in new or old[key].width})
         except InvalidPoint:
             return False
+    elif record.left_out is not None:
+        return False
     log, end = made._log, record.finished_at
     attrs = attrs_as_json(merged_attrs(record.attrs))
     number = log.record(

@@ -352,6 +352,14 @@ impl Strategy for BPEDelay {
         }
     }
 
+    fn check_revised(&self, _log: &Ledger) -> Result<()> {
+        Err(refuse(
+            "revise",
+            "a study with BPEDelay",
+            "its rounds are planned for one problem; create another study",
+        ))
+    }
+
     fn catch_up(&mut self, log: &Ledger) -> Result<()> {
         self.rounds.catch_up(log)
     }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, Stop, check, refuse};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::excluded::key_of_row;
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
@@ -366,6 +366,17 @@ impl Strategy for TreeSearch {
             });
         }
         Ok(found)
+    }
+
+    fn check_revised(&self, log: &Ledger) -> Result<()> {
+        match (0..log.trials().len()).find_map(|number| log.left_out(number)) {
+            None => Ok(()),
+            Some(reason) => Err(refuse(
+                "revise",
+                format!("a space that leaves out a trial ({reason})"),
+                "TreeSearch needs the cell of every trial; give a space that has all points",
+            )),
+        }
     }
 
     fn status(&mut self, _log: &Ledger, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {

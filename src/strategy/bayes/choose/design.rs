@@ -115,6 +115,7 @@ impl Design<'_> {
         let is_given = |&number: &TrialNumber| {
             let trial = &log.trials()[number];
             !trial.is_chosen()
+                && !trial.left_out
                 && !self.failed.contains(&number)
                 && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
                 && log.context(number) == context
@@ -160,7 +161,11 @@ fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<b
 
 /// Returns the suggested points of the trials whose points the strategy chose, in every context.
 fn chosen_rows(log: &Ledger) -> Result<Vec<Cow<'_, [f64]>>> {
-    let numbers = (0..log.trials().len()).filter(|&number| log.trials()[number].is_chosen());
+    let is_chosen = |&number: &TrialNumber| {
+        let trial = &log.trials()[number];
+        trial.is_chosen() && !trial.left_out
+    };
+    let numbers = (0..log.trials().len()).filter(is_chosen);
     numbers.map(|number| log.started_x(number)).collect()
 }
 
@@ -187,11 +192,12 @@ pub fn most_uncertain(
 }
 
 /// Returns the trials whose points should not be suggested next. The result contains every trial, except trials that
-/// were abandoned before the last value or failure was reported.
+/// were abandoned before the last value or failure was reported, and trials that a revision left out.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {
-        log.trials()[*number].state != State::Abandoned || recent.contains(number)
+        let trial = &log.trials()[*number];
+        !trial.left_out && (trial.state != State::Abandoned || recent.contains(number))
     };
     (0..log.trials().len()).filter(stands).collect()
 }

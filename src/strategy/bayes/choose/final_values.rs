@@ -37,7 +37,8 @@ pub fn forecast(
     query: Query,
     call: &mut Call,
 ) -> Result<Option<Forecast>> {
-    if !matches!(log.trials()[number].state, State::Pending | State::Stopped) {
+    let is_running = matches!(log.trials()[number].state, State::Pending | State::Stopped);
+    if !is_running || log.trials()[number].left_out {
         return Ok(None);
     }
     let Some(pseudo) = bayes.training.pseudo_observations.of(log, number) else {

@@ -37,6 +37,7 @@ pub fn recent_trials(
         return log.pending().iter().copied().filter(counts).collect();
     }
     let counts = |(_, trial): &(usize, &Trial)| match trial.state {
+        _ if trial.left_out => false,
         State::Pending => trial.is_arriving(query.now, query.wall_time, window),
         State::Abandoned | State::Stopped => false,
         State::Observed | State::Failed => {

@@ -99,7 +99,8 @@ fn failed_points(search: &Search) -> Vec<Member> {
     let numbers = || 0..log.trials().len();
     let is_observed = |&number: &TrialNumber| log.trials()[number].value.is_some();
     let is_failed = |&number: &TrialNumber| {
-        log.trials()[number].state == State::Failed && log.context(number) == context
+        let trial = &log.trials()[number];
+        trial.state == State::Failed && !trial.left_out && log.context(number) == context
     };
     let observed: HashSet<Key> = numbers()
         .filter(is_observed)

@@ -131,7 +131,7 @@ impl Repeats<'_> {
             return false;
         };
         let exact = self.exact(log, query, last);
-        exact.contains(self.domain, log.x(last))
+        !log.trials()[last].left_out && exact.contains(self.domain, log.x(last))
     }
 
     /// The failures of each failing point, and the number of values that were observed in this context.

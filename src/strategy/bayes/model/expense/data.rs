@@ -53,7 +53,10 @@ impl Expenses {
         resource: Resource,
     ) -> Option<Self> {
         let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
-        let is_stopped = |number: &TrialNumber| log.trials()[*number].state == State::Stopped;
+        let is_stopped = |number: &TrialNumber| {
+            let trial = &log.trials()[*number];
+            trial.state == State::Stopped && !trial.left_out
+        };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();
         found.extend(
@@ -72,6 +75,7 @@ impl Expenses {
         let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
         let age = |number: TrialNumber| {
             let end = match log.trials()[number].state {
+                _ if log.trials()[number].left_out => None,
                 State::Stopped if expense(number).is_some() => None,
                 State::Pending => query.wall_time,
                 State::Abandoned | State::Stopped => log.finished_at(number),

@@ -1,0 +1,349 @@
+"""Revisions of a study's problem: the arguments of `Study.revise`, and the points of earlier trials in the new problem.
+
+The *stages* of a study are its optimizers: the optimizer with which it was created, and one for each revision. A point
+of an earlier stage is converted by the names and values of its parameters, one revision after another.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from belated import _core
+from belated._core import (
+    InvalidContext,
+    InvalidFidelity,
+    InvalidPoint,
+    InvalidSpace,
+    TrialRecord,
+    revision_event,
+    revision_of,
+)
+from belated.errors import InvalidSetting
+from belated.optimizers.log import Log
+from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.problem import Problem
+from belated.short_repr import short_repr
+from belated.space.candidates import Candidates
+from belated.space.dimensions import Dimension, choices_of
+from belated.space.space import Place, Space
+from belated.study.definition import optimizer_from, value_as_data, value_from
+
+# A trial in the new problem, as the core takes it: (place, context) of the start, place of the run, context, fidelity,
+# the reason for leaving the trial out, and whether the trial may return.
+Converted: TypeAlias = tuple[
+    tuple[Place, list[float]] | None, Place | None, list[float] | None, float | None, str | None, bool
+]
+
+
+@dataclass(frozen=True)
+class Revision:
+    """The arguments of a call of `Study.revise`. `fill`, `map` and `keep` have values as users write them."""
+
+    definition: Mapping[str, Any]
+    fill: Mapping[str, Any]
+    map: Mapping[str, Sequence[tuple[Any, Any]]]
+    keep: Mapping[str, Any]
+    #: Whether the constraints were passed, too.
+    constrained: bool
+
+    def to_event(self, time: float) -> str:
+        """Return the event of the revision."""
+        fill, keep = (
+            {name: value_as_data(value, f"{what}[{name!r}]", True) for name, value in given.items()}
+            for what, given in (("fill", self.fill), ("keep", self.keep))
+        )
+        pairs = {
+            name: [[value_as_data(value, f"map[{name!r}]", True) for value in pair] for pair in given]
+            for name, given in self.map.items()
+        }
+        texts = [json.dumps(data, allow_nan=False) if data else None for data in (fill, pairs, keep)]
+        definition = json.dumps(self.definition, allow_nan=False, separators=(",", ":"))
+        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, time)
+
+    @classmethod
+    def from_event(cls, event: str) -> "Revision | None":
+        """Return the revision in an event, or None for another event."""
+        found = revision_of(event)
+        if found is None:
+            return None
+        definition, *texts, constrained = found
+        fill, renamed, keep = (json.loads(text or "{}") for text in texts)
+        return cls(
+            json.loads(definition),
+            {name: value_from(data) for name, data in fill.items()},
+            {name: [(value_from(old), value_from(new)) for old, new in pairs] for name, pairs in renamed.items()},
+            {name: value_from(data) for name, data in keep.items()},
+            constrained,
+        )
+
+
+@dataclass(eq=False)
+class Stage:
+    """The optimizer of a study between two revisions, and the revision that led to it."""
+
+    optimizer: Optimizer
+    definition: Mapping[str, Any]
+    revision: Revision | None = None
+    #: The number of trials at the revision.
+    first: int = 0
+
+    @property
+    def problem(self) -> Problem:
+        """The problem of the optimizer."""
+        return self.optimizer._problem
+
+    def after(self, revision: Revision, n_trials: int) -> "Stage":
+        """Return the next stage. Unless the revision replaced the constraints, the functions stay in force."""
+        functions = None if revision.constrained else self.optimizer.constraints
+        if len(functions or ()) != len(revision.definition["problem"].get("constraints", ())):
+            functions = None
+        made = optimizer_from(revision.definition, self.optimizer.time, functions)
+        return Stage(made, revision.definition, revision, n_trials)
+
+
+# Arguments of `Study.revise`.
+
+
+def parameters(problem: Problem) -> dict[str, Dimension]:
+    """Return the parameters of the space and of the context by flat name."""
+    spaces = (problem.domain, problem.context_space)
+    return {name: each for space in spaces if isinstance(space, Space) for name, each in space.items()}
+
+
+def checked_revision(
+    old: Problem,
+    new: Problem,
+    given: tuple[Mapping[str, Any] | None, Mapping[str, Any] | None, Mapping[str, Any] | None],
+    has_trials: bool,
+) -> tuple[dict[str, Any], dict[str, list[tuple[Any, Any]]], dict[str, Any]]:
+    """Check the arguments `fill`, `map` and `keep` of `Study.revise`, and return them in the form of `Revision`."""
+    before, after = parameters(old), parameters(new)
+    for name, each in zip(("fill", "map", "keep"), given, strict=True):
+        if each is not None and not isinstance(each, Mapping):
+            raise InvalidSetting(f"{name}={short_repr(each)} is not usable: pass a dict with names of parameters")
+    fill, renamed, keep = (dict(each or {}) for each in given)
+    new_names = [name for name in after if name not in before]
+    may_lack = [name for name in after if name in before and before[name].when is not None]
+    removed = [name for name in before if name not in after]
+    _check_names("fill", fill, [*new_names, *may_lack], "a parameter that the revision adds")
+    _check_names("map", renamed, [name for name in before if name in after], "a parameter of both spaces")
+    _check_names("keep", keep, removed, "a parameter that the revision removes")
+    if has_trials:
+        # Constants have only one value.
+        missing = [name for name in new_names if name not in fill and choices_of(after[name]) != _only(after[name])]
+        if missing:
+            raise InvalidSetting(
+                f"fill misses {missing}: pass the value that the trials so far had, as fill={{{missing[0]!r}: …}}"
+            )
+        missing = [name for name in removed if name not in keep and choices_of(before[name]) != _only(before[name])]
+        if missing:
+            raise InvalidSetting(
+                f"keep misses {missing}: pass the value that belongs to the new space, as keep={{{missing[0]!r}: …}}"
+            )
+    return (
+        {name: _value(after[name], value, f"fill[{name!r}]") for name, value in fill.items()},
+        {name: _checked_map(before[name], after[name], pairs, name) for name, pairs in renamed.items()},
+        {name: _value(before[name], value, f"keep[{name!r}]") for name, value in keep.items()},
+    )
+
+
+def _only(dimension: Dimension) -> Sequence[Any] | None:
+    """Return the values of a constant; None for a parameter that is searched."""
+    choices = choices_of(dimension)
+    return choices if choices is not None and dimension.width == 0 else None
+
+
+def _check_names(argument: str, given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        allowed = f"one of {list(known)}" if known else "nothing, because there is none"
+        raise InvalidSetting(f"{argument} has {short_repr(unknown[0])}, which is not {what}: pass {allowed}")
+
+
+def _value(dimension: Dimension, value: Any, what: str) -> Any:
+    try:
+        return dimension.from_number(dimension.to_number(value))
+    except ValueError as expected:
+        raise InvalidSetting(f"{what}={short_repr(value)} is not usable: pass {expected}") from None
+
+
+def _checked_map(before: Dimension, after: Dimension, pairs: Any, name: str) -> list[tuple[Any, Any]]:
+    what = f"map[{name!r}]"
+    if choices_of(before) is None:
+        raise InvalidSetting(f"{what} is not usable: map renames choices, and {name!r} was {before!r}")
+    if not isinstance(pairs, Mapping):
+        raise InvalidSetting(f"{what}={short_repr(pairs)} is not usable: pass a dict {{old value: new value}}")
+    return [
+        (_value(before, value, f"a key of {what}, {value!r},"), _value(after, new, f"{what}[{value!r}]"))
+        for value, new in pairs.items()
+    ]
+
+
+def check_feasible(optimizer: Optimizer) -> None:
+    """Raise InvalidSetting if a search does not find a point that satisfies the constraints of the optimizer."""
+    problem = _core.Problem(optimizer.domain.core)
+    core = _core.Optimizer(problem, optimizer.seed_, '{"kind": "RandomSearch"}')
+    try:
+        core.suggest(1, None, None, optimizer._constraints)
+    except InvalidSpace:
+        raise InvalidSetting(
+            "constraints refuse every point that the search tried: pass constraints that points of the space satisfy"
+        ) from None
+
+
+# Conversion of trials.
+
+
+class Converter:
+    """Converts the trials of the first stages to the problem of the last stage."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self._problems = [stage.problem for stage in stages]
+        self._steps = [_Step(a.problem, b.problem, b.revision) for a, b in zip(stages, stages[1:], strict=False)]
+        self._last = len(stages) - 1
+        self._equal_rows: dict[tuple[int, int], int | None] = {}
+        a, b = (stage.definition["problem"] for stage in stages[-2:])
+        names = ("space", "candidates", "context", "fidelity")
+        #: Whether the points of the last two problems are equal.
+        self.is_same = not stages[-1].revision.map and all(a.get(name) == b.get(name) for name in names)  # type: ignore[union-attr]
+
+    def trial(self, record: TrialRecord) -> Converted:
+        """Return a trial in the new problem."""
+        contextual = list(record.context)
+        if self.is_same and record.left_out is None and record.problem == self._last - 1:
+            return (record.place, contextual), record.run, contextual, record.fidelity, None, True
+        try:
+            fidelity = self._fidelity(record)
+        except InvalidFidelity as error:
+            return None, None, None, None, str(error), False
+        context, start, run, reason = None, None, None, None
+        try:
+            context = self.context(record.problem, record.place, contextual)
+            start = self.place(record.problem, record.place, contextual), context
+        except (InvalidPoint, InvalidContext) as error:
+            reason = str(error)
+        if record.run is not None:
+            # The point that was run counts, and not the suggested point.
+            reason = None if context is not None else reason
+            try:
+                run = self.place(record.problem_of_run, record.run, contextual, record.problem)
+            except (InvalidPoint, InvalidContext) as error:
+                reason = reason or str(error)
+        return start, run, context, fidelity, reason, True
+
+    def queued(self, place: Place) -> Place:
+        """Return an enqueued point in the new problem."""
+        return self.place(self._last - 1, place, None)
+
+    def _fidelity(self, record: TrialRecord) -> float | None:
+        old, new = self._problems[record.problem], self._problems[-1]
+        if old.fidelity is None:
+            return None if new.fidelity is None else new.fidelity.high
+        value = old.fidelity_of(record.fidelity)
+        if new.fidelity is not None:
+            return new.fidelity.check(value)
+        if value != old.fidelity.high:
+            raise InvalidFidelity(f"fidelity={value!r} is below the full fidelity {old.fidelity.high!r}")
+        return None
+
+    def place(
+        self, problem: int, place: Place, context: list[float] | None, problem_of_context: int | None = None
+    ) -> Place:
+        """Return a point of an earlier problem in the new problem, or raise InvalidPoint."""
+        old, new = self._problems[problem].domain, self._problems[-1].domain
+        if isinstance(old, Candidates) and isinstance(new, Candidates):
+            assert isinstance(place, int)
+            key = problem, place
+            if key not in self._equal_rows:
+                row = np.asarray(old.x[place], dtype=np.float64)
+                self._equal_rows[key] = new.core.find(row) if old.width == new.width else None
+            found = self._equal_rows[key]
+            if found is None:
+                raise InvalidPoint(f"the row {short_repr(old.x[place].tolist())} is not a candidate")
+            return found
+        assert isinstance(new, Space)
+        values = self._values(problem, place, context, problem_of_context)
+        part = {name: value for name, value in values.items() if name in new}
+        others = self._problems[-1].context_space or ()
+        for name, value in values.items():
+            if name not in new and name not in others:
+                kept = next((step.keep[name] for step in self._steps if name in step.keep), None)
+                raise InvalidPoint(f"{name}={short_repr(value)}, and the revision keeps {short_repr(kept)}")
+        # Values of parameters that are inactive now are left out.
+        return new.locate(new.nested(new.active_part(part)))
+
+    def context(self, problem: int, place: Place, context: list[float]) -> list[float]:
+        """Return the context of an earlier problem in the new problem, or raise InvalidContext."""
+        new = self._problems[-1].context_space
+        if new is None:
+            return []
+        values = self._values(problem, place, context, None)
+        return new.numbers(new.nested({name: value for name, value in values.items() if name in new}))
+
+    def _values(
+        self, problem: int, place: Place, context: list[float] | None, problem_of_context: int | None
+    ) -> dict[str, Any]:
+        """Return the values of a point and its context by flat name, after all revisions since `problem`."""
+        values: dict[str, Any] = {}
+        if context is not None:
+            of_context = problem if problem_of_context is None else problem_of_context
+            contexts = self._problems[of_context].context_space
+            if contexts is not None:
+                values = contexts.named_at(list(context))
+                for step in self._steps[of_context:problem]:
+                    step.apply(values)
+        domain = self._problems[problem].domain
+        if isinstance(domain, Space):
+            values |= domain.named_at(place)
+        for step in self._steps[problem:]:
+            step.apply(values)
+        return values
+
+
+class _Step:
+    """One revision, applied to the values of a trial by name."""
+
+    def __init__(self, old: Problem, new: Problem, revision: Revision | None) -> None:
+        assert revision is not None
+        before, after = parameters(old), parameters(new)
+        self._map = {name: {_key(a): b for a, b in pairs} for name, pairs in revision.map.items()}
+        self._fill, self.keep = revision.fill, revision.keep
+        removed = {name: each for name, each in before.items() if name not in after}
+        # Constants are removed from all trials.
+        self._constants = [name for name, each in removed.items() if _only(each) is not None]
+        self._kept = {name: _key(revision.keep[name]) for name in removed if name in revision.keep}
+
+    def apply(self, values: dict[str, Any]) -> None:
+        for name, renamed in self._map.items():
+            if name in values:
+                values[name] = renamed.get(_key(values[name]), values[name])
+        for name, value in self._fill.items():
+            values.setdefault(name, value)
+        for name in self._constants:
+            values.pop(name, None)
+        for name, kept in self._kept.items():
+            if name in values and _key(values[name]) == kept:
+                del values[name]
+
+
+def _key(value: Any) -> Any:
+    """Return a key that is equal for equal values of a parameter. True differs from 1, and 1 equals 1.0."""
+    return (type(value) is bool, type(value) is str, value)
+
+
+def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: Iterable[Place]) -> Any:
+    """Return all trials and enqueued points in the problem of the last stage."""
+    converter = Converter(stages)
+    trials = [converter.trial(log.trial(number)) for number in numbers]
+    points = []
+    for place in queue:
+        try:
+            points.append(converter.queued(place))
+        except InvalidPoint as error:
+            raise InvalidSetting(
+                f"an enqueued point is not a point of the new problem: {error}; suggest it first, and abandon the trial"
+            ) from None
+    return trials, points

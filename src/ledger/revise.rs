@@ -1,0 +1,322 @@
+//! The change to another problem. Trials keep their numbers, states and values. A trial whose point the new problem lacks
+//! is *left out*: strategies ignore the trial, and its delay still counts.
+
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::ledger::event::{Event, TrialNumber};
+use crate::ledger::trial::{Ranking, State};
+use crate::ledger::{Ledger, Queued};
+use crate::problem::{Point, Problem};
+
+/// A trial in the new problem. The caller converts the points, because the caller knows the values for which the
+/// numbers of a point stand.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RevisedTrial {
+    /// The point and the context of the start, if the new problem has them.
+    pub start: Option<(Point, Vec<f64>)>,
+    /// The point where the trial was run, if it was reported and the new problem has it.
+    pub run: Option<Point>,
+    /// The context, if the new problem has it.
+    pub context: Option<Vec<f64>>,
+    /// The fidelity in units of the new problem.
+    pub fidelity: Option<f64>,
+    /// Why the trial is left out. None if the trial is not left out.
+    pub left_out: Option<String>,
+    /// Whether the trial is used again as soon as it is reported at a point of the new problem.
+    pub may_return: bool,
+}
+
+/// What the ledger stores for a trial that started before the last revision.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Revised {
+    /// The point and the context of the start. None if they are those of the event.
+    pub start: Option<(Point, Vec<f64>)>,
+    /// The number of revisions before the problem to which the start belongs.
+    start_problem: usize,
+    /// The same for the point where the trial was run.
+    run_problem: usize,
+    left_out: Option<String>,
+    may_return: bool,
+    /// The value with the user's sign, while the trial is left out.
+    pub value: Option<f64>,
+}
+
+/// The error for a revision among events that do not contain the points of the trials.
+pub(super) fn misplaced_revision() -> Error {
+    Error::Corrupt(
+        "a revision of the problem is applied together with the points of the trials".to_string(),
+    )
+}
+
+impl Ledger {
+    /// The number of times that the problem was revised.
+    pub fn n_revisions(&self) -> usize {
+        self.revisions.len()
+    }
+
+    /// The number of the event of the last revision, or 0 without a revision.
+    pub fn last_revision(&self) -> usize {
+        self.revisions.last().copied().unwrap_or(0)
+    }
+
+    /// Why a trial is left out, or None if strategies use the trial.
+    pub fn left_out(&self, number: TrialNumber) -> Option<&str> {
+        let trial = &self.trials[number];
+        trial
+            .left_out
+            .then(|| self.revised[number].left_out.as_deref().unwrap_or_default())
+    }
+
+    /// The number of revisions before the problem to which the start point and the context of a trial belong.
+    pub fn problem_of_start(&self, number: TrialNumber) -> usize {
+        let revised = self.revised.get(number);
+        revised.map_or(self.n_revisions(), |revised| revised.start_problem)
+    }
+
+    /// The number of revisions before the problem to which the point where a trial was run belongs.
+    pub fn problem_of_run(&self, number: TrialNumber) -> usize {
+        let revised = self.revised.get(number);
+        revised.map_or(self.n_revisions(), |revised| revised.run_problem)
+    }
+
+    /// The numbers of all pending trials, in ascending order.
+    pub(crate) fn all_pending(&self) -> Vec<TrialNumber> {
+        self.pending
+            .union(&self.pending_left_out)
+            .copied()
+            .collect()
+    }
+
+    /// Returns an error if the trial is left out.
+    pub(super) fn check_placed(&self, number: TrialNumber) -> Result<()> {
+        match self.left_out(number) {
+            None => Ok(()),
+            Some(reason) => Err(Error::InvalidPoint(format!(
+                "trial {number} is left out of the revised problem ({reason}): pass params= of the present problem"
+            ))),
+        }
+    }
+
+    /// Records that a trial was run at a point of the present problem. Returns whether strategies use the trial from the
+    /// present event on.
+    pub(super) fn run_here(&mut self, number: TrialNumber) -> bool {
+        let (now, here) = (self.len() as u32, self.n_revisions());
+        let Some(revised) = self.revised.get_mut(number) else {
+            return true;
+        };
+        revised.run_problem = here;
+        let trial = &mut self.trials[number];
+        if !trial.left_out {
+            return true;
+        }
+        if revised.may_return {
+            trial.left_out = false;
+            self.shown_from.insert(number, now);
+            self.n_chosen_left_out -= usize::from(trial.is_chosen());
+            if self.pending_left_out.remove(&number) {
+                self.pending.insert(number);
+            }
+        }
+        !trial.left_out
+    }
+
+    /// Changes the problem, and logs the revision. If an error is returned, the ledger must not be used any longer.
+    ///
+    /// `trials` has an entry for each trial, and `queue` for each enqueued point that has not been suggested. If the
+    /// strategy stays the same (`same_strategy`) and the encoded problem, points and values are equal, the notes of
+    /// earlier events stay valid.
+    pub(crate) fn revise(
+        &mut self,
+        problem: Arc<Problem>,
+        event: &Event,
+        trials: Vec<RevisedTrial>,
+        queue: Vec<Point>,
+        same_strategy: bool,
+    ) -> Result<()> {
+        let (n, n_queued) = (self.trials.len(), self.queued().len());
+        if trials.len() != n || queue.len() != n_queued || problem.clock != self.problem.clock {
+            return Err(misplaced_revision());
+        }
+        let values: Vec<Option<f64>> = (0..n).map(|number| self.value(number)).collect();
+        let flipped = problem.direction != self.problem.direction;
+        let before = std::mem::replace(&mut self.problem, problem.clone());
+        let rows_before = std::mem::take(&mut self.rows);
+        let indices_before: Vec<Option<u32>> =
+            self.trials.iter().map(|trial| trial.index).collect();
+        let earlier = std::mem::take(&mut self.revised);
+        let here = self.n_revisions() + 1;
+        self.widths = problem.widths();
+        for (number, given) in trials.into_iter().enumerate() {
+            let old = earlier.get(number).cloned();
+            let old = old.unwrap_or(Revised {
+                start_problem: here - 1,
+                run_problem: here - 1,
+                ..Revised::default()
+            });
+            self.revise_trial(number, given, old, values[number], flipped)?;
+        }
+        for (queued, point) in self.enqueued[self.n_dequeued..].iter_mut().zip(queue) {
+            problem.check_point(&point)?;
+            problem.check_fidelity(queued.fidelity)?;
+            *queued = Queued {
+                point,
+                ..queued.clone()
+            };
+        }
+        self.recount();
+        let bits = |rows: &[f64]| rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let same = same_strategy
+            && is_encoded_as(&before, &problem)
+            && bits(&rows_before) == bits(&self.rows)
+            && self
+                .trials
+                .iter()
+                .map(|trial| trial.index)
+                .eq(indices_before);
+        if !same {
+            self.notes_from = self.len();
+            let left_out = self
+                .trials
+                .iter()
+                .enumerate()
+                .filter(|(_, trial)| trial.left_out);
+            self.shown_from = left_out.map(|(number, _)| (number, u32::MAX)).collect();
+        }
+        self.revisions.push(self.len());
+        self.times.push(event.at().unwrap_or(f64::NAN));
+        self.events.push(event);
+        Ok(())
+    }
+
+    /// Converts one trial, whose row is the next one.
+    fn revise_trial(
+        &mut self,
+        number: TrialNumber,
+        given: RevisedTrial,
+        old: Revised,
+        value: Option<f64>,
+        flipped: bool,
+    ) -> Result<()> {
+        let (problem, here) = (self.problem.clone(), self.n_revisions() + 1);
+        let is_left_out = given.left_out.is_some();
+        let start_problem = if given.start.is_some() {
+            here
+        } else {
+            old.start_problem
+        };
+        let run_problem = if given.run.is_some() {
+            here
+        } else {
+            old.run_problem
+        };
+        if let Some((point, context)) = &given.start {
+            problem.check_point(point)?;
+            problem.check_context(context)?;
+        }
+        if let Some(run) = &given.run {
+            problem.check_point(run)?;
+        }
+        let fidelity = match is_left_out {
+            true => None,
+            false => {
+                problem.check_fidelity(given.fidelity)?;
+                self.at_fidelity(given.fidelity)
+            }
+        };
+        let trial = &mut self.trials[number];
+        let has_run = trial.run().is_some();
+        let point = match has_run {
+            true => given.run.clone(),
+            false => given.start.as_ref().map(|(point, _)| point.clone()),
+        };
+        let (width, context_width) = self.widths;
+        match (is_left_out, &point) {
+            (false, Some(point)) => {
+                self.rows.extend(problem.encode(point)?);
+                trial.index = point.index().map(|index| index as u32);
+            }
+            (true, _) => {
+                self.rows.extend(std::iter::repeat_n(f64::NAN, width));
+                trial.index = None;
+            }
+            (false, None) => return Err(misplaced_revision()),
+        }
+        match &given.context {
+            Some(context) => {
+                problem.check_context(context)?;
+                self.rows.extend(problem.encode_context(context));
+            }
+            None if is_left_out => self
+                .rows
+                .extend(std::iter::repeat_n(f64::NAN, context_width)),
+            None => return Err(misplaced_revision()),
+        }
+        trial.left_out = is_left_out;
+        trial.value = value
+            .filter(|_| !is_left_out)
+            .map(|y| problem.direction.oriented(y));
+        if !is_left_out && trial.details.as_ref().and_then(|details| details.fidelity) != fidelity {
+            trial.details.get_or_insert_default().fidelity = fidelity;
+        }
+        if let Some(run) = given.run.filter(|_| has_run) {
+            trial.reported_mut().run = Some(run.unsigned_zeros());
+        }
+        if flipped
+            && let Some(curve) = trial
+                .details
+                .as_mut()
+                .and_then(|details| details.curve.as_mut())
+        {
+            curve
+                .reports
+                .iter_mut()
+                .for_each(|report| report.1 = report.1.map(|y| -y));
+        }
+        self.revised.push(Revised {
+            start: given.start.or(old.start),
+            start_problem,
+            run_problem,
+            left_out: given.left_out,
+            may_return: given.may_return && given.context.is_some(),
+            value: value.filter(|_| is_left_out),
+        });
+        Ok(())
+    }
+
+    /// Computes the counts, sets and ranking from the trials.
+    fn recount(&mut self) {
+        let left_out = |number: &TrialNumber| self.trials[*number].left_out;
+        let (out, placed): (Vec<_>, Vec<_>) = self.all_pending().into_iter().partition(left_out);
+        debug_assert!(
+            out.iter()
+                .chain(&placed)
+                .all(|number| self.trials[*number].state == State::Pending)
+        );
+        self.pending = placed.into_iter().collect();
+        self.pending_left_out = out.into_iter().collect();
+        self.n_observed = self
+            .trials
+            .iter()
+            .filter(|trial| trial.value.is_some())
+            .count();
+        let chosen_left_out = self
+            .trials
+            .iter()
+            .filter(|trial| trial.left_out && trial.is_chosen());
+        self.n_chosen_left_out = chosen_left_out.count();
+        self.ranking = Ranking::default();
+        for number in 0..self.trials.len() {
+            self.ranking.insert(number, &self.trials);
+        }
+    }
+}
+
+/// Whether strategies see the same problem.
+fn is_encoded_as(before: &Problem, after: &Problem) -> bool {
+    before.domain() == after.domain()
+        && before.context_coordinates() == after.context_coordinates()
+        && before.fidelity == after.fidelity
+        && before.curve == after.curve
+        && before.direction == after.direction
+}
