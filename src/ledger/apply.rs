@@ -2,9 +2,8 @@
 
 use std::cmp::Ordering;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ledger::event::{Event, Observation, Reading, TrialNumber};
-use crate::ledger::revise::misplaced_revision;
 use crate::ledger::trial::{AtFidelity, Details, State, Trial};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
@@ -197,8 +196,11 @@ impl Ledger {
                 }
             }
             Event::Stopped { number, now, .. } => self.end(*number, State::Stopped, *now),
-            // `Ledger::revise` logs revisions.
-            Event::Revised { .. } => return Err(misplaced_revision()),
+            Event::Revised { .. } => {
+                return Err(Error::Corrupt(
+                    "a revision is logged together with the points of the trials".to_string(),
+                ));
+            }
         }
         Ok(())
     }
@@ -246,6 +248,29 @@ impl Ledger {
         trial.set_data(observation);
         self.ranking.insert(number, &self.trials);
         Ok(())
+    }
+
+    /// Records that a trial was run at a point of the present problem. Returns whether strategies use the trial from the
+    /// present event on.
+    pub(super) fn run_here(&mut self, number: TrialNumber) -> bool {
+        let (now, here) = (self.len() as u32, self.n_revisions());
+        let Some(revised) = self.revised.get_mut(number) else {
+            return true;
+        };
+        revised.run_problem = here;
+        let trial = &mut self.trials[number];
+        if !trial.left_out {
+            return true;
+        }
+        if revised.may_return {
+            trial.left_out = false;
+            self.shown_from.insert(number, now);
+            self.n_chosen_left_out -= usize::from(trial.is_chosen());
+            if self.pending_left_out.remove(&number) {
+                self.pending.insert(number);
+            }
+        }
+        !trial.left_out
     }
 
     pub(super) fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {

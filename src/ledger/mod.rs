@@ -36,8 +36,7 @@ pub use event::{Action, Again, Event, Failure, Observation, Reading, TrialNumber
 pub use trial::{State, Trial};
 
 use events::Events;
-use revise::Revised;
-use trial::Ranking;
+use trial::{Ranking, Revised};
 
 use crate::error::{Error, Result};
 use crate::problem::{Clock, Member, Point, Problem};
@@ -311,6 +310,25 @@ impl Ledger {
             .copied()
             .filter(placed)
             .collect()
+    }
+
+    /// The numbers of all pending trials, in ascending order.
+    pub(crate) fn all_pending(&self) -> Vec<TrialNumber> {
+        self.pending
+            .union(&self.pending_left_out)
+            .copied()
+            .collect()
+    }
+
+    /// The number of times that the problem was revised.
+    pub fn n_revisions(&self) -> usize {
+        self.revisions.len()
+    }
+
+    /// The number of revisions before the problem to which the start point and the context of a trial belong.
+    pub fn problem_of_start(&self, number: TrialNumber) -> usize {
+        let revised = self.revised.get(number);
+        revised.map_or(self.n_revisions(), |revised| revised.start_problem)
     }
 
     /// The number of trials with a value, without the trials that a revision left out.

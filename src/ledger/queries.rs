@@ -1,5 +1,6 @@
 //! Queries about single trials of the log.
 
+use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Event, Observation, TrialNumber};
 use crate::ledger::{Effect, Ledger};
 use crate::problem::Point;
@@ -52,6 +53,35 @@ impl Ledger {
                 let wanted = wanted.as_ref().unwrap_or(&started);
                 found == wanted && (is_added || concerned == Some(*number))
             }
+        }
+    }
+
+    /// The number of the event of the last revision, or 0 without a revision.
+    pub fn last_revision(&self) -> usize {
+        self.revisions.last().copied().unwrap_or(0)
+    }
+
+    /// Why a trial is left out, or None if strategies use the trial.
+    pub fn left_out(&self, number: TrialNumber) -> Option<&str> {
+        let trial = &self.trials[number];
+        trial
+            .left_out
+            .then(|| self.revised[number].left_out.as_deref().unwrap_or_default())
+    }
+
+    /// The number of revisions before the problem to which the point where a trial was run belongs.
+    pub fn problem_of_run(&self, number: TrialNumber) -> usize {
+        let revised = self.revised.get(number);
+        revised.map_or(self.n_revisions(), |revised| revised.run_problem)
+    }
+
+    /// Returns an error if the trial is left out.
+    pub(super) fn check_placed(&self, number: TrialNumber) -> Result<()> {
+        match self.left_out(number) {
+            None => Ok(()),
+            Some(reason) => Err(Error::InvalidPoint(format!(
+                "trial {number} is left out of the revised problem ({reason}): pass params= of the present problem"
+            ))),
         }
     }
 

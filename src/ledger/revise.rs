@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{Event, TrialNumber};
-use crate::ledger::trial::{Ranking, State};
+use crate::ledger::trial::{Ranking, Revised, State};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::{Point, Problem};
 
@@ -27,100 +27,7 @@ pub struct RevisedTrial {
     pub may_return: bool,
 }
 
-/// What the ledger stores for a trial that started before the last revision.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Revised {
-    /// The point and the context of the start. None if they are those of the event.
-    pub start: Option<(Point, Vec<f64>)>,
-    /// The number of revisions before the problem to which the start belongs.
-    start_problem: usize,
-    /// The same for the point where the trial was run.
-    run_problem: usize,
-    left_out: Option<String>,
-    may_return: bool,
-    /// The value with the user's sign, while the trial is left out.
-    pub value: Option<f64>,
-}
-
-/// The error for a revision among events that do not contain the points of the trials.
-pub(super) fn misplaced_revision() -> Error {
-    Error::Corrupt(
-        "a revision of the problem is applied together with the points of the trials".to_string(),
-    )
-}
-
 impl Ledger {
-    /// The number of times that the problem was revised.
-    pub fn n_revisions(&self) -> usize {
-        self.revisions.len()
-    }
-
-    /// The number of the event of the last revision, or 0 without a revision.
-    pub fn last_revision(&self) -> usize {
-        self.revisions.last().copied().unwrap_or(0)
-    }
-
-    /// Why a trial is left out, or None if strategies use the trial.
-    pub fn left_out(&self, number: TrialNumber) -> Option<&str> {
-        let trial = &self.trials[number];
-        trial
-            .left_out
-            .then(|| self.revised[number].left_out.as_deref().unwrap_or_default())
-    }
-
-    /// The number of revisions before the problem to which the start point and the context of a trial belong.
-    pub fn problem_of_start(&self, number: TrialNumber) -> usize {
-        let revised = self.revised.get(number);
-        revised.map_or(self.n_revisions(), |revised| revised.start_problem)
-    }
-
-    /// The number of revisions before the problem to which the point where a trial was run belongs.
-    pub fn problem_of_run(&self, number: TrialNumber) -> usize {
-        let revised = self.revised.get(number);
-        revised.map_or(self.n_revisions(), |revised| revised.run_problem)
-    }
-
-    /// The numbers of all pending trials, in ascending order.
-    pub(crate) fn all_pending(&self) -> Vec<TrialNumber> {
-        self.pending
-            .union(&self.pending_left_out)
-            .copied()
-            .collect()
-    }
-
-    /// Returns an error if the trial is left out.
-    pub(super) fn check_placed(&self, number: TrialNumber) -> Result<()> {
-        match self.left_out(number) {
-            None => Ok(()),
-            Some(reason) => Err(Error::InvalidPoint(format!(
-                "trial {number} is left out of the revised problem ({reason}): pass params= of the present problem"
-            ))),
-        }
-    }
-
-    /// Records that a trial was run at a point of the present problem. Returns whether strategies use the trial from the
-    /// present event on.
-    pub(super) fn run_here(&mut self, number: TrialNumber) -> bool {
-        let (now, here) = (self.len() as u32, self.n_revisions());
-        let Some(revised) = self.revised.get_mut(number) else {
-            return true;
-        };
-        revised.run_problem = here;
-        let trial = &mut self.trials[number];
-        if !trial.left_out {
-            return true;
-        }
-        if revised.may_return {
-            trial.left_out = false;
-            self.shown_from.insert(number, now);
-            self.n_chosen_left_out -= usize::from(trial.is_chosen());
-            if self.pending_left_out.remove(&number) {
-                self.pending.insert(number);
-            }
-        }
-        !trial.left_out
-    }
-
     /// Changes the problem, and logs the revision. If an error is returned, the ledger must not be used any longer.
     ///
     /// `trials` has an entry for each trial, and `queue` for each enqueued point that has not been suggested. If the
@@ -136,7 +43,7 @@ impl Ledger {
     ) -> Result<()> {
         let (n, n_queued) = (self.trials.len(), self.queued().len());
         if trials.len() != n || queue.len() != n_queued || problem.clock != self.problem.clock {
-            return Err(misplaced_revision());
+            return Err(mismatch());
         }
         let values: Vec<Option<f64>> = (0..n).map(|number| self.value(number)).collect();
         let flipped = problem.direction != self.problem.direction;
@@ -240,7 +147,7 @@ impl Ledger {
                 self.rows.extend(std::iter::repeat_n(f64::NAN, width));
                 trial.index = None;
             }
-            (false, None) => return Err(misplaced_revision()),
+            (false, None) => return Err(mismatch()),
         }
         match &given.context {
             Some(context) => {
@@ -250,7 +157,7 @@ impl Ledger {
             None if is_left_out => self
                 .rows
                 .extend(std::iter::repeat_n(f64::NAN, context_width)),
-            None => return Err(misplaced_revision()),
+            None => return Err(mismatch()),
         }
         trial.left_out = is_left_out;
         trial.value = value
@@ -310,6 +217,11 @@ impl Ledger {
             self.ranking.insert(number, &self.trials);
         }
     }
+}
+
+/// The error for points that do not belong to the trials or to the problem.
+fn mismatch() -> Error {
+    Error::Corrupt("the points of a revision are not those of the trials".to_string())
 }
 
 /// Whether strategies see the same problem.

@@ -319,6 +319,21 @@ impl Trial {
     }
 }
 
+/// What the ledger stores for a trial that started before the last revision.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Revised {
+    /// The point and the context of the start. None if they are those of the event.
+    pub start: Option<(Point, Vec<f64>)>,
+    /// The number of revisions before the problem to which the start belongs.
+    pub start_problem: usize,
+    /// The same for the point where the trial was run.
+    pub run_problem: usize,
+    pub left_out: Option<String>,
+    pub may_return: bool,
+    /// The value with the user's sign, while the trial is left out.
+    pub value: Option<f64>,
+}
+
 /// The ranking of the current values at the highest fidelity observed. If values are equal, the trial with the smallest
 /// number comes first.
 ///

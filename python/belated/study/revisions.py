@@ -22,6 +22,7 @@ from belated._core import (
     revision_of,
 )
 from belated.errors import InvalidSetting
+from belated.optimizers.constraints import Constraint
 from belated.optimizers.log import Log
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import Problem
@@ -95,9 +96,9 @@ class Stage:
         """The problem of the optimizer."""
         return self.optimizer._problem
 
-    def after(self, revision: Revision, n_trials: int) -> "Stage":
+    def after(self, revision: Revision, n_trials: int, functions: Sequence[Constraint] | None = None) -> "Stage":
         """Return the next stage. Unless the revision replaced the constraints, the functions stay in force."""
-        functions = None if revision.constrained else self.optimizer.constraints
+        functions = functions or (None if revision.constrained else self.optimizer.constraints)
         if len(functions or ()) != len(revision.definition["problem"].get("constraints", ())):
             functions = None
         made = optimizer_from(revision.definition, self.optimizer.time, functions)
@@ -132,13 +133,13 @@ def checked_revision(
     _check_names("map", renamed, [name for name in before if name in after], "a parameter of both spaces")
     _check_names("keep", keep, removed, "a parameter that the revision removes")
     if has_trials:
-        # Constants have only one value.
-        missing = [name for name in new_names if name not in fill and choices_of(after[name]) != _only(after[name])]
+        # Constants have the width 0. They need neither fill nor keep.
+        missing = [name for name in new_names if name not in fill and after[name].width]
         if missing:
             raise InvalidSetting(
                 f"fill misses {missing}: pass the value that the trials so far had, as fill={{{missing[0]!r}: …}}"
             )
-        missing = [name for name in removed if name not in keep and choices_of(before[name]) != _only(before[name])]
+        missing = [name for name in removed if name not in keep and before[name].width]
         if missing:
             raise InvalidSetting(
                 f"keep misses {missing}: pass the value that belongs to the new space, as keep={{{missing[0]!r}: …}}"
@@ -148,12 +149,6 @@ def checked_revision(
         {name: _checked_map(before[name], after[name], pairs, name) for name, pairs in renamed.items()},
         {name: _value(before[name], value, f"keep[{name!r}]") for name, value in keep.items()},
     )
-
-
-def _only(dimension: Dimension) -> Sequence[Any] | None:
-    """Return the values of a constant; None for a parameter that is searched."""
-    choices = choices_of(dimension)
-    return choices if choices is not None and dimension.width == 0 else None
 
 
 def _check_names(argument: str, given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
@@ -313,7 +308,7 @@ class _Step:
         self._fill, self.keep = revision.fill, revision.keep
         removed = {name: each for name, each in before.items() if name not in after}
         # Constants are removed from all trials.
-        self._constants = [name for name, each in removed.items() if _only(each) is not None]
+        self._constants = [name for name, each in removed.items() if not each.width]
         self._kept = {name: _key(revision.keep[name]) for name in removed if name in revision.keep}
 
     def apply(self, values: dict[str, Any]) -> None:

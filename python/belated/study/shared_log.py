@@ -69,6 +69,8 @@ class SharedLog:
         self._is_over = False
         # The last revision of this object, its stage, and the trials and enqueued points in the new problem.
         self._prepared: tuple[str, Stage, tuple[Any, Any]] | None = None
+        # The last constraints that this process passed, and the definition to which they belong.
+        self._bound: tuple[Any, Sequence[Constraint] | None] = (None, None)
         self.store = store
         self.name = name
         self.id = id
@@ -172,6 +174,7 @@ class SharedLog:
         optimizer = optimizer_from(last.definition, last.optimizer.time, functions)
         vars(optimizer)["_log"] = self.core
         self.stages[-1] = replace(last, optimizer=optimizer)
+        self._bound = last.definition, functions
 
     @property
     def optimizer(self) -> Optimizer:
@@ -186,7 +189,8 @@ class SharedLog:
                 revision = Revision.from_event(record.body)
                 if revision is None:
                     raise StoreError(f"event {record.seq} of study {self.name!r} is not a revision")
-                stage = self.stages[-1].after(revision, len(self.core))
+                functions = self._bound[1] if revision.definition == self._bound[0] else None
+                stage = self.stages[-1].after(revision, len(self.core), functions)
                 prepared = record.body, stage, self._converted(stage)
             _, stage, found = prepared
             # Threads that read a trial find its problem by the number of the stage.
@@ -226,6 +230,7 @@ class SharedLog:
                     stage.optimizer._constraints.check(place, "an enqueued point")
             self._revise_core(stage, body, found, only_check=True)
             self._prepared = body, stage, found
+            self._bound = stage.definition, stage.optimizer.constraints
             events.append((body, None))
 
         self._until_on_disk(lambda: self._write(write))
@@ -386,10 +391,12 @@ class SharedLog:
             if number is None:
                 break
             numbers.append(number)
-        same = len(numbers) in (0, n) and all(self.core.trial(i).context == (context or []) for i in numbers)
+        # The contexts and fidelities of trials before the last revision may be in another form.
+        recent = [self.core.trial(i) for i in numbers if i >= self.stages[-1].first]
+        same = len(numbers) in (0, n) and all(each.context == (context or []) for each in recent)
         if fidelity is not None:
             # Enqueued points may have another fidelity.
-            same = same and all(each.queued or each.fidelity == fidelity for each in map(self.core.trial, numbers))
+            same = same and all(each.queued or each.fidelity == fidelity for each in recent)
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers

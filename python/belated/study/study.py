@@ -1,5 +1,6 @@
 """Studies: optimizers whose log is kept in a store. Many processes can share a study; a study outlives them."""
 
+import json
 import os
 import threading
 import time as clocks
@@ -30,7 +31,7 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.revisions import Revision, Stage, check_feasible, checked_revision
+from belated.study.revisions import Converter, Revision, Stage, check_feasible, checked_revision
 from belated.study.shared_log import ProblemRevised, SharedLog
 from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
@@ -560,9 +561,30 @@ class Study(Trials[SharedLog]):
             be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
-        facts = (std, cost, duration, params, attrs)
         observe, flags = partial(self._log.observe, key=key), (amend, replicate)
-        self._in_present_problem(lambda: self._observe(trial, value, facts, fidelity, flags, observe))
+
+        def report() -> None:
+            facts = (std, cost, duration, self._present_params(trial, params), attrs)
+            self._observe(trial, value, facts, fidelity, flags, observe)
+
+        self._in_present_problem(report)
+
+    def _present_params(self, trial: Trial | int, params: Any) -> Any:
+        """Return the params of a report. Params of a problem that a revision replaced after the start are converted."""
+        stages = self._log.stages
+        if params is None or len(stages) == 1:
+            return params
+        try:
+            self._problem.domain.locate(params)
+        except InvalidPoint:
+            number = self._number_of(trial)
+            started = [i for i, stage in enumerate(stages) if stage.first <= number]
+            for i in range(started[-1], len(stages) - 1):
+                with suppress(InvalidPoint):
+                    place = stages[i].problem.domain.locate(params)
+                    return self._problem.domain.params_at(Converter(stages).place(i, place, None))
+            raise
+        return params
 
     def add(self, params: Any, value: Any = None, context: Any = None, **facts: Any) -> Any:
         """Add trials that were not suggested; see `Optimizer.add`."""
@@ -653,7 +675,7 @@ class Study(Trials[SharedLog]):
             )
         if made._constraints is not None:
             check_feasible(made)
-        definition = definition_of(made)
+        definition = json.loads(json.dumps(definition_of(made), allow_nan=False))
 
         def prepare() -> tuple[str, Stage]:
             has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0

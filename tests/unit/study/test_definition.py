@@ -118,7 +118,10 @@ def test_all_differences_are_named(store):
         bl.Study("s", store, other)
     *parts, advice = str(raised.value).removeprefix("study 's' exists with other settings: ").split("; ")
     assert {part.split(" is ")[0] for part in parts} == {"space['x']", "seed", "surrogate.kernel", "window"}
-    assert len(parts) == 4 and advice == "leave optimizer out to go on with the study, or choose another name"
+    assert len(parts) == 4
+    assert advice == (
+        "leave optimizer out to go on with the study, change it by study.revise(…), or choose another name"
+    )
 
 
 # Definitions that cannot be read.

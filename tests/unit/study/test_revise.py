@@ -1,17 +1,25 @@
 """Revisions: a study goes on with another problem, and keeps its trials."""
 
 import json
+import math
+import multiprocessing
 
+import numpy as np
 import pytest
 
 import belated as bl
 from belated import _core
-from belated.errors import InvalidSetting, StoreError
-from belated.optimizers.optimizer import with_nested
+from belated.errors import InvalidPoint, InvalidSetting, InvalidSpace, StoreError
+from belated.store import open_store
+from belated.store.memory import MemoryStore
+
+LAB = {"heat": (20.0, 120.0), "acid": (0.0, 1.0)}
 
 
-@pytest.fixture
-def store(tmp_path):
+@pytest.fixture(params=["sqlite", "postgresql"])
+def store(request, tmp_path):
+    if request.param == "postgresql":
+        return request.getfixturevalue("postgres").url()
     return f"sqlite:///{tmp_path}/lab.db"
 
 
@@ -19,14 +27,29 @@ def f(params):
     return -((params["heat"] - 90.0) ** 2) / 1000 + 0.1 * params["acid"]
 
 
-def make(store, name="lab", n=8, **arguments):
-    """Return a study of BayesOpt with n values."""
-    space = {"heat": (20.0, 120.0), "acid": (0.0, 1.0)}
-    study = bl.Study(name, store, bl.BayesOpt(space, seed=1, **arguments), time=lambda: 0.0)
+def make(store, name="lab", n=8, kind=bl.BayesOpt, **arguments):
+    """Return a study with n values."""
+    study = bl.Study(name, store, kind(LAB, seed=1, **arguments), time=lambda: 0.0)
     for _ in range(n):
         trial = study.suggest()
         trial.observe(f(trial.params))
     return study
+
+
+def load(store, name="lab", **arguments):
+    return bl.Study.load(name, store, time=lambda: 0.0, **arguments)
+
+
+def memory(space, points, values, **arguments):
+    """Return a study in memory with added trials."""
+    study = bl.Study("s", MemoryStore(), bl.RandomSearch(space, seed=0, **arguments))
+    study.add(points, values)
+    return study
+
+
+def state(study):
+    """Return everything that a refused revision must leave unchanged."""
+    return study._log.events(0), study.domain, study.revision, study._optimizer.get_params(deep=False)
 
 
 def replayed(study, converted):
@@ -46,11 +69,23 @@ def replayed(study, converted):
     return fresh
 
 
-def test_constraint_and_bound_change_for_all_handles(store):
+def go_on(studies, n=4):
+    """Suggest and observe; the suggestions are equal."""
+    for _ in range(n):
+        trials = [study.suggest() for study in studies]
+        assert all(trial.params == trials[0].params for trial in trials)
+        for trial in trials:
+            trial.observe(f(trial.params))
+
+
+# Equal suggestions.
+
+
+def test_a_constraint_and_a_bound_hold_for_all_handles(store):
     study = make(store)
-    before = bl.Study.load("lab", store, time=lambda: 0.0)  # opened before the revision
+    before = load(store)  # opened before the revision
     pending = study.suggest()
-    study.revise(space={"heat": (20.0, 150.0), "acid": (0.0, 1.0)}, constraints=[lambda p: p["heat"] < 140])
+    study.revise(space=LAB | {"heat": (20.0, 150.0)}, constraints=[lambda p: p["heat"] < 140])
     assert study.suggest().params["heat"] < 140
     before.observe(pending.number, 0.5)
     study.sync()
@@ -58,32 +93,449 @@ def test_constraint_and_bound_change_for_all_handles(store):
     assert before.domain["heat"].high == 150.0 and before.n_trials == study.n_trials
     with pytest.raises(InvalidSetting, match="constraints"):
         before.suggest()
-    later = bl.Study.load("lab", store, time=lambda: 0.0, constraints=[lambda p: p["heat"] < 140])
+    later = load(store, constraints=[lambda p: p["heat"] < 140])
     assert later.suggest().params["heat"] < 140
     assert [trial.value for trial in later.trials] == [trial.value for trial in study.trials]
 
 
-def test_a_revised_study_equals_a_new_study_to_which_its_history_is_replayed(store):
-    study = make(store)
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
+def test_a_revised_study_equals_a_new_study_to_which_its_history_is_replayed(store, kind):
+    study = make(store, kind=kind)
     study.suggest()
+    study.fail(study.suggest())
+    study.abandon(study.suggest())
     study.revise(space={"heat": (20.0, 150.0), "acid": (0.0, 1.0), "time": (1.0, 24.0)}, fill={"time": 12.0})
     fresh = replayed(study, lambda numbers: [*numbers, 12.0])
-    for _ in range(4):
-        mine, theirs = study.suggest(), fresh.suggest()
-        assert mine.params == theirs.params
-        mine.observe(f(mine.params))
-        theirs.observe(f(theirs.params))
-    again = bl.Study.load("lab", store, time=lambda: 0.0)
-    assert again.suggest().params == fresh.suggest().params
+    go_on([study, fresh])
+    go_on([load(store), fresh], n=1)
 
 
-def test_the_same_problem_changes_no_suggestion(store):
-    study, other = make(store), make(store, "other")
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
+def test_the_same_problem_changes_no_suggestion(store, kind):
+    study, other = make(store, kind=kind), make(store, "other", kind=kind)
     study.revise()
     study.revise(space={"heat": bl.Real(20.0, 120.0), "acid": bl.Real(0.0, 1.0)})
-    for _ in range(3):
-        mine, theirs = study.suggest(), other.suggest()
-        assert mine.params == theirs.params and mine._record.note == theirs._record.note
-        mine.observe(f(mine.params))
-        theirs.observe(f(theirs.params))
     assert study.revision == 3
+    go_on([study, other])
+    assert [trial._record.note for trial in study.trials] == [trial._record.note for trial in other.trials]
+    go_on([load(store), other], n=1)
+
+
+def test_renamed_choices_do_not_change_suggestions():
+    def study(choices):
+        made = bl.Study("s", MemoryStore(), bl.BayesOpt({"x": (0.0, 1.0), "solvent": choices}, seed=3))
+        for _ in range(7):
+            trial = made.suggest()
+            trial.observe(trial.params["x"] + (trial.params["solvent"] == choices[0]))
+        return made
+
+    renamed, other = study(["Water ", "oil"]), study(["water", "oil"])
+    renamed.revise(space=other.domain, map={"solvent": {"Water ": "water"}})
+    for _ in range(3):
+        mine, theirs = renamed.suggest(), other.suggest()
+        assert mine.params == theirs.params and mine._record.note == theirs._record.note
+        mine.observe(mine.params["x"])
+        theirs.observe(theirs.params["x"])
+    assert renamed.trials[0].params == other.trials[0].params
+
+
+def test_other_settings_are_fitted_again(store):
+    study = make(store)
+    assert study.trials[-1]._record.note is not None
+    study.revise(surrogate__kernel="matern32", direction="minimize")
+    assert study.get_params()["surrogate__kernel"] == "matern32" and study.direction == "minimize"
+    assert study.best_value_ == min(trial.value for trial in study.trials)
+    assert study.surrogate_.kernel == "matern32"
+    trial = study.suggest()
+    assert '"kernel":"matern32"' in trial._record.note
+    fresh = replayed(study, lambda numbers: numbers)
+    assert fresh.suggest().params == trial.params
+
+
+def test_two_revisions_equal_one(store):
+    twice, once = make(store, "twice"), make(store, "once")
+    wide, longer = LAB | {"heat": (0.0, 200.0)}, {"heat": (0.0, 200.0), "time": (1.0, 24.0), "acid": (0.0, 1.0)}
+    twice.revise(space=wide)
+    twice.revise(space=longer, fill={"time": 12.0})
+    once.revise(space=longer, fill={"time": 12.0})
+    assert [trial.params for trial in twice.trials] == [trial.params for trial in once.trials]
+    go_on([twice, once])
+
+
+# Trials that the new problem lacks.
+
+
+def test_trials_outside_are_left_out_and_return():
+    study = memory(
+        LAB, [{"heat": 110.0, "acid": 0.5}, {"heat": 30.0, "acid": 0.5}, {"heat": 115.0, "acid": 0.1}], [9.0, 1.0, None]
+    )
+    with pytest.warns(bl.BelatedWarning, match=r"2 \(numbers 0, 2\) of the 3 trials"):
+        study.revise(space=LAB | {"heat": (20.0, 100.0)})
+    first, second, pending = study.trials
+    assert (first.state, first.value, first.params) == ("observed", 9.0, {"heat": 110.0, "acid": 0.5})
+    assert "110.0" in first.left_out and second.left_out is None and [*study.left_out] == [0, 2]
+    assert study.best_trial_ == second and study.pending == [pending]
+    table = study.trials_dataframe()
+    assert table["left_out"].notna().tolist() == [True, False, True] and table["value"][0] == 9.0
+    assert study.recommend() == second.params
+    pending.observe(20.0)
+    assert pending.value == 20.0 and pending.state == "observed" and study.best_trial_ == second
+    with pytest.raises(bl.errors.AlreadyObserved):
+        pending.observe(21.0)
+    pending.observe(20.0)
+    # The trial was run at a point of the present space.
+    pending.observe(21.0, params={"heat": 99.0, "acid": 0.0}, amend=True)
+    assert study.best_trial_ == pending and pending.left_out is None and study.best_params_["heat"] == 99.0
+    study.revise(space=LAB)
+    assert study.left_out == {} and study.best_trial_ == pending and first.params["heat"] == 110.0
+    assert pending.params == {"heat": 115.0, "acid": 0.1} and pending.params_run["heat"] == 99.0
+
+
+@pytest.mark.parametrize("pending", [None, "ignore", bl.Censor(floor=-20.0), "liar", "nearest"])
+def test_the_model_ignores_trials_that_are_left_out(store, pending):
+    """The reference has the same trials, but those outside were added with values and then abandoned."""
+    inside = LAB | {"heat": (60.0, 120.0)}
+    study = make(store, n=10, pending=pending)
+    lost, failed = study.suggest(), study.suggest()
+    study.fail(failed)
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(space=inside)
+    out = study.left_out
+    assert 0 < len(out) < 12
+    rows = [row for row in study._leave_one_out()[0]]
+    assert sorted(rows) == [n for n in range(10) if n not in out]
+    go_on([study], n=2)
+    assert all(60 <= trial.params["heat"] <= 120 for trial in study.trials if trial.number not in out)
+    assert study.best_value_ == max(
+        trial.value for trial in study.trials if trial.value is not None and not trial.left_out
+    )
+    lost.observe(f(lost.params))
+    again = load(store)
+    go_on([again], n=1)
+    study.sync()
+    assert study.suggest().params == load(store).trials[-1].params
+    assert study.delays_.n_arrived == sum(trial.state == "observed" for trial in study.trials)
+
+
+def test_the_model_with_trials_left_out_equals_the_model_of_the_others():
+    points = [{"heat": h, "acid": a} for h, a in np.random.default_rng(0).uniform([20, 0], [120, 1], (14, 2)).tolist()]
+    values = [f(point) for point in points]
+    study = bl.Study("s", MemoryStore(), bl.BayesOpt(LAB, seed=2))
+    study.add(points, values)
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(space=LAB | {"heat": (50.0, 120.0)})
+    left = [i for i in range(14) if points[i]["heat"] >= 50]
+    assert len(left) < 14
+    other = bl.BayesOpt(LAB | {"heat": (50.0, 120.0)}, seed=2)
+    other.add([points[i] for i in left], [values[i] for i in left])
+    grid = [{"heat": heat, "acid": 0.5} for heat in (55.0, 80.0, 115.0)]
+    for mine, theirs in zip(study.predict(grid), other.predict(grid), strict=True):
+        assert mine.tolist() == theirs.tolist()
+
+
+def test_removed_parameters_keep_one_value():
+    space = {"x": (0.0, 1.0), "stirrer": ["A", "B"]}
+    study = memory(space, [{"x": 0.5, "stirrer": "A"}, {"x": 0.6, "stirrer": "B"}], [1.0, 2.0])
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(space={"x": (0.0, 1.0)}, keep={"stirrer": "A"})
+    assert study.best_params_ == {"x": 0.5} and "'B'" in study.left_out[1]
+    assert study.trial(1).params == {"x": 0.6, "stirrer": "B"}
+    study.revise(space=space, fill={"stirrer": "A"})
+    assert study.left_out == {} and [trial.params["stirrer"] for trial in study.trials] == ["A", "B"]
+
+
+def test_constants_need_neither_fill_nor_keep():
+    study = memory({"x": (0.0, 1.0), "time": 12.0, "unit": "mg"}, [{"x": 0.5}], [1.0])
+    study.revise(space={"x": (0.0, 1.0), "time": (1.0, 24.0), "lab": "B"})
+    assert study.trial(0).params == {"x": 0.5, "time": 12.0, "lab": "B"}
+
+
+def test_conditions_of_the_new_space_hold():
+    study = memory(
+        {"kernel": ["rbf", "poly"], "x": (0.0, 1.0)}, [{"kernel": k, "x": 0.5} for k in ("rbf", "poly")], [1.0, 2.0]
+    )
+    poly = {"kernel": "poly"}
+    study.revise(
+        space={"kernel": ["rbf", "poly"], "x": (0.0, 1.0), "degree": bl.Integer(1, 5, when=poly)}, fill={"degree": 3}
+    )
+    assert [trial.params.get("degree") for trial in study.trials] == [None, 3]
+    study.revise(
+        space={"kernel": ["rbf", "poly"], "x": bl.Real(0.0, 1.0, when=poly), "degree": (1, 5)}, fill={"degree": 1}
+    )
+    assert [trial.params for trial in study.trials] == [
+        {"kernel": "rbf", "degree": 1},
+        {"kernel": "poly", "x": 0.5, "degree": 3},
+    ]
+
+
+def test_contexts_candidates_and_fidelities_can_be_revised():
+    study = memory({"x": (0.0, 1.0)}, [{"x": 0.5}, {"x": 0.6}], [1.0, 2.0])
+    study.revise(context={"air": ["dry", "wet"]}, fidelity=bl.Fidelity(1, 10), fill={"air": "dry"})
+    assert [(trial.context, trial.fidelity) for trial in study.trials] == [({"air": "dry"}, 10)] * 2
+    study.add({"x": 0.7}, 3.0, {"air": "wet"}, fidelity=4)
+    study.add({"x": 0.8}, 4.0, {"air": "wet"})
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(context=None, fidelity=None, keep={"air": "wet"})
+    assert [*study.left_out] == [0, 1, 2] and "'dry'" in study.left_out[0] and "fidelity=4" in study.left_out[2]
+    assert study.trial(2).fidelity == 4 and study.trial(3).fidelity is None and study.best_value_ == 4.0
+
+    rows = [[10.0, 7.0], [20.0, 7.0], [30.0, 7.0]]
+    study = bl.Study("c", MemoryStore(), bl.BayesOpt(candidates=rows, seed=0))
+    study.add([0, 2], [1.0, 2.0])
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(candidates=[[40.0, 7.0], *rows[:2]])
+    assert study.trial(0).index == 1 and study.trial(1).x.tolist() == rows[2] and "30.0" in study.left_out[1]
+    assert study.suggest().index in (0, 2)
+
+
+def test_pending_points_keys_leases_and_attrs_stay(store):
+    study = bl.Study("lab", store, bl.BayesOpt(LAB, seed=1))
+    trial = study.suggest(key="monday", expires_after=3600.0)
+    study.add({"heat": 50.0, "acid": 0.1}, 1.0, attrs={"who": "Ada"}, std=0.1, cost=2.0)
+    study.observe(trial, 1.0, params={"heat": 30.0, "acid": 0.2}, key="tuesday")
+    lease = trial.expires_at
+    study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
+    assert study.suggest(key="monday") == trial and trial.expires_at == lease
+    study.observe(trial, 1.0, params={"heat": 30.0, "acid": 0.2, "time": 12.0}, key="tuesday")
+    assert study.trial(1).attrs == {"who": "Ada"} and study.trial(1).std == 0.1 and study.trial(1).cost == 2.0
+    assert trial.params_run == {"heat": 30.0, "acid": 0.2, "time": 12.0}
+    # Params in the form of the earlier problem.
+    late = study.trials[0]
+    load(store).observe(late.number, 2.0, params={"heat": 31.0, "acid": 0.2}, amend=True)
+    study.sync()
+    assert late.params_run == {"heat": 31.0, "acid": 0.2, "time": 12.0}
+    assert study.suggest().number == 2
+
+
+def test_enqueued_points_are_converted_or_refuse_the_call():
+    study = memory(LAB, [{"heat": 50.0, "acid": 0.1}], [1.0])
+    study.enqueue({"heat": 110.0, "acid": 0.5})
+    before = state(study)
+    with pytest.raises(InvalidSetting, match="an enqueued point is not a point of the new problem"):
+        study.revise(space=LAB | {"heat": (20.0, 100.0)})
+    with pytest.raises(InvalidPoint, match="an enqueued point.*violates"):
+        study.revise(constraints=[lambda p: p["heat"] < 100])
+    assert state(study) == before
+    study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
+    assert study.suggest().params == {"heat": 110.0, "acid": 0.5, "time": 12.0}
+
+
+# Earlier revisions.
+
+
+def test_an_earlier_revision_can_be_read(store):
+    study = make(store, n=3)
+    study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
+    study.suggest().observe(1.0)
+    first = load(store, revision=1)
+    assert [*first.domain] == ["heat", "acid"] and first.n_trials == 3 and first.sync() == 0
+    assert [*load(store, revision=2).domain] == ["heat", "acid", "time"]
+    for write in (first.suggest, lambda: first.observe(0, 9.0), lambda: first.revise(), lambda: first.enqueue(LAB)):
+        with pytest.raises((InvalidSetting, InvalidPoint)):
+            write()
+    assert load(store).n_trials == 4 and load(store, revision=1).n_trials == 3
+    for number in (0, 3, True, 1.5):
+        with pytest.raises(InvalidSetting, match="revision="):
+            load(store, revision=number)
+    reopened = first.copy("copied")
+    assert reopened.n_trials == 3 and [*reopened.domain] == ["heat", "acid"]
+
+
+def test_a_study_that_exists_is_compared_with_the_present_problem(store):
+    make(store, n=1).revise(space=LAB | {"heat": (20.0, 150.0)})
+    bl.Study("lab", store, bl.BayesOpt(LAB | {"heat": (20.0, 150.0)}, seed=1))
+    with pytest.raises(InvalidSetting, match="study.revise"):
+        bl.Study("lab", store, bl.BayesOpt(LAB, seed=1))
+
+
+def test_copies_and_exports_have_the_present_problem(store, tmp_path):
+    from belated import cli
+
+    study = make(store, n=4)
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(space={"heat": (20.0, 60.0), "acid": (0.0, 1.0)})
+    with pytest.warns(bl.BelatedWarning, match="do not belong"):
+        copied = study.copy("copied")
+    assert copied.n_trials == 4 - len(study.left_out)
+    whole = study.copy("whole", LAB)
+    assert [trial.params for trial in whole.trials] == [trial.params for trial in study.trials]
+    file, other = tmp_path / "out.jsonl", f"sqlite:///{tmp_path}/other.db"
+    assert cli.main(["study", "export", store, "--name", "lab", "--output", str(file)]) in (0, None)
+    assert cli.main(["study", "import", other, str(file)]) in (0, None)
+    again = load(other)
+    assert again.left_out == study.left_out and again.suggest().params == study.suggest().params
+
+
+# Several processes.
+
+
+def _revise_and_add(store, times):
+    study = load(store)
+    for i in range(times):
+        study.revise(space=LAB | {"heat": (20.0, 121.0 + i)})
+        study.suggest().observe(float(i))
+
+
+@pytest.mark.parametrize("n", [2])
+def test_processes_that_revise_and_write_lose_nothing(store, n):
+    make(store, n=2, kind=bl.RandomSearch)
+    context = multiprocessing.get_context("spawn")
+    others = [context.Process(target=_revise_and_add, args=(store, 6)) for _ in range(n)]
+    for other in others:
+        other.start()
+    mine = load(store)
+    for i in range(10):
+        mine.add({"heat": 50.0, "acid": 0.5}, float(i))
+        mine.suggest().observe(1.0)
+    for other in others:
+        other.join()
+        assert other.exitcode == 0
+    mine.sync()
+    found = load(store)
+    assert found.revision == mine.revision == 1 + 6 * n
+    assert found.n_trials == mine.n_trials == 2 + 6 * n + 20
+    assert [trial.params for trial in found.trials] == [trial.params for trial in mine.trials]
+    assert found.suggest().params == mine.trial(found.n_trials - 1).params
+
+
+def test_a_call_whose_arguments_were_converted_before_a_revision_is_repeated(store, monkeypatch):
+    study, other = make(store, n=2, kind=bl.RandomSearch), load(store)
+    longer, fill = {"time": (1.0, 24.0)} | LAB, {"time": 12.0}
+    write, done = type(study._log)._write, []
+
+    def first_revise(log, action):
+        if not done:
+            done.append(other.revise(space=longer, fill=fill))
+        return write(log, action)
+
+    monkeypatch.setattr(
+        type(study._log),
+        "_write",
+        lambda log, action: first_revise(log, action) if log is study._log else write(log, action),
+    )
+    study.observe(0, 7.0, params={"acid": 0.25, "heat": 33.0}, amend=True)
+    assert study.trial(0).params_run == {"time": 12.0, "heat": 33.0, "acid": 0.25}
+    with pytest.raises(InvalidPoint, match="time"):
+        study.add({"acid": 0.25, "heat": 33.0}, 1.0)
+    done.clear()
+    longer["acid"], fill = (0.0, 2.0), None
+    study.add({"acid": 0.25, "heat": 33.0, "time": 2.0}, 1.0)
+    assert load(store).trials[-1].params == {"time": 2.0, "heat": 33.0, "acid": 0.25}
+
+
+def test_an_interrupted_revision_is_read_again(store, monkeypatch):
+    study, other = make(store, n=3), load(store)
+    other.revise(space=LAB | {"heat": (20.0, 150.0)})
+    note = type(study._log)._note
+
+    def interrupted(log, records, numbers):
+        if any(record.body.startswith('{"Revised"') for record in records):
+            raise KeyboardInterrupt
+        note(log, records, numbers)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(type(study._log), "_note", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            study.sync()
+    assert study.sync() == study._log.n_events() and study.revision == 2
+    assert study.suggest().params == load(store).trials[-1].params
+
+
+# Invalid arguments.
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "named"),
+    [
+        ({"seed": 3}, InvalidSetting, "seed"),
+        ({"clock": "seconds"}, InvalidSetting, "clock"),
+        ({"time": None}, InvalidSetting, "time"),
+        ({"spaces": {}}, InvalidSetting, "spaces"),
+        ({"space": {"heat": (3.0, 2.0)}}, InvalidSpace, "heat"),
+        ({"space": {**LAB, "time": (1.0, 24.0)}}, InvalidSetting, "fill misses ['time']"),
+        ({"space": {**LAB, "time": (1.0, 24.0)}, "fill": {"time": "x"}}, InvalidSetting, "fill['time']='x'"),
+        ({"space": {**LAB, "time": (1.0, 24.0)}, "fill": {"time": 25.0}}, InvalidSetting, "fill['time']=25.0"),
+        ({"space": {**LAB, "time": (1.0, 24.0)}, "fill": {"time": math.nan}}, InvalidSetting, "fill['time']=nan"),
+        ({"space": {**LAB, "time": (1.0, 24.0)}, "fill": {"tim": 2.0}}, InvalidSetting, "fill has 'tim'"),
+        ({"space": {**LAB, "time": (1.0, 24.0)}, "fill": 12.0}, InvalidSetting, "fill=12.0"),
+        ({"fill": {"heat": 30.0}}, InvalidSetting, "fill has 'heat'"),
+        ({"space": {"heat": (20.0, 120.0), "acid": (0.0, 1.0)}}, InvalidSetting, "keep misses ['solvent']"),
+        ({"space": {"heat": (20.0, 120.0), "acid": (0.0, 1.0)}, "keep": {"solvent": "tea"}}, InvalidSetting, "'tea'"),
+        ({"keep": {"heat": 20.0}}, InvalidSetting, "keep has 'heat'"),
+        ({"map": {"solvents": {"oil": "water"}}}, InvalidSetting, "map has 'solvents'"),
+        ({"map": {"heat": {20.0: 30.0}}}, InvalidSetting, "map['heat']"),
+        ({"map": {"solvent": {"tea": "oil"}}}, InvalidSetting, "'tea'"),
+        ({"map": {"solvent": {"oil": "tea"}}}, InvalidSetting, "'tea'"),
+        ({"map": {"solvent": "oil"}}, InvalidSetting, "map['solvent']='oil'"),
+        ({"map": ["solvent"]}, InvalidSetting, "map=['solvent']"),
+        ({"constraints": [lambda p: False]}, InvalidSetting, "constraints refuse every point"),
+        ({"constraints": [lambda p: 1]}, InvalidSetting, "constraints[0]"),
+        ({"constraints": [lambda p: p["x"] > 0]}, InvalidSetting, "constraints[0]"),
+        ({"constraints": 3}, InvalidSetting, "constraints=3"),
+        ({"space": None, "candidates": [[1.0], [2.0]]}, InvalidSetting, "candidates"),
+        ({"candidates": [[1.0], [2.0]]}, InvalidSpace, "both"),
+        ({"surrogate__kernel": "rbf"}, InvalidSetting, "kernel"),
+    ],
+    ids=lambda each: None if isinstance(each, type) else "",
+)
+def test_invalid_arguments_are_refused_in_one_line(arguments, error, named):
+    study = bl.Study("s", MemoryStore(), bl.BayesOpt(LAB | {"solvent": ["water", "oil"]}, seed=0))
+    study.add([{"heat": 50.0, "acid": 0.5, "solvent": "oil"}], [1.0])
+    if "space" in arguments and isinstance(arguments["space"], dict) and "solvent" not in named and "tea" not in named:
+        arguments = arguments | {"space": {**arguments["space"], "solvent": ["water", "oil"]}}
+    before = state(study)
+    with pytest.raises(error) as raised:
+        study.revise(**arguments)
+    assert named in str(raised.value) and "\n" not in str(raised.value)
+    assert state(study) == before
+    study.suggest().observe(1.0)
+
+
+def test_an_empty_study_needs_neither_fill_nor_keep():
+    study = bl.Study("s", MemoryStore(), bl.RandomSearch(LAB, seed=0))
+    study.revise(space={"time": (1.0, 24.0)})
+    assert study.suggest().params == bl.RandomSearch({"time": (1.0, 24.0)}, seed=0).suggest().params
+
+
+def test_optimizers_that_cannot_be_revised_refuse():
+    study = bl.Study(
+        "b", MemoryStore(), bl.BPEDelay(candidates=np.linspace(0, 1, 9)[:, None], horizon=50, lengthscale=0.3, seed=0)
+    )
+    study.suggest().observe(1.0)
+    before = state(study)
+    with pytest.raises(InvalidSetting, match="BPEDelay|rounds"):
+        study.revise(candidates=np.linspace(0, 1, 5)[:, None])
+    assert state(study)[0] == before[0] and study.suggest().number == 1
+    study = make(MemoryStore(), n=6, kind=bl.TreeSearch)
+    before = state(study)
+    with pytest.raises(InvalidSetting, match="TreeSearch"):
+        study.revise(space=LAB | {"heat": (20.0, 30.0)})
+    assert state(study) == before
+
+
+def test_constraints_that_are_missing_must_be_passed(store):
+    def cool(params):
+        return params["heat"] < 100
+
+    study = make(store, n=2, constraints=[cool])
+    other = load(store)
+    with pytest.raises(InvalidSetting, match="constraints"):
+        other.revise(space=LAB | {"acid": (0.0, 2.0)})
+    study.revise(space=LAB | {"acid": (0.0, 2.0)})
+    assert study.suggest().params["heat"] < 100
+    other.revise(constraints=None)
+    assert other.suggest().number == 3 and study.suggest().number == 4
+
+
+def test_a_damaged_revision_is_refused(store):
+    study = make(store, n=2)
+    study.revise(space=LAB | {"heat": (20.0, 150.0)})
+    opened = open_store(store)
+    for body in [
+        '{"Revised":{"constrained":false,"definition":"{}"}}',
+        '{"Revised":{"constrained":false,"definition":"["}}',
+    ]:
+        with pytest.raises(StoreError, match="revision"):
+            log = load(store)._log
+            record = opened.events(log.id, 0)[-1]
+            log._apply_revision(record._replace(body=body))
