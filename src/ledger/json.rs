@@ -132,6 +132,10 @@ mod tests {
                 Event::Failed { number: n, now: x, error, duration: Some(x), attrs: text.clone(), at: None },
                 Event::Abandoned { number: n, now: x, at: None },
                 Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone(), at: None },
+                Event::Revised {
+                    definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
+                    constrained: full, at: or,
+                },
                 Event::Added {
                     point: point.clone(), context: vec![x], fidelity: or, observation: full.then_some(full_observation),
                     now: x, at: or, attrs: text.clone(),
@@ -219,6 +223,9 @@ mod tests {
             r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"E","message":"","line":1}}}"#,
             r#"{"Failed":{"number":0,"now":1.0,"attrs":{"a":1}}}"#,
             r#"{"Exploded":{}}"#,
+            r#"{"Revised":{"definition":{},"constrained":false}}"#,
+            r#"{"Revised":{"definition":"{}","fill":{},"constrained":false}}"#,
+            r#"{"Revised":{"definition":"{}"}}"#,
             "[]",
         ] {
             assert!(Event::from_json(text).is_err(), "{text}");

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
 use crate::ledger::trial::{Ranking, Revised, State};
 use crate::ledger::{Ledger, Queued};
@@ -132,6 +132,16 @@ impl Ledger {
             }
         };
         let trial = &mut self.trials[number];
+        let (steps, last) = (problem.curve.map(|curve| curve.steps), trial.curve().last());
+        if let (Some(steps), Some((last, _))) = (steps, last)
+            && steps < *last
+        {
+            return Err(refuse(
+                "curve",
+                format!("{steps} steps, and trial {number} reported step {last}"),
+                "give a curve that has all reported steps",
+            ));
+        }
         let has_run = trial.run().is_some();
         let point = match has_run {
             true => given.run.clone(),

@@ -4,6 +4,7 @@ mod drafts;
 mod fidelities;
 mod possible;
 mod reported;
+mod revised;
 
 use super::*;
 use crate::problem::{Fidelity, Parameter, Real};

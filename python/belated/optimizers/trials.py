@@ -631,6 +631,10 @@ class Trials(Reading, Generic[AnyLog]):
         """Return the problem after `number` revisions. Only studies can be revised."""
         return self._problem
 
+    def _in_present_problem(self, call: Callable[[], T]) -> T:
+        """Make a call that converts arguments to numbers. A study repeats the call if its problem was revised."""
+        return call()
+
     def _current_log(self) -> Log:
         """Read all events that other processes have written, and return the log."""
         return self._log
@@ -1038,9 +1042,15 @@ class Trials(Reading, Generic[AnyLog]):
         check_policies(missing, on_error, is_table(params))
         facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
         if is_table(params):
-            return self._add_table(params, value, context, facts, missing, on_error)
-        actions, several = added_actions(self._problem, params, value, context, facts)
-        numbers = self._record_all(actions)
+            return self._in_present_problem(
+                lambda: self._add_table(params, value, context, facts, missing, on_error)
+            )
+
+        def record() -> tuple[list[int | None], bool]:
+            actions, several = added_actions(self._problem, params, value, context, facts)
+            return self._record_all(actions), several
+
+        numbers, several = self._in_present_problem(record)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         return trials if several else trials[0]
 
@@ -1099,9 +1109,13 @@ class Trials(Reading, Generic[AnyLog]):
         >>> [trial.params["layers"] for trial in optimizer.suggest(n=2)]
         [1, 4]
         """
-        constraints = self._constraints_for("enqueue")
-        seed = [self.seed_, self._current_log().n_events()]
-        self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
+
+        def record() -> None:
+            constraints = self._constraints_for("enqueue")
+            seed = [self.seed_, self._current_log().n_events()]
+            self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
+
+        self._in_present_problem(record)
 
     def _check_limit(self, name: str, limit: float, share: float) -> None:
         """Warn once if a window or a lease is below the quantile `share` of the delays."""
@@ -1147,11 +1161,11 @@ class Trials(Reading, Generic[AnyLog]):
             if other is self:
                 return trial.number  # this optimizer started the trial
             # If a trial was pickled in another process, it belongs to a copy of this optimizer.
-            is_own = (
-                other._token == self._token
-                and trial.number < len(self._log)
-                and other._log.trial(trial.number).place == self._log.trial(trial.number).place
-            )
+            is_own = other._token == self._token and trial.number < len(self._log)
+            if is_own:
+                mine, theirs = (each._log.trial(trial.number) for each in (self, other))
+                # The other object may not have read a revision.
+                is_own = mine.problem != theirs.problem or mine.place == theirs.place
             if not is_own:
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             return trial.number

@@ -581,18 +581,12 @@ class Study(Trials[SharedLog]):
             started = [i for i, stage in enumerate(stages) if stage.first <= number]
             for i in range(started[-1], len(stages) - 1):
                 with suppress(InvalidPoint):
-                    place = stages[i].problem.domain.locate(params)
+                    place, record = stages[i].problem.domain.locate(params), self._log.trial(number)
+                    if record.problem == i and record.place == place and record.run is None:
+                        return None  # the trial was run as suggested
                     return self._problem.domain.params_at(Converter(stages).place(i, place, None))
             raise
         return params
-
-    def add(self, params: Any, value: Any = None, context: Any = None, **facts: Any) -> Any:
-        """Add trials that were not suggested; see `Optimizer.add`."""
-        return self._in_present_problem(lambda: super(Study, self).add(params, value, context, **facts))
-
-    def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
-        """Add points to a queue; see `Optimizer.enqueue`."""
-        self._in_present_problem(lambda: super(Study, self).enqueue(params, fidelity=fidelity))
 
     # Revisions of the problem.
 
@@ -656,10 +650,11 @@ class Study(Trials[SharedLog]):
         for name in ("seed", "clock", "time"):
             if name in arguments:
                 raise InvalidSetting(f"{name} cannot be revised: leave it out, or create another study")
+        before = self.left_out
         self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
-        left_out = self.left_out
+        left_out = [number for number in self.left_out if number not in before]
         if left_out:
-            found = f"{_numbers([*left_out])} of the {self.n_trials} trials of study {self.name!r}"
+            found = f"{_numbers(left_out)} of the {self.n_trials} trials of study {self.name!r}"
             warn(f"{found} are left out of the new problem: see left_out")
 
     def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> None:
@@ -696,6 +691,8 @@ class Study(Trials[SharedLog]):
     def left_out(self) -> dict[int, str]:
         """The trials that `revise` left out, by number, each with the reason."""
         log = self._current_log()
+        if len(log.stages) == 1:
+            return {}
         reasons = ((number, log.trial(number).left_out) for number in log.numbers(None))
         return {number: reason for number, reason in reasons if reason is not None}
 
