@@ -31,7 +31,7 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.revisions import Converter, Revision, Stage, check_feasible, checked_revision
+from belated.study.revisions import Converted, Converter, Revision, Stage, check_feasible, checked_revision
 from belated.study.shared_log import ProblemRevised, SharedLog
 from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
@@ -647,9 +647,7 @@ class Study(Trials[SharedLog]):
         >>> trial.params["time"]
         12.0
         """
-        for name in ("seed", "clock", "time"):
-            if name in arguments:
-                raise InvalidSetting(f"{name} cannot be revised: leave it out, or create another study")
+        _check_revisable(arguments)
         before = self.left_out
         self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
         left_out = [number for number in self.left_out if number not in before]
@@ -660,16 +658,7 @@ class Study(Trials[SharedLog]):
     def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> None:
         self.sync()
         old = self._optimizer
-        if "constraints" not in arguments:
-            self._constraints_for("revise")  # raises an error if the functions are missing
-        given = old.get_params(deep=False) | {"seed": self.seed_}
-        made = type(old)(**with_nested(type(old), given, arguments))
-        if isinstance(made.domain, Space) != isinstance(old.domain, Space):
-            raise InvalidSetting(
-                "revise cannot replace a space by candidates, or candidates by a space: create another study"
-            )
-        if made._constraints is not None:
-            check_feasible(made)
+        made = self._revised(arguments, "revise")
         definition = json.loads(json.dumps(definition_of(made), allow_nan=False))
 
         def prepare() -> tuple[str, Stage]:
@@ -680,6 +669,21 @@ class Study(Trials[SharedLog]):
             return revision.to_event(self._problem.wall_time()), stage
 
         self._log.revise(prepare)
+
+    def _revised(self, arguments: Mapping[str, Any], caller: str) -> Optimizer:
+        """Return an optimizer without trials, with the settings of the study and these arguments."""
+        old = self._optimizer
+        if "constraints" not in arguments:
+            self._constraints_for(caller)  # raises an error if the functions are missing
+        given = old.get_params(deep=False) | {"seed": self.seed_}
+        made = type(old)(**with_nested(type(old), given, arguments))
+        if isinstance(made.domain, Space) != isinstance(old.domain, Space):
+            raise InvalidSetting(
+                f"{caller} cannot replace a space by candidates, or candidates by a space: create another study"
+            )
+        if made._constraints is not None:
+            check_feasible(made)
+        return made
 
     @property
     def revision(self) -> int:
@@ -875,9 +879,17 @@ class Study(Trials[SharedLog]):
             raise StoreError(f"there is no study {short_repr(name)} in {opened.url}, which has {opened.names()}")
 
     def copy(
-        self, name: str, space: "SpaceLike | None" = None, store: "str | os.PathLike[str] | Store | None" = None
+        self,
+        name: str,
+        space: "SpaceLike | None" = None,
+        store: "str | os.PathLike[str] | Store | None" = None,
+        *,
+        fill: Mapping[str, Any] | None = None,
+        map: Mapping[str, Mapping[Any, Any]] | None = None,
+        keep: Mapping[str, Any] | None = None,
+        **arguments: Any,
     ) -> "Study":
-        """Create a study that begins with the trials of this study, perhaps with another space.
+        """Create a study that begins with the trials of this study, perhaps with another space or other settings.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
         values, std, cost, duration, errors, attrs, curves, and the times of starts and ends, at the points that were
@@ -891,10 +903,12 @@ class Study(Trials[SharedLog]):
         space : mapping, optional
             The space of the new study. Trials whose point does not belong to this space are left out, with a
             `BelatedWarning` that counts them. A point belongs to the space if it has a value in range for each
-            parameter that is not a constant, and if each parameter that the space lacks was a constant. Default None:
-            the same space.
+            parameter that is not a constant, and if each parameter that the space lacks was a constant. `fill` and
+            `keep` add points. Default None: the same space.
         store : str or path, optional
             The store of the new study; see `Study`. Default None: the store of this study.
+        fill, map, keep, **arguments
+            See `revise`.
 
         Returns
         -------
@@ -921,23 +935,25 @@ class Study(Trials[SharedLog]):
         exists = f"study {short_repr(name)} exists already in {target.url}: pass another name"
         if _is_printable(name) and target.header(name) is not None:
             raise InvalidSetting(exists)
-        self._constraints_for("copy")  # raises an error if the constraints are missing
-        log, mine = self._current_log(), self._optimizer
-        made = optimizer_from(definition_of(mine), mine.time, mine.constraints)
+        _check_revisable(arguments)
+        log = self._current_log()
         if space is not None:
-            made.set_params(space=space)
+            arguments["space"] = space
+        made = self._revised(arguments, "copy")
+        changes = checked_revision(self._problem, made._problem, (fill, map, keep), has_trials=False)
+        definition = definition_of(made)
+        stage = Stage(made, definition, Revision(definition, *changes, "constraints" in arguments))
+        converter = Converter([*log.stages, stage])
         left_out: dict[str, list[int]] = {"pending": [], "outside": []}
         for number in log.numbers(None):
             record = log.trial(number)
             if record.state == "pending":
                 left_out["pending"].append(number)
-            elif not _add(
-                made, record, self._problem_of(record.problem if record.run is None else record.problem_of_run)
-            ):
+            elif not _add(made, record, converter.trial(record)):
                 left_out["outside"].append(number)
         if self._create(name, target, made, made.time, self.attrs) is None:
             raise InvalidSetting(exists)
-        copied = type(self)(name, target, time=made.time, constraints=mine.constraints)
+        copied = type(self)(name, target, time=made.time, constraints=made.constraints)
         reasons = {"outside": "do not belong to the space", "pending": "are pending"}
         found = [f"{_numbers(left_out[key])} {reason}" for key, reason in reasons.items() if left_out[key]]
         if found:
@@ -1016,6 +1032,12 @@ def _check_key(key: str | None) -> None:
         )
 
 
+def _check_revisable(arguments: Mapping[str, Any]) -> None:
+    for name in ("seed", "clock", "time"):
+        if name in arguments:
+            raise InvalidSetting(f"{name} cannot be revised: leave it out, or create another study")
+
+
 def unless_deleted(store: Store, name: str, read: Callable[[str], T]) -> T | None:
     """Call a function that reads the study of this name. Return None if another process deletes it meanwhile."""
     while (found := store.header(name)) is not None:
@@ -1045,23 +1067,15 @@ def _summary(study: Study) -> StudySummary:
     )
 
 
-def _add(made: Optimizer, record: TrialRecord, source: Problem) -> bool:
-    """Add a finished trial, whose point belongs to `source`. Return False if the point does not belong to the space."""
-    place = record.place if record.run is None else record.run
-    old, new = source.domain, made.domain
-    if isinstance(old, Space) and isinstance(new, Space):
-        values = old.named_at(place)
-        try:
-            place = new.locate({key: value for key, value in values.items() if key in new or old[key].width})
-        except InvalidPoint:
-            return False
-    elif record.left_out is not None:
+def _add(made: Optimizer, record: TrialRecord, converted: Converted) -> bool:
+    """Add a finished trial, whose point was converted. Return False if the point does not belong to the space."""
+    start, run, context, fidelity, reason, _ = converted
+    place = run if record.run is not None else None if start is None else start[0]
+    if reason is not None or place is None:
         return False
     log, end = made._log, record.finished_at
     attrs = attrs_as_json(merged_attrs(record.attrs))
-    number = log.record(
-        Action.add(place, list(record.context) or None, None, record.fidelity, attrs), record.started_at
-    )
+    number = log.record(Action.add(place, context or None, None, fidelity, attrs), record.started_at)
     assert number is not None  # the trial is new
     for step, value in record.curve:
         # The record lacks the times of reports. Durations are not forecast from reports with equal times.

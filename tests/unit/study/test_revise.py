@@ -540,3 +540,24 @@ def test_a_damaged_revision_is_refused(store):
             log = load(store)._log
             record = opened.events(log.id, 0)[-1]
             log._apply_revision(record._replace(body=body))
+
+
+def test_a_copy_takes_the_same_arguments():
+    """The trials of a copy have the points, values and constraints of a revised study."""
+    space = {"x": (0.0, 1.0), "solvent": ["Water ", "oil"], "stirrer": ["A", "B"]}
+    points = [{"x": i / 8, "solvent": space["solvent"][i % 2], "stirrer": "AAAB"[i % 4]} for i in range(8)]
+    study = memory(space, points, [float(i) for i in range(8)])
+    new = {"space": {"x": (0.0, 0.7), "solvent": ["water", "oil"], "time": (1.0, 24.0)}}
+    new |= {"fill": {"time": 12.0}, "map": {"solvent": {"Water ": "water"}}, "keep": {"stirrer": "A"}}
+    new |= {"constraints": [lambda params: params["x"] < 0.3], "direction": "minimize"}
+    with pytest.warns(bl.BelatedWarning, match="do not belong to the space"):
+        copied = study.copy("copy", **new)
+    with pytest.warns(bl.BelatedWarning, match="left out"):
+        study.revise(**new)
+    kept = [trial for trial in study.trials if trial.left_out is None]
+    assert [(trial.params, trial.value) for trial in copied.trials] == [(trial.params, trial.value) for trial in kept]
+    assert len(kept) == 5 and copied.best_value_ == study.best_value_ == 0.0
+    assert copied.suggest().params["x"] < 0.3
+    for bad in ({"fill": {"tim": 1.0}}, {"seed": 3}, {"spaces": {}}, {"map": {"solvent": {"tea": "oil"}}}):
+        with pytest.raises(InvalidSetting):
+            study.copy("bad", **bad)
