@@ -1,11 +1,11 @@
 """Check that acknowledged events are not lost if writers are killed at any time: python campaigns/kill.py.
 
-Workers suggest, report steps of learning curves, observe, fail and add in one study. Each worker records every call in
-a file, before the call and after it has returned. Each worker is killed with SIGKILL after a random time and replaced.
-The new worker repeats the interrupted call with the same key. At the end, the event table must contain every
-acknowledged event, and no key and no step more than once. The sequence numbers must not have gaps, and the database
-must be intact. The program starts a new study from time to time; every fourth study uses Bayesian optimisation. With
---store postgresql, the studies are stored in PostgreSQL. The program prints JSON.
+Workers suggest, report steps of learning curves, observe, fail, add and revise the space in one study. Each worker
+records every call in a file, before the call and after it has returned. Each worker is killed with SIGKILL after a
+random time and replaced. The new worker repeats the interrupted call with the same key. At the end, the event table
+must contain every acknowledged event, and no key and no step more than once. The sequence numbers must not have gaps,
+and the database must be intact. The program starts a new study from time to time; every fourth study uses Bayesian
+optimisation. With --store postgresql, the studies are stored in PostgreSQL. The program prints JSON.
 """
 
 import json
@@ -13,12 +13,16 @@ import os
 import random
 import sys
 import time
+import warnings
 from collections import Counter
 from pathlib import Path
 
 import harness
 
 import belated as bl
+
+# The share of the calls that revise the space.
+REVISIONS = 0.03
 
 
 def note(descriptor, **what):
@@ -40,6 +44,7 @@ def work(store, name, slot, notes, seed, end=None):
     steps = Counter(line["number"] for line in known if line["what"] == "done" and line["call"] == "report")
     chance = random.Random(seed)
     calls = len(known)
+    warnings.simplefilter("ignore", bl.BelatedWarning)  # trials are left out
     try:
         study = bl.Study.load(name, store)
         while end is None or not end.exists():
@@ -50,6 +55,8 @@ def work(store, name, slot, notes, seed, end=None):
                 reports = (["report"] * 5) if study._optimizer.curve is not None else []
                 others = (["observe"] * 5 + ["fail"] + reports) if pending else []
                 call = chance.choice(["suggest"] * 5 + others + ["add"])
+                if chance.random() < REVISIONS:
+                    call = "revise"
                 calls += 1
                 key = f"{slot}-{calls}-{seed}"
                 arguments = {}
@@ -60,6 +67,10 @@ def work(store, name, slot, notes, seed, end=None):
                         arguments["value"] = harness.objective(pending[number])
                     if call == "report":
                         arguments["step"] = steps[number] + 1
+                elif call == "revise":
+                    # Tree search cannot leave trials out.
+                    narrow = [] if isinstance(study._optimizer, bl.TreeSearch) else [1.0]
+                    arguments = {"high": chance.choice([2.0, *narrow])}
                 elif call == "add":
                     arguments = {"params": {"x": chance.random(), "y": chance.random()}, "value": chance.random()}
                 note(descriptor, what="begin", call=call, key=key, arguments=arguments)
@@ -71,6 +82,9 @@ def work(store, name, slot, notes, seed, end=None):
                 # The call `add` does not take a key, so a repeated call may add two events.
                 trial = study.add(arguments["params"], arguments["value"])
                 answer = {"number": trial.number, "params": trial.params, "value": trial.value}
+            elif call == "revise":
+                study.revise(space={"x": (0.0, 1.0), "y": (0.0, arguments["high"])})
+                answer = arguments
             elif call == "report":
                 study.report(arguments["number"], arguments["value"], arguments["step"])
                 steps[arguments["number"]] = arguments["step"]
@@ -98,13 +112,16 @@ def compare(study, notes, failures):
     """Check that the study contains every acknowledged call; return the number of acknowledged calls."""
     trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
     curves = {trial.number: trial.curve for trial in study.trials}
-    acknowledged = 0
+    acknowledged = revisions = 0
     for line in (line for file in notes for line in read(file)):
         if line["what"] == "error":
             failures.note(line["error"])
         if line["what"] != "done":
             continue
         acknowledged += 1
+        if line["call"] == "revise":
+            revisions += 1
+            continue
         params, state, value = trials.get(line["number"], (None, None, None))
         if line["call"] in ("suggest", "add") and params != line["params"]:
             failures.note(f"lost: {line}, the study has {params}")
@@ -114,6 +131,8 @@ def compare(study, notes, failures):
             failures.note(f"lost: {line}, the study has {curves[line['number']]}")
         if line["call"] == "fail" and state != "failed":
             failures.note(f"lost: {line}, the study has {state}")
+    if study.revision <= revisions:
+        failures.note(f"the study has revision {study.revision} after {revisions} revisions")
     return acknowledged
 
 

@@ -88,7 +88,9 @@ impl Ledger {
             Event::Observed { observation, .. } | Event::Amended { observation, .. } => {
                 Effect::Valued {
                     reading: reading(&observation),
-                    run: observation.point,
+                    run: observation
+                        .point
+                        .map(|point| self.present_point(i, number, point)),
                 }
             }
             Event::Failed { .. } => Effect::Failed,
@@ -271,6 +273,13 @@ impl Ledger {
             }
         }
         !trial.left_out
+    }
+
+    /// The point of an event at which a trial was run, in the present problem. If the event is older than the problem, the
+    /// result is the last point that was reported for the earlier problem.
+    fn present_point(&self, event: usize, number: TrialNumber, point: Point) -> Point {
+        let revised = self.revised.get(number).filter(|_| event < self.notes_from);
+        revised.and_then(|it| it.run.clone()).unwrap_or(point)
     }
 
     pub(super) fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {

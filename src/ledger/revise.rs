@@ -53,6 +53,8 @@ impl Ledger {
             self.trials.iter().map(|trial| trial.index).collect();
         let earlier = std::mem::take(&mut self.revised);
         let here = self.n_revisions() + 1;
+        let runs = earlier.iter().map(|revised| revised.run.clone());
+        let runs: Vec<Option<Point>> = runs.collect();
         self.widths = problem.widths();
         for (number, given) in trials.into_iter().enumerate() {
             let old = earlier.get(number).cloned();
@@ -81,7 +83,11 @@ impl Ledger {
                 .iter()
                 .map(|trial| trial.index)
                 .eq(indices_before);
-        if !same {
+        if same {
+            let runs = runs.into_iter().chain(std::iter::repeat(None));
+            let known = self.revised.iter_mut().zip(runs);
+            known.for_each(|(revised, run)| revised.run = run);
+        } else {
             self.notes_from = self.len();
             let left_out = self
                 .trials
@@ -176,8 +182,9 @@ impl Ledger {
         if !is_left_out && trial.details.as_ref().and_then(|details| details.fidelity) != fidelity {
             trial.details.get_or_insert_default().fidelity = fidelity;
         }
-        if let Some(run) = given.run.filter(|_| has_run) {
-            trial.reported_mut().run = Some(run.unsigned_zeros());
+        let run = given.run.filter(|_| has_run).map(Point::unsigned_zeros);
+        if let Some(run) = &run {
+            trial.reported_mut().run = Some(run.clone());
         }
         if flipped
             && let Some(curve) = trial
@@ -196,6 +203,7 @@ impl Ledger {
             run_problem,
             left_out: given.left_out,
             may_return: given.may_return && given.context.is_some(),
+            run,
             value: value.filter(|_| is_left_out),
         });
         Ok(())

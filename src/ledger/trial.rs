@@ -330,6 +330,8 @@ pub(super) struct Revised {
     pub run_problem: usize,
     pub left_out: Option<String>,
     pub may_return: bool,
+    /// The point where the trial was run before the last revision to another problem, if it was reported.
+    pub run: Option<Point>,
     /// The value with the user's sign, while the trial is left out.
     pub value: Option<f64>,
 }

@@ -355,9 +355,10 @@ class Reading(ABC):
         if wanted is None or not 1 <= wanted < 2**32:
             raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer from 1 to 2**32 - 1, or None")
         source = self._source
+        log = source._current_log()
         numbers = source._problem.context_numbers(context)
         constraints = source._constraints_for("recommend")
-        found = source._current_log().recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted)
+        found = log.recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted)
         if not found:
             where = "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
@@ -473,7 +474,8 @@ class Reading(ABC):
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         """
-        return surrogate_of(self._source._problem, *self._fitted("surrogate_"))
+        fitted = self._fitted("surrogate_")
+        return surrogate_of(self._source._problem, *fitted)
 
     def importances(self, context: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return the importance of each parameter: its share in the variance of f over the space.
@@ -531,7 +533,8 @@ class Reading(ABC):
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         """
-        return durations_of(self._source._problem, self._model_log("durations_"))
+        log = self._model_log("durations_")
+        return durations_of(self._source._problem, log)
 
     def predict_final(self, trial: Trial | int) -> tuple[float, float] | None:
         """Return the mean and standard deviation of the value that a running or stopped trial has at its last step.
@@ -573,10 +576,11 @@ class Reading(ABC):
 
         `caller` is the name of the caller, for messages.
         """
-        space, problem = self.domain, self._source._problem
-        if isinstance(space, Candidates):
+        if isinstance(self.domain, Candidates):
             raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
         model, *_ = self._fitted(caller)
+        space, problem = self.domain, self._source._problem
+        assert isinstance(space, Space)
         return total_effects(space, lambda rows, n: model.sample(problem.with_context(rows, context), n, 0))
 
     def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:

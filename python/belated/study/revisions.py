@@ -200,10 +200,10 @@ class Converter:
         self._steps = [_Step(a.problem, b.problem, b.revision) for a, b in zip(stages, stages[1:], strict=False)]
         self._last = len(stages) - 1
         self._equal_rows: dict[tuple[int, int], int | None] = {}
-        a, b = (stage.definition["problem"] for stage in stages[-2:])
-        names = ("space", "candidates", "context", "fidelity")
+        last = stages[-1].revision
+        before, after = (_domain_as_text(stage.definition) for stage in stages[-2:])
         #: Whether the points of the last two problems are equal.
-        self.is_same = not stages[-1].revision.map and all(a.get(name) == b.get(name) for name in names)  # type: ignore[union-attr]
+        self.is_same = last is not None and not last.map and before == after
 
     def trial(self, record: TrialRecord) -> Converted:
         """Return a trial in the new problem."""
@@ -265,8 +265,9 @@ class Converter:
         others = self._problems[-1].context_space or ()
         for name, value in values.items():
             if name not in new and name not in others:
-                kept = next((step.keep[name] for step in self._steps if name in step.keep), None)
-                raise InvalidPoint(f"{name}={short_repr(value)}, and the revision keeps {short_repr(kept)}")
+                kept = [short_repr(step.keep[name]) for step in self._steps if name in step.keep]
+                what = f"the space is for {name}={kept[-1]}" if kept else "the space lacks this parameter"
+                raise InvalidPoint(f"{name}={short_repr(value)}, and {what}")
         # Values of parameters that are inactive now are left out.
         return new.locate(new.nested(new.active_part(part)))
 
@@ -296,6 +297,11 @@ class Converter:
         for step in self._steps[problem:]:
             step.apply(values)
         return values
+
+
+def _domain_as_text(definition: Mapping[str, Any]) -> str:
+    # Texts are compared, because 1, 1.0 and True are equal in Python.
+    return json.dumps([definition["problem"].get(name) for name in ("space", "candidates", "context", "fidelity")])
 
 
 class _Step:

@@ -992,6 +992,8 @@ class Study(Trials[SharedLog]):
         >>> study.attrs
         {'data': 'v4', 'cells': [4, 5]}
         """
+        if self._revision is not None:
+            raise InvalidSetting(f"revision {self._revision} of study {self.name!r} is only for reading")
         data, problem = usable_attrs(attrs)
         if problem:
             raise InvalidValue(f"{problem} (nothing was changed)")

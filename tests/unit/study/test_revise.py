@@ -62,8 +62,9 @@ def replayed(study, converted):
     for event in study._log.events(0, study._log.core.last_revision()):
         data = json.loads(event)
         [(kind, fields)] = data.items()
-        if "point" in fields:
-            fields["point"] = {"numbers": converted(fields["point"]["numbers"])}
+        for place in (fields, fields.get("observation") or {}):
+            if "point" in place:
+                place["point"] = {"numbers": converted(place["point"]["numbers"])}
         text = json.dumps(data)
         fresh._log.extend([_core.without_note(text) if kind == "Suggested" else text])
     return fresh
@@ -101,6 +102,8 @@ def test_a_constraint_and_a_bound_hold_for_all_handles(store):
 @pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch, bl.TreeSearch])
 def test_a_revised_study_equals_a_new_study_to_which_its_history_is_replayed(store, kind):
     study = make(store, kind=kind)
+    study.suggest().observe(0.0, params={"heat": 33.0, "acid": 0.75})
+    study.add({"heat": 35.0, "acid": 0.5}, -3.0)
     study.suggest()
     study.fail(study.suggest())
     study.abandon(study.suggest())
