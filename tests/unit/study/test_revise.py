@@ -564,3 +564,23 @@ def test_a_copy_takes_the_same_arguments():
     for bad in ({"fill": {"tim": 1.0}}, {"seed": 3}, {"spaces": {}}, {"map": {"solvent": {"tea": "oil"}}}):
         with pytest.raises(InvalidSetting):
             study.copy("bad", **bad)
+
+
+def test_a_log_that_is_read_again_keeps_revisions_and_constraints(store):
+    """The log is read again if a server lost its last events."""
+
+    def cool(params):
+        return params["heat"] < 130
+
+    study = make(store, n=4)
+    study.revise(space=LAB | {"heat": (20.0, 150.0)})
+    study.revise(constraints=[cool])
+    study.revise(space=LAB | {"heat": (20.0, 160.0)})
+    study.suggest().observe(1.0)
+    before = state(study)[:3], [trial.params for trial in study.trials], study._optimizer.constraints
+    log = study._log
+    assert log._read_anew(lambda start: log.store.events(log.id, start)) == log.n_events()
+    assert (state(study)[:3], [trial.params for trial in study.trials], study._optimizer.constraints) == before
+    again = load(store, constraints=[cool])
+    assert study.suggest().params == again.trial(study.n_trials - 1).params
+    assert study.trials[-1].params["heat"] < 130
