@@ -110,7 +110,7 @@ class Study(Trials[SharedLog]):
         A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
         `time.time`.
     constraints : list of callable, optional
-        The constraints of an existing study, if it was created with constraints. A study stores only the number and the
+        The constraints of an existing study, if it has constraints. A study stores only the number and the
         names of the constraints, so pass the same functions in the same order. If they are missing, `suggest`,
         `enqueue` and `recommend` raise an error.
 
@@ -312,8 +312,8 @@ class Study(Trials[SharedLog]):
         n_given, n_stored = len(self._functions), len(self._stored_constraints)
         if n_given not in (0, n_stored):
             raise InvalidSetting(
-                f"constraints has {n_given} functions, and study {self.name!r} was created with {n_stored} "
-                f"{self._stored_constraints}: pass the same ones in the same order"
+                f"constraints has {n_given} functions, and study {self.name!r} has {n_stored} "
+                f"{self._stored_constraints}: pass the same ones in the same order, or replace them by study.revise(…)"
             )
         self._log.set_constraints(self._functions or None)
         if not is_new:
@@ -728,11 +728,12 @@ class Study(Trials[SharedLog]):
                 f"study {self.name!r} is kept in this process's memory and cannot be pickled: keep it in a store that "
                 "has a URL, as 'sqlite:///file.db'"
             )
-        check_picklable(self._functions)
+        functions = self._optimizer.constraints or ()
+        check_picklable(functions)
         if self._revision is not None:
-            load = partial(type(self).load, constraints=self._functions or None, revision=self._revision)
+            load = partial(type(self).load, constraints=functions or None, revision=self._revision)
             return load, (self.name, self._store.url, self._time), self._log.id
-        opened = partial(type(self), constraints=self._functions) if self._functions else type(self)
+        opened = partial(type(self), constraints=functions) if functions else type(self)
         return opened, (self.name, self._store.url, None, self._time), self._log.id
 
     def __setstate__(self, known: int) -> None:
@@ -754,6 +755,7 @@ class Study(Trials[SharedLog]):
         self._log.lock = threading.RLock()
         if not idle:
             self._header()  # raises an error if the study was deleted
+            self._functions = self._optimizer.constraints or ()
             self._open(None)
 
     def worklist(self) -> Any:

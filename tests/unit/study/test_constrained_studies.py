@@ -83,7 +83,7 @@ def test_the_wrong_number_is_refused(study, store):
     opened = open_store(store)
     before = opened.events(study._log.id, 0)
     for call, message in (
-        (lambda: bl.Study.load("s", store, constraints=[below_one]), "has 1 functions, and .* created with 2"),
+        (lambda: bl.Study.load("s", store, constraints=[below_one]), "has 1 functions, and .* has 2"),
         (lambda: bl.Study("s", store, optimizer([below_one])), "constraints has 2 functions there and 1 here"),
         (lambda: bl.Study("s", store, optimizer(None)), ""),
         (lambda: bl.Study.load("free", store, constraints=BOTH), ""),
