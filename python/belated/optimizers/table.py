@@ -46,7 +46,18 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 EXACT = "exact"
 
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
-_OTHERS = ("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", "left_out", EXACT)
+_OTHERS = (
+    "number",
+    "state",
+    "error",
+    "suggested_at",
+    "observed_at",
+    "delay",
+    "started_at",
+    "finished_at",
+    "left_out",
+    EXACT,
+)
 
 
 # The maximum number of further rows that an error names.

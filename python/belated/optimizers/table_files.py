@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,23 +22,27 @@ _NOT_READ = ("suggested_at", "observed_at", "delay")
 _FIRST_YEAR = 1900
 
 
-def write_csv(problem: Problem, records: Sequence[TrialRecord], path: Any) -> str | None:
-    """Write trials to a CSV file, for `Optimizer.to_csv`."""
+def write_csv(
+    problem: Problem, records: Sequence[TrialRecord], path: Any, problem_of: Callable[[int], Problem]
+) -> str | None:
+    """Write trials to a CSV file, for `Optimizer.to_csv`. `problem_of` is as for `trial_columns`."""
     pandas = imported_pandas("to_csv")
-    columns = _file_columns(problem, records)
+    columns = _file_columns(problem, records, problem_of)
     # Lists of objects are written by their repr, which has all digits of a float.
     text: str | None = pandas.DataFrame(columns, dtype=object).to_csv(path, index=False)
     return text
 
 
-def write_excel(problem: Problem, records: Sequence[TrialRecord], path: Any) -> None:
-    """Write trials to an Excel file, for `Optimizer.to_excel`."""
+def write_excel(
+    problem: Problem, records: Sequence[TrialRecord], path: Any, problem_of: Callable[[int], Problem]
+) -> None:
+    """Write trials to an Excel file, for `Optimizer.to_excel`. `problem_of` is as for `trial_columns`."""
     pandas = imported_pandas("to_excel")
     try:
         import openpyxl  # noqa: F401
     except ImportError:
         raise ImportError("to_excel needs openpyxl: pip install 'belated[excel]'") from None
-    columns = _file_columns(problem, records)
+    columns = _file_columns(problem, records, problem_of)
     for i, text in enumerate(columns.get(EXACT, ())):
         if text is not None and len(text) > LONGEST_CELL:
             raise InvalidValue(
@@ -67,15 +71,17 @@ def _excel_number(cell: Any) -> Any:
     return cell
 
 
-def _file_columns(problem: Problem, records: Sequence[TrialRecord]) -> dict[str, list[Any]]:
+def _file_columns(
+    problem: Problem, records: Sequence[TrialRecord], problem_of: Callable[[int], Problem]
+) -> dict[str, list[Any]]:
     """Return the columns of a file; the last one has the values that the others do not restore."""
-    columns = trial_columns(problem, records, None, True)
+    columns = trial_columns(problem, records, None, True, problem_of)
     exact: list[dict[str, Any]] = [{} for _ in records]
     for name, cells in columns.items():
         if name not in _NOT_READ and not name.startswith(("params_", "context_", "attrs_")):
             for i, cell in enumerate(cells):
                 _add(exact[i], name, _exact_number(cell))
-    for prefix, space, rows in _points(problem, records):
+    for prefix, space, rows in _points(problem, records, problem_of):
         for name, dimension in space.items():
             choices = choices_of(dimension)
             for i, row in enumerate(rows):
@@ -104,12 +110,22 @@ def _exact_number(cell: Any) -> float | None:
     return cell if isinstance(cell, float) and not is_restored(cell) else None
 
 
-def _points(problem: Problem, records: Sequence[TrialRecord]) -> Iterator[tuple[str, Space, list[dict[str, Any]]]]:
-    """Yield the prefix of the columns, the space, and the values by name, of contexts and of points."""
+def _points(
+    problem: Problem, records: Sequence[TrialRecord], problem_of: Callable[[int], Problem]
+) -> Iterator[tuple[str, Space, list[dict[str, Any]]]]:
+    """Yield the prefix of the columns, the space, and the values by name, of contexts and of points.
+
+    Points of earlier problems are left out.
+    """
     contexts, domain = problem.context_space, problem.domain
+    is_here = [problem_of(record.problem) is problem for record in records]
+    starts = list(zip(records, is_here, strict=True))
     if contexts is not None:
-        yield "context_", contexts, [contexts.named_at(list(record.context)) for record in records]
+        yield "context_", contexts, [contexts.named_at(list(each.context)) if here else {} for each, here in starts]
     if isinstance(domain, Space):
-        yield "params_", domain, [domain.named_at(record.place) for record in records]
-        runs = [{} if record.run is None else domain.named_at(record.run) for record in records]
+        yield "params_", domain, [domain.named_at(each.place) if here else {} for each, here in starts]
+        runs = [
+            {} if each.run is None or problem_of(each.problem_of_run) is not problem else domain.named_at(each.run)
+            for each in records
+        ]
         yield f"params_{run_prefix(domain)}", domain, runs

@@ -221,7 +221,8 @@ class Reading(ABC):
         (True, 0.3333333333333333)
         """
         log = self._source._current_log()
-        return write_csv(self._source._problem, [log.trial(number) for number in self._numbers(None)], path)
+        source, records = self._source, [log.trial(number) for number in self._numbers(None)]
+        return write_csv(source._problem, records, path, source._problem_of)
 
     def to_excel(self, path: Any) -> None:
         """Write all trials to an Excel file (.xlsx), one row for each trial.
@@ -242,7 +243,8 @@ class Reading(ABC):
             The data of a trial need more than 32,767 characters in a cell: use `to_csv`.
         """
         log = self._source._current_log()
-        write_excel(self._source._problem, [log.trial(number) for number in self._numbers(None)], path)
+        source, records = self._source, [log.trial(number) for number in self._numbers(None)]
+        write_excel(source._problem, records, path, source._problem_of)
 
     # Delays.
 
@@ -1046,9 +1048,7 @@ class Trials(Reading, Generic[AnyLog]):
         check_policies(missing, on_error, is_table(params))
         facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
         if is_table(params):
-            return self._in_present_problem(
-                lambda: self._add_table(params, value, context, facts, missing, on_error)
-            )
+            return self._add_table(params, value, context, facts, missing, on_error)
 
         def record() -> tuple[list[int | None], bool]:
             actions, several = added_actions(self._problem, params, value, context, facts)
@@ -1069,12 +1069,16 @@ class Trials(Reading, Generic[AnyLog]):
             raise InvalidValue(
                 "params is a table of trials, which has values and contexts: pass it alone, or the names of its columns"
             )
-        rows, skipped = read_table(self._problem, table, given, context, attrs, missing, on_error)
-        numbers = self._record_all([row.add for row in rows]) if rows else []
+
+        def record() -> tuple[Any, Any, list[int | None]]:
+            rows, skipped = read_table(self._problem, table, given, context, attrs, missing, on_error)
+            return rows, skipped, self._record_all([row.add for row in rows]) if rows else []
+
+        rows, skipped, numbers = self._in_present_problem(record)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         rest = [action(trial.number) for trial, row in zip(trials, rows, strict=True) for action in row.rest]
         if rest:
-            self._record_all(rest)
+            self._in_present_problem(lambda: self._record_all(rest))
         return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments

@@ -792,7 +792,8 @@ class Study(Trials[SharedLog]):
         >>> study.worklist()[["number", "due_from", "late"]].to_dict("records")
         [{'number': 1, 'due_from': 'lease', 'late': False}]
         """
-        return worklist(self._current_log(), self._problem)
+        log = self._current_log()
+        return worklist(log, self._problem, self._problem_of)
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
         """Return `worklist` as a page of HTML that is fit to be printed, with empty columns for values and remarks.
@@ -809,7 +810,8 @@ class Study(Trials[SharedLog]):
         ImportError
             pandas is not installed.
         """
-        page = worklist_page(self.name, self._current_log(), self._problem)
+        log = self._current_log()
+        page = worklist_page(self.name, log, self._problem, self._problem_of)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -39,8 +40,11 @@ class Due(NamedTuple):
     late: bool
 
 
-def worklist(log: Log, problem: Problem) -> Any:
-    """Return the pending trials as a DataFrame, for `Study.worklist`."""
+def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -> Any:
+    """Return the pending trials as a DataFrame, for `Study.worklist`.
+
+    `problem_of` returns the problem after a number of revisions.
+    """
     pandas = imported_pandas("worklist")
     now = problem.wall_time()
     out = [log.trial(number) for number in log.numbers("pending")]
@@ -49,7 +53,7 @@ def worklist(log: Log, problem: Problem) -> Any:
         ((record, _due(record, delays, now)) for record in out),
         key=lambda each: (each[1].at is None, each[1].at or 0.0, each[0].number),
     )
-    columns = trial_columns(problem, [record for record, _ in found], None, False)
+    columns = trial_columns(problem, [record for record, _ in found], None, False, problem_of)
     kept = {name: columns[name] for name in columns if name in ("number", "index")}
     kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_"))}
     kept |= {name: cells for name, cells in columns.items() if name == "fidelity"}
@@ -60,9 +64,9 @@ def worklist(log: Log, problem: Problem) -> Any:
     return pandas.DataFrame(kept)
 
 
-def worklist_page(name: str, log: Log, problem: Problem) -> str:
+def worklist_page(name: str, log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -> str:
     """Return the page for `Study.worklist_html`."""
-    table = worklist(log, problem)
+    table = worklist(log, problem, problem_of)
     table["late"] = ["late" if late else "" for late in table["late"]]
     names = [column.removeprefix("params_").removeprefix("context_") for column in table.columns]
     head = [
