@@ -597,3 +597,24 @@ def test_a_log_that_is_read_again_keeps_revisions_and_constraints(store):
     again = load(store, constraints=[cool])
     assert study.suggest().params == again.trial(study.n_trials - 1).params
     assert study.trials[-1].params["heat"] < 100
+
+
+def test_tables_and_files_of_a_revised_study_are_read_back(tmp_path):
+    """The trials that are not left out are restored bit for bit; the others are refused by row."""
+    pandas = pytest.importorskip("pandas")
+    points = [{"heat": heat, "acid": 0.1 + heat / 7e3} for heat in (50.0 / 3, 110.0, 35.5)]
+    study = memory(LAB | {"heat": (0.0, 120.0)}, points, [1.0 / 3, 2.0, None])
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(
+            space={"time": (1.0, 24.0), "acid": (0.0, 1.0), "heat": (0.0, 100.0)}, fill={"time": 12.3456789012345678}
+        )
+    study.observe(2, 5.0, params={"time": 2.0, "acid": 0.3, "heat": 1.0 / 3})
+    assert study.worklist().empty
+    study.to_csv(tmp_path / "trials.csv")
+    found = pandas.read_csv(tmp_path / "trials.csv")
+    assert "110.0" in found["left_out"][1]
+    other = bl.RandomSearch(study.domain, seed=0)
+    added = other.add(found, on_error="skip")
+    assert [each.row for each in added.skipped] == [1]
+    assert [trial.params for trial in added.trials] == [study.trial(0).params, study.trial(2).params_run]
+    assert [trial.value for trial in added.trials] == [1.0 / 3, 5.0]
