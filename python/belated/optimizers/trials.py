@@ -125,7 +125,26 @@ class Reading(ABC):
     @property
     def best_trial_(self) -> Trial | Any:
         """The trial with the best observed value at the highest observed fidelity; None before the first value."""
-        number = self._source._current_log().best()
+        return self.best_trial()
+
+    def best_trial(self, *, outside: bool = False) -> Trial | Any:
+        """Return the trial with the best observed value at the highest observed fidelity, or None before the first value.
+
+        Parameters
+        ----------
+        outside : bool, default False
+            Whether trials that were run beyond a bound, or at a point that is not a candidate, count; see
+            `Trial.outside`. If False, the trial is `best_trial_`.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"temperature": (20.0, 120.0)}, seed=0)
+        >>> trials = optimizer.add([{"temperature": 118.0}, {"temperature": 120.4}], [0.5, 0.75])
+        >>> optimizer.best_value_, optimizer.best_trial(outside=True).value
+        (0.5, 0.75)
+        """
+        number = self._source._current_log().best(outside)
         return None if number is None else Trial(self._source, number)
 
     @property
@@ -407,7 +426,7 @@ class Reading(ABC):
         2.0
         """
         log, problem = self._model_log("predict"), self._source._problem
-        points = problem.with_context(problem.domain.points(params), context)
+        points = problem.with_context(problem.domain.points(params, measured=True), context)
         return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending))))
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:

@@ -3,9 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::range::{self, ONE_VALUE, Range, refuse};
+use super::range::{self, ONE_VALUE, Range, column, is_on_axis, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
+
+/// Larger measurements are refused, because floats do not represent all larger integers.
+const LARGEST_MEASURED: f64 = (1u64 << 53) as f64;
 
 /// Bounds beyond this absolute value are refused, because different integers could be encoded as the same float.
 const LARGEST: f64 = (1u64 << 40) as f64;
@@ -57,6 +60,17 @@ impl Integer {
     fn step(&self) -> i64 {
         self.step.unwrap_or(1)
     }
+
+    /// The index of a value, or of the last value below an integer in the range.
+    fn index(&self, number: f64) -> u64 {
+        ((number as i64 - self.low) / self.step()) as u64
+    }
+
+    /// The column of an integer that is not a value.
+    fn column(&self, number: f64) -> f64 {
+        let last = self.high - (self.high - self.low) % self.step();
+        column(number, (self.low as f64, last as f64), self.log)
+    }
 }
 
 impl TryFrom<Range> for Integer {
@@ -99,11 +113,44 @@ impl Kind for Integer {
 
     fn checked(&self, number: f64) -> Option<f64> {
         let in_range = (self.low as f64..=self.high as f64).contains(&number);
-        (in_range && self.member(self.level(number)) == number).then_some(number + 0.0)
+        (in_range && self.member(self.index(number)) == number).then_some(number + 0.0)
+    }
+
+    fn measured(&self, number: f64) -> Option<f64> {
+        let elsewhere = || {
+            let is_usable = self.low < self.high
+                && number.fract() == 0.0
+                && number.abs() <= LARGEST_MEASURED
+                && is_on_axis(number, self.log);
+            is_usable.then_some(number + 0.0)
+        };
+        self.checked(number).or_else(elsewhere)
+    }
+
+    fn expected_measured(&self) -> String {
+        match (self.low == self.high, self.log) {
+            (true, _) => self.expected(),
+            (_, true) => "an integer from 1 to 2**53, since the scale is logarithmic".to_string(),
+            (_, false) => "an integer within ±2**53".to_string(),
+        }
+    }
+
+    fn is_beyond(&self, number: f64) -> bool {
+        !(self.low as f64..=self.high as f64).contains(&number)
     }
 
     fn level(&self, number: f64) -> u64 {
-        ((number as i64 - self.low) / self.step()) as u64
+        match self.checked(number) {
+            Some(_) => self.index(number),
+            None => self.coordinate().index(&[self.column(number)]),
+        }
+    }
+
+    fn encode(&self, number: f64, columns: &mut [f64]) {
+        columns[0] = match self.checked(number) {
+            Some(_) => self.coordinate().position(self.index(number)),
+            None => self.column(number),
+        };
     }
 
     fn member(&self, level: u64) -> f64 {

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::decimal::Steps;
-use super::range::{self, ONE_VALUE, Range, first_multiple, refuse};
+use super::range::{self, ONE_VALUE, Range, column, first_multiple, is_on_axis, log_ratio, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
@@ -64,6 +64,16 @@ impl Real {
     }
 }
 
+impl Real {
+    /// Returns the index of the step that equals this number up to rounding.
+    fn step_of(&self, steps: &Steps, number: f64) -> Option<u64> {
+        let nearest = steps.nearest(number)?;
+        let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));
+        let distance = (number - steps.member(nearest)).abs();
+        (distance <= rounding.min(steps.step() / 4.0)).then_some(nearest)
+    }
+}
+
 impl TryFrom<Range> for Real {
     type Error = Error;
 
@@ -112,19 +122,43 @@ impl Kind for Real {
     }
 
     fn checked(&self, number: f64) -> Option<f64> {
-        let Some(steps) = &self.steps else {
-            return (self.low..=self.high)
+        match &self.steps {
+            Some(steps) => self.step_of(steps, number).map(|k| steps.member(k)),
+            None => (self.low..=self.high)
                 .contains(&number)
-                .then_some(number + 0.0);
+                .then_some(number + 0.0),
+        }
+    }
+
+    fn measured(&self, number: f64) -> Option<f64> {
+        let elsewhere = || {
+            let varies = self.coordinate().levels() != Some(1);
+            (varies && is_on_axis(number, self.log)).then_some(number + 0.0)
         };
-        let member = steps.member(steps.nearest(number)?);
-        let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));
-        ((number - member).abs() <= rounding.min(steps.step() / 4.0)).then_some(member)
+        self.checked(number).or_else(elsewhere)
+    }
+
+    fn expected_measured(&self) -> String {
+        match (self.coordinate().levels(), self.log) {
+            (Some(1), _) => self.expected(),
+            (_, true) => "a finite number > 0, since the scale is logarithmic".to_string(),
+            (_, false) => "a finite number".to_string(),
+        }
+    }
+
+    fn is_beyond(&self, number: f64) -> bool {
+        range::is_beyond(number, (self.low, self.high), self.log)
     }
 
     fn level(&self, number: f64) -> u64 {
-        let steps = self.steps.as_ref();
-        steps.and_then(|steps| steps.nearest(number)).unwrap_or(0)
+        let Some(steps) = &self.steps else {
+            return 0;
+        };
+        let nearest = || {
+            let u = column(number, (self.low, steps.member(steps.last())), self.log);
+            self.coordinate().index(&[u])
+        };
+        self.step_of(steps, number).unwrap_or_else(nearest)
     }
 
     fn member(&self, level: u64) -> f64 {
@@ -139,18 +173,22 @@ impl Kind for Real {
 
     /// The column u is exactly 0.0 at low and 1.0 at high.
     fn encode(&self, number: f64, columns: &mut [f64]) {
-        if self.coordinate() != Coordinate::Continuous {
-            return self.coordinate().write(self.level(number), columns);
-        }
         let (low, high) = (self.low, self.high);
-        let u = if self.log {
-            log_ratio(number, low) / log_ratio(high, low)
-        } else if (high - low).is_finite() {
-            (number - low) / (high - low)
-        } else {
-            (number / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
+        let coordinate = self.coordinate();
+        columns[0] = match &self.steps {
+            Some(steps) => match self.step_of(steps, number) {
+                Some(k) => coordinate.position(k),
+                None => column(number, (low, steps.member(steps.last())), self.log),
+            },
+            None if coordinate != Coordinate::Continuous => coordinate.position(0),
+            None => {
+                let u = column(number, (low, high), self.log);
+                match (low..=high).contains(&number) {
+                    true => u.clamp(0.0, 1.0),
+                    false => u,
+                }
+            }
         };
-        columns[0] = u.clamp(0.0, 1.0);
     }
 
     /// The result is always in [low, high] and exact at both ends.
@@ -187,18 +225,6 @@ impl Kind for Real {
 /// The distance to the next larger float.
 fn ulp(x: f64) -> f64 {
     x.next_up() - x
-}
-
-/// Returns ln(a / b) for a ≥ b > 0. The result is accurate even if the quotient is close to 1 or overflows.
-fn log_ratio(a: f64, b: f64) -> f64 {
-    if a <= 2.0 * b {
-        return libm::log1p((a - b) / b);
-    }
-    let quotient = a / b;
-    match quotient.is_finite() {
-        true => libm::log(quotient),
-        false => libm::log(a) - libm::log(b),
-    }
 }
 
 /// Returns value · exp(t). The product is computed in two steps if exp(t) is outside the range of normal floats.

@@ -94,7 +94,7 @@ def test_reporting_the_suggested_params_equals_omitting_them(kind):
 
 @both
 @pytest.mark.parametrize(
-    "params", [{"x": 2.0, "n": 3}, {"x": 0.5}, {"x": 0.5, "n": 3, "m": 1}, {"x": np.nan, "n": 3}, 3, "x", [], {}]
+    "params", [{"x": np.inf, "n": 3}, {"x": 0.5, "n": 2.5}, {"x": 0.5}, {"x": 0.5, "n": 3, "m": 1}, {"x": np.nan, "n": 3}, 3, "x", [], {}]
 )
 def test_params_that_do_not_belong_are_refused(kind, params):
     opt = kind(BOX, seed=0)
