@@ -291,6 +291,10 @@ class Space(Mapping[str, Dimension]):
         """
         return self.core.only_searched(self._numbers(params, measured))
 
+    def contains(self, values: Mapping[str, Any]) -> bool:
+        """Return whether each of the values, by flat name, is a value of its parameter."""
+        return all(self[name].core.checked(self[name].to_number(value, True)) is not None for name, value in values.items())
+
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table as a dict. If an inactive parameter has the entry None or NaN, it is left out."""
         if not self._conditional:

@@ -108,6 +108,14 @@ mod tests {
         }
     }
 
+    #[test]
+    fn maps_continue_with_slope_one_beyond_the_bounds() {
+        let warp = InputWarp::new(vec![Kumaraswamy(4.0, 0.25)]);
+        for u in [-2.0, -1e-9, 1.0 + 1e-9, 1.2, 50.0] {
+            assert_eq!((warp.value(u, 0), warp.slope(u, 0)), (u, 1.0));
+        }
+    }
+
     /// The distribution functions of Beta(a, 1) and Beta(1, b) are maps with one exponent.
     #[test]
     fn maps_with_one_exponent_are_powers() {

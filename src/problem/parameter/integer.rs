@@ -161,3 +161,57 @@ impl Kind for Integer {
         format!("{number}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(integer: &Integer, number: f64) -> f64 {
+        let mut columns = [f64::NAN];
+        integer.encode(number, &mut columns);
+        columns[0]
+    }
+
+    #[test]
+    fn integers_beyond_bounds_and_between_steps_continue_the_axis() {
+        let plain = Integer::new(1.0, 5.0, false, None).unwrap();
+        assert_eq!(
+            [0.0, 3.0, 9.0].map(|number| column(&plain, number)),
+            [-0.25, 0.5, 2.0]
+        );
+        assert_eq!(
+            [-7.0, 3.0, 9.0].map(|number| plain.level(number)),
+            [0, 2, 4]
+        );
+        assert_eq!(
+            [-7.0, 0.5, 1e300].map(|number| plain.measured(number)),
+            [Some(-7.0), None, None]
+        );
+        // The last value is 96, so 100 is between steps, with a column above 1.
+        let steps = Integer::new(16.0, 100.0, false, Some(16.0)).unwrap();
+        assert_eq!(
+            [16.0, 40.0, 96.0].map(|number| column(&steps, number)),
+            [0.0, 0.3, 1.0]
+        );
+        assert_eq!(column(&steps, 100.0), 1.05);
+        assert_eq!(
+            [15.0, 100.0, 101.0].map(|number| steps.is_beyond(number)),
+            [true, false, true]
+        );
+        assert_eq!(
+            [39.0, 41.0, 500.0].map(|number| steps.level(number)),
+            [1, 2, 5]
+        );
+        let log = Integer::new(1.0, 100.0, true, None).unwrap();
+        assert!((column(&log, 1000.0) - 1.5).abs() < 1e-12);
+        assert_eq!(
+            [0.0, -3.0, 1000.0].map(|number| log.measured(number)),
+            [None, None, Some(1000.0)]
+        );
+        let constant = Integer::new(4.0, 4.0, false, None).unwrap();
+        assert_eq!(
+            (constant.measured(4.0), constant.measured(5.0)),
+            (Some(4.0), None)
+        );
+    }
+}

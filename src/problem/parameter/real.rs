@@ -299,6 +299,59 @@ mod tests {
         }
     }
 
+    proptest! {
+        /// The column of a measurement is on the line (or logarithm) through the columns of the two bounds.
+        #[test]
+        fn measurements_continue_the_axis(
+            low in 0.1..10.0f64, span in 0.5..10.0f64, to in -3.0..3.0f64, log: bool, n in prop::option::of(2..9u8),
+        ) {
+            // On a logarithmic axis, low is a multiple of the step.
+            let step = n.map(|n| if log { low / f64::from(n) } else { span / f64::from(n) });
+            let high = low + span;
+            let real = Real::new(low, high, log, step).unwrap();
+            let last = real.coordinate().levels().map_or(high, |n| real.member(n - 1));
+            let number = if log { low * to.exp() } else { low + to * span };
+            prop_assert_eq!(real.measured(number), Some(real.checked(number).unwrap_or(number)));
+            let expected = match log {
+                true => (number / low).ln() / (last / low).ln(),
+                false => (number - low) / (last - low),
+            };
+            prop_assert!((column(&real, number) - expected).abs() <= 1e-9 * expected.abs().max(1.0));
+            prop_assert_eq!(real.is_beyond(number), number < low * (1.0 - 1e-9) || number > high * (1.0 + 1e-9));
+            if step.is_some() {
+                // The level is the nearest one, as for the columns.
+                prop_assert_eq!(real.member(real.level(number)), real.decode(&[column(&real, number)]));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_without_a_place_on_the_axis_are_not_measurements() {
+        let [linear, log] = [false, true].map(|log| Real::new(1.0, 2.0, log, None).unwrap());
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(
+                (linear.measured(number), log.measured(number)),
+                (None, None)
+            );
+        }
+        assert_eq!(
+            (linear.measured(-1.0), log.measured(-1.0), log.measured(0.0)),
+            (Some(-1.0), None, None)
+        );
+        let constant = Real::new(3.0, 3.0, false, None).unwrap();
+        assert_eq!(
+            (constant.measured(3.0), constant.measured(3.1)),
+            (Some(3.0), None)
+        );
+        // A bound that is missed by rounding is not beyond the bound.
+        assert!(!linear.is_beyond(2.0f64.next_up()) && !log.is_beyond(1.0f64.next_down()));
+        // Columns stay finite.
+        let narrow = Real::new(0.0, 1e-300, false, None).unwrap();
+        assert_eq!((column(&narrow, 1.0), column(&narrow, -1e300)), (1e6, -1e6));
+        let wide = Real::new(-1e308, 1e308, false, None).unwrap();
+        assert!((column(&wide, f64::MAX) - 1.4).abs() < 0.01);
+    }
+
     #[test]
     fn ranges_without_members_are_refused() {
         for (low, high, log, step, part) in [
