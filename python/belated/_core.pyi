@@ -563,8 +563,8 @@ class Optimizer:
         """The time for which a pending trial counts as arriving, on the clock, or None without a limit."""
 
     def best(self, outside: bool = False) -> int | None:
-        """The number of the trial with the best value at the highest fidelity observed. Trials that were run outside the
-        domain count only if `outside` is true."""
+        """The number of the trial with the best value at the highest fidelity observed. If `outside` is false, trials
+        that were run outside the domain are left out."""
 
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...

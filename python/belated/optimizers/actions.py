@@ -131,7 +131,11 @@ def _place_of(problem: Problem, point: Any) -> Place:
     try:
         return domain.locate(point, measured=True)
     except InvalidPoint as error:
-        if isinstance(domain, Space) and isinstance(point, Mapping) and _missing(domain, domain.checked_part(point, measured=True)):
+        if (
+            isinstance(domain, Space)
+            and isinstance(point, Mapping)
+            and _missing(domain, domain.checked_part(point, measured=True))
+        ):
             raise InvalidPoint(
                 f"{error} (the model cannot use a value whose point is not known; enqueue draws missing names)"
             ) from None

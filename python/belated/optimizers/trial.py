@@ -132,8 +132,10 @@ class Trial:
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was run. It equals `index` unless a different point was reported, and is None
-        if this point is not a candidate."""
+        """The row number of the candidate that was run. It equals `index` unless a different point was reported.
+
+        It is None in a space, and for a point that is not a candidate.
+        """
         run = self._record.run
         return self.index if run is None else run if isinstance(run, int) else None
 

@@ -128,7 +128,7 @@ class Reading(ABC):
         return self.best_trial()
 
     def best_trial(self, *, outside: bool = False) -> Trial | Any:
-        """Return the trial with the best observed value at the highest observed fidelity, or None before the first value.
+        """Return the trial with the best observed value at the highest observed fidelity; None without values.
 
         Parameters
         ----------
@@ -167,15 +167,14 @@ class Reading(ABC):
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
-        ``"type: message"``), if a fidelity was declared fidelity, and outside (see `Trial.outside`). The next columns are
-        ``params_…``, one for each name. For candidates, the column ``index`` has the row number in the array. If a trial
-        was run at a point that differs from the suggested point, there are also columns ``params_run_…`` (for
-        candidates, ``index_run``). The numbers of a point that is not a candidate are in the columns ``x_0``, ``x_1``, …
-        (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The
-        last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a
-        trial does not have some of these data, the cell contains a missing value. If a space has both ``x`` and
-        ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
-        ``params_run__…``.
+        ``"type: message"``), fidelity if it was declared, and outside (see `Trial.outside`). The next columns are
+        ``params_…``, one for each name. For candidates, the column ``index`` has the row number in the array. If a
+        trial was run at a point that differs from the suggested point, there are also columns ``params_run_…`` (for
+        candidates, ``index_run``). If a point is not a candidate, its numbers are in the columns ``x_0``, ``x_1``, …
+        (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The last columns are ``context_…`` for
+        each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not have some of these data,
+        the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
+        ``params_run_x``, and the columns of the points that were run are ``params_run__…``.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -392,8 +391,9 @@ class Reading(ABC):
         Parameters
         ----------
         params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
-            One or several points at which to predict, which may lie beyond bounds and between steps. The columns of an array are the parameters in the order of the
-            space; an array is not allowed if a parameter is a `Categorical`. For candidates, None means all candidates.
+            One or several points at which to predict, which may lie beyond bounds and between steps. The columns of an
+            array are the parameters in the order of the space; an array is not allowed if a parameter is a
+            `Categorical`. For candidates, None means all candidates.
         context : mapping, optional
             A single context for all points, if a context was declared.
         pending : bool, default False
@@ -986,7 +986,8 @@ class Trials(Reading, Generic[AnyLog]):
             In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
             as for `predict`. Only constants may be left out. For candidates: an index, a row, or several rows of shape
             (n, d). As for `observe`, numbers may lie beyond a bound or between steps, and rows need not be candidates.
-            If `value` is a list, a list of numbers is a list of indices. A DataFrame may also contain the values and the other data of the trials; see Notes.
+            If `value` is a list, a list of numbers is a list of indices. A DataFrame may also contain the values and
+            the other data of the trials; see Notes.
         value : float, sequence of float, or str, optional
             The observed value of each point. A trial without a value (None) is pending. A string is the name of a
             column of the table.

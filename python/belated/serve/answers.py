@@ -167,8 +167,8 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         data["index"] = record.place if isinstance(record.place, int) else None
         data["x_run" if isinstance(record.run, list) else "index_run"] = record.run
     # These entries have the same form in the record and in the answer.
-    names = ("number", "state", "outside", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
-    data |= {name: getattr(record, name) for name in (*names, "expires_at")}
+    names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
+    data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside")}
     lease = record.expires_at
     if lease is not None and study.clock == "seconds":
         # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.

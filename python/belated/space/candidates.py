@@ -103,7 +103,7 @@ class Candidates:
         if index is None:
             expected = f"a row of {self.width} finite numbers" if measured else f"its row of {self.width} numbers"
             what = "a measured row" if measured else "a candidate"
-            raise InvalidPoint(f"params={short_repr(params)} is not {what}: pass the index of a candidate, or {expected}")
+            raise InvalidPoint(f"params={short_repr(params)} is not {what}: pass a candidate's index, or {expected}")
         return index
 
     def several(self, params: Any, listed: bool = False) -> list[Any] | None:

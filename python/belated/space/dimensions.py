@@ -72,8 +72,8 @@ class Parameter(ABC):
     def to_number(self, value: Any, measured: bool = False) -> float:
         """Return the number that represents a value in the log.
 
-        If `measured` is True, a number may also lie beyond a bound or between steps. Raise ValueError, with a description
-        of the valid values, if the value is invalid.
+        If `measured` is True, a number may also lie beyond a bound or between steps. Raise ValueError, with a
+        description of the valid values, if the value is invalid.
         """
         number = self._number(value)
         check = self.core.measured if measured else self.core.checked

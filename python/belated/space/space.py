@@ -24,7 +24,8 @@ Params: TypeAlias = dict[str, Any]
 
 
 # A point in the form that the core takes. In a space, this is a list with one number for each searched parameter, and
-# None for an inactive parameter. For candidates, it is the row number, or the d numbers of a measurement that is not a row.
+# None for an inactive parameter. For candidates, it is the row number, or the d numbers of a measurement that is not a
+# row.
 Place: TypeAlias = list[float | None] | int
 
 
@@ -293,7 +294,9 @@ class Space(Mapping[str, Dimension]):
 
     def contains(self, values: Mapping[str, Any]) -> bool:
         """Return whether each of the values, by flat name, is a value of its parameter."""
-        return all(self[name].core.checked(self[name].to_number(value, True)) is not None for name, value in values.items())
+        return all(
+            self[name].core.checked(self[name].to_number(value, True)) is not None for name, value in values.items()
+        )
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table as a dict. If an inactive parameter has the entry None or NaN, it is left out."""
