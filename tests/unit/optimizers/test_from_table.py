@@ -184,7 +184,7 @@ def test_a_table_of_trials_allows_no_other_arguments():
     with_context = bl.RandomSearch(X, context={"z": (0, 3)}, seed=0)
     with pytest.raises(bl.errors.InvalidContext, match=r"context misses \['z'\]"):
         with_context.add(table)
-    with pytest.raises(bl.errors.InvalidPoint, match="params=None is not a measured row: pass a candidate's index"):
+    with pytest.raises(bl.errors.InvalidPoint, match="params=None is not a candidate: pass its index"):
         bl.RandomSearch(candidates=ROWS, seed=0).add(table)
     assert opt.n_trials == with_context.n_trials == 0
 
