@@ -7,7 +7,7 @@ use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
 use crate::ledger::trial::{Ranking, Revised, State};
 use crate::ledger::{Ledger, Queued};
-use crate::problem::{Point, Problem};
+use crate::problem::{Point, Position, Problem};
 
 /// A trial in the new problem. The caller converts the points, because the caller knows the values for which the
 /// numbers of a point stand.
@@ -124,11 +124,11 @@ impl Ledger {
             old.run_problem
         };
         if let Some((point, context)) = &given.start {
-            problem.check_point(point)?;
+            problem.check_measured(point)?;
             problem.check_context(context)?;
         }
         if let Some(run) = &given.run {
-            problem.check_point(run)?;
+            problem.check_measured(run)?;
         }
         let fidelity = match is_left_out {
             true => None,
@@ -158,10 +158,12 @@ impl Ledger {
             (false, Some(point)) => {
                 self.rows.extend(problem.encode(point)?);
                 trial.index = point.index().map(|index| index as u32);
+                trial.position = problem.position(point);
             }
             (true, _) => {
                 self.rows.extend(std::iter::repeat_n(f64::NAN, width));
                 trial.index = None;
+                trial.position = Position::Outside;
             }
             (false, None) => return Err(mismatch()),
         }

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::ledger::event::{Failure, Observation, TrialNumber};
-use crate::problem::Point;
 use crate::problem::fidelity::TOLERANCE;
+use crate::problem::{Point, Position};
 
 /// The state of a trial. Pending, failed, abandoned and stopped trials can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +55,8 @@ pub struct Trial {
     /// Whether a revision left the trial out: the present problem does not have its point. Strategies ignore such a
     /// trial, and its value is in [`crate::ledger::Ledger::value`] only.
     pub(crate) left_out: bool,
+    /// Where the point at which the trial was run lies relative to the points that may be suggested.
+    pub(crate) position: Position,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub(crate) index: Option<u32>,
     /// The value, oriented so that larger values are better.
@@ -121,6 +123,7 @@ impl Trial {
             suggested: false,
             queued: false,
             left_out: false,
+            position: Position::Member,
             index: None,
             value: None,
             suggested_at: now,
@@ -134,6 +137,12 @@ impl Trial {
     /// Whether the strategy chose the point. Trials that were added or enqueued were not chosen.
     pub(crate) fn is_chosen(&self) -> bool {
         self.suggested && !self.queued
+    }
+
+    /// Whether the trial was run beyond a bound or at a row that is not a candidate. Such a trial informs the model, but
+    /// is not the best trial.
+    pub fn is_outside(&self) -> bool {
+        self.position == Position::Outside
     }
 
     /// The time when the state last became another state than pending, on the optimizer's clock.
@@ -336,8 +345,8 @@ pub(super) struct Revised {
     pub value: Option<f64>,
 }
 
-/// The ranking of the current values at the highest fidelity observed. If values are equal, the trial with the smallest
-/// number comes first.
+/// The ranking of the current values at the highest fidelity observed, without trials that were run outside the domain.
+/// If values are equal, the trial with the smallest number comes first.
 ///
 /// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, stays in the heap until
 /// it reaches the top. Therefore replacing a value costs O(log n) instead of O(n).
@@ -370,9 +379,17 @@ impl PartialOrd for Ranked {
 }
 
 impl Ranking {
+    /// Ranks the current values of these trials.
+    pub fn of(trials: &[Trial]) -> Self {
+        let mut ranking = Self::default();
+        (0..trials.len()).for_each(|number| ranking.insert(number, trials));
+        ranking
+    }
+
     /// Inserts the current value of a trial.
     pub fn insert(&mut self, number: TrialNumber, trials: &[Trial]) {
-        let Some(value) = trials[number].value else {
+        let inside = Some(&trials[number]).filter(|trial| !trial.is_outside());
+        let Some(value) = inside.and_then(|trial| trial.value) else {
             return;
         };
         self.highest = self.highest.max(trials[number].z());

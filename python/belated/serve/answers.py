@@ -160,16 +160,18 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
     problem = study._problem_of(record.problem)
     domain, contexts = problem.domain, problem.context_space
     started_at, changed_at = study._log.history.written(number)
-    data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x"))
+    data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x", "x_run"))
     if isinstance(domain, Space):
         data["params"] = domain.params_of(record)
         of_run = study._problem_of(record.problem_of_run).domain
         data["params_run"] = None if record.run is None else of_run.params_at(record.run)
     else:
-        data |= {"index": record.place, "index_run": record.run, "x": domain.params_of(record).tolist()}
+        data["x"] = domain.params_of(record).tolist()
+        data["index"] = record.place if isinstance(record.place, int) else None
+        data["x_run" if isinstance(record.run, list) else "index_run"] = record.run
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
-    data |= {name: getattr(record, name) for name in (*names, "expires_at")}
+    data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside")}
     lease = record.expires_at
     if lease is not None and study.clock == "seconds":
         # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.

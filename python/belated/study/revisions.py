@@ -199,7 +199,7 @@ class Converter:
         self._problems = [stage.problem for stage in stages]
         self._steps = [_Step(a.problem, b.problem, b.revision) for a, b in zip(stages, stages[1:], strict=False)]
         self._last = len(stages) - 1
-        self._equal_rows: dict[tuple[int, int], int | None] = {}
+        self._equal_rows: dict[Any, Place | None] = {}
         last = stages[-1].revision
         before, after = (_domain_as_text(stage.definition) for stage in stages[-2:])
         #: Whether the points of the last two problems are equal.
@@ -250,15 +250,17 @@ class Converter:
         """Return a point of an earlier problem in the new problem, or raise InvalidPoint."""
         old, new = self._problems[problem].domain, self._problems[-1].domain
         if isinstance(old, Candidates) and isinstance(new, Candidates):
-            assert isinstance(place, int)
-            key = problem, place
+            key = problem, tuple(place) if isinstance(place, list) else place
             if key not in self._equal_rows:
-                row = np.asarray(old.x[place], dtype=np.float64)
-                self._equal_rows[key] = new.core.find(row) if old.width == new.width else None
-            found = self._equal_rows[key]
-            if found is None:
-                raise InvalidPoint(f"the row {short_repr(old.x[place].tolist())} is not a candidate")
-            return found
+                row = np.asarray(old.params_at(place), dtype=np.float64)
+                found: Place | None = new.core.find(row) if old.width == new.width else None
+                if found is None and isinstance(place, list) and old.width == new.width:
+                    found = place  # the row was measured, and was never a candidate
+                self._equal_rows[key] = found
+            known = self._equal_rows[key]
+            if known is None:
+                raise InvalidPoint(f"the row {short_repr(old.params_at(place).tolist())} is not a candidate")
+            return known
         assert isinstance(new, Space)
         values = self._values(problem, place, context, problem_of_context)
         part = {name: value for name, value in values.items() if name in new}
@@ -268,8 +270,10 @@ class Converter:
                 kept = [short_repr(step.keep[name]) for step in self._steps if name in step.keep]
                 what = f"the space is for {name}={kept[-1]}" if kept else "the space lacks this parameter"
                 raise InvalidPoint(f"{name}={short_repr(value)}, and {what}")
-        # Values of parameters that are inactive now are left out.
-        return new.locate(new.nested(new.active_part(part)))
+        # Values of parameters that are inactive now are left out. A point that was measured beyond a bound or between
+        # steps may also be so in the new space.
+        measured = isinstance(old, Space) and not old.contains(old.named_at(place))
+        return new.locate(new.nested(new.active_part(part)), measured=measured)
 
     def context(self, problem: int, place: Place, context: list[float]) -> list[float]:
         """Return the context of an earlier problem in the new problem, or raise InvalidContext."""

@@ -9,6 +9,7 @@ mod trials;
 
 use crate::error::{Error, Result};
 use crate::ledger::{self, Effect, Ledger};
+use crate::problem::{Point, Position};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::bounds::{Frozen, next_power};
 use crate::strategy::tree::instance::Instance;
@@ -16,10 +17,13 @@ use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::settings::Refresh;
 
+/// The cell of a trial that was run outside the domain. No cell counts such a trial.
+const NOWHERE: u32 = u32::MAX;
+
 /// The cell and the state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Placed {
-    /// The cell to which the trial belongs.
+    /// The cell to which the trial belongs, or [`NOWHERE`].
     node: u32,
     state: State,
 }
@@ -146,6 +150,7 @@ impl Forest {
                 }
                 let node = match &steps {
                     Some(steps) => self.apply(steps)?,
+                    None if self.is_outside(&log.started_point(number), log) => NOWHERE,
                     None => self.settle_new(&log.started_x(number)?),
                 };
                 self.start(node, z);
@@ -159,7 +164,10 @@ impl Forest {
             Effect::Valued { reading, run } => {
                 if let Some(point) = run {
                     self.set(number, State::Abandoned, log);
-                    self.trials[number].node = self.settle(&log.problem().encode(&point)?);
+                    self.trials[number].node = match self.is_outside(&point, log) {
+                        true => NOWHERE,
+                        false => self.settle(&log.problem().encode(&point)?),
+                    };
                 }
                 self.set(number, State::Observed(reading.value), log);
                 self.update_bias(number, log);
@@ -169,6 +177,10 @@ impl Forest {
             Effect::Reported => {}
         }
         Ok(())
+    }
+
+    fn is_outside(&self, point: &Point, log: &Ledger) -> bool {
+        log.problem().position(point) == Position::Outside
     }
 
     /// Applies the steps of a suggestion, and returns the cell of the suggestion.
@@ -218,9 +230,10 @@ impl Forest {
     /// Finds the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
     /// the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
-        let place = match self.trials.is_empty() {
-            true => Place::Old(ROOT),
-            false => self.partition.find(x),
+        let is_visited = self.instances.iter().any(|it| it.is_visited(ROOT));
+        let place = match is_visited {
+            true => self.partition.find(x),
+            false => Place::Old(ROOT),
         };
         let node = match place {
             Place::Old(node) => node,
