@@ -618,3 +618,24 @@ def test_tables_and_files_of_a_revised_study_are_read_back(tmp_path):
     assert [each.row for each in added.skipped] == [1]
     assert [trial.params for trial in added.trials] == [study.trial(0).params, study.trial(2).params_run]
     assert [trial.value for trial in added.trials] == [1.0 / 3, 5.0]
+
+
+def test_points_measured_outside_stay_so_until_the_space_has_them(store):
+    study = make(store, n=4)
+    study.observe(0, 99.0, params={"heat": 125.0, "acid": 0.5}, amend=True)
+    assert study.trial(0).outside and study.best_value_ < 99.0
+    study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
+    assert study.trial(0).outside and study.trial(0).left_out is None and study.best_value_ < 99.0
+    study.suggest().observe(0.0)
+    study.revise(space={"heat": (20.0, 130.0), "acid": (0.0, 1.0), "time": (1.0, 24.0)})
+    assert not study.trial(0).outside and study.best_params_ == {"heat": 125.0, "acid": 0.5, "time": 12.0}
+    again = load(store)
+    assert again.best_value_ == 99.0
+    assert [trial.params for trial in again.trials[:5]] == [trial.params for trial in study.trials[:5]]
+    study = bl.Study("c", MemoryStore(), bl.BayesOpt(candidates=[[10.0], [20.0], [30.0]], seed=0))
+    study.suggest().observe(3.0, params=[15.0])
+    study.add(0, 1.0)
+    study.revise(candidates=[[10.0], [20.0], [40.0]])
+    assert study.trial(0).outside and study.left_out == {} and study.best_value_ == 1.0
+    study.revise(candidates=[[10.0], [15.0]])
+    assert study.trial(0).index_run == 1 and study.best_value_ == 3.0
