@@ -229,11 +229,11 @@ fn a_revision_is_refused_among_other_events_and_with_other_points() {
         .clone()
         .revise(problem.clone(), &event(), vec![], vec![], true);
     assert!(matches!(refused, Err(Error::Corrupt(_))));
-    let outside = RevisedTrial {
-        start: Some((point(3.0), vec![])),
+    let of_two_numbers = RevisedTrial {
+        start: Some((Point::at(&[0.5, 0.5]), vec![])),
         context: Some(vec![]),
         ..RevisedTrial::default()
     };
-    let refused = ledger.revise(problem, &event(), vec![outside], vec![], true);
+    let refused = ledger.revise(problem, &event(), vec![of_two_numbers], vec![], true);
     assert!(matches!(refused, Err(Error::InvalidPoint(_))));
 }
