@@ -297,6 +297,10 @@ class Action:
         """The end of an evaluation before the last step of its curve."""
 
     @staticmethod
+    def withdraw(number: int, reason: str | None = None) -> Action:
+        """The result of an observed, failed or stopped trial was wrong and is taken back."""
+
+    @staticmethod
     def add(
         place: _Place,
         context: list[float] | None,
@@ -354,6 +358,10 @@ class TrialRecord:
     @property
     def error(self) -> tuple[str, str, str | None] | None:
         """(type, message, traceback) of the last failure that was reported with an error."""
+
+    @property
+    def withdrawal(self) -> tuple[str, float | None, str | None, float | None] | None:
+        """(state before the withdrawal, value, reason, wall-clock time) of the last withdrawn result."""
 
     @property
     def note(self) -> str | None:
@@ -525,7 +533,7 @@ class Optimizer:
 
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned" or "stopped"), or of all
+        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or "withdrawn"), or of all
         trials."""
 
     def stops(self, number: int, time: float | None) -> bool:

@@ -35,6 +35,8 @@ pub enum Effect {
     Stopped,
     /// The trial lacks a value, and its result is no longer expected.
     Dropped,
+    /// The value, the failure or the curve of the trial was taken back.
+    Withdrawn,
     /// The learning curve has another step.
     Reported,
 }
@@ -74,6 +76,7 @@ impl Ledger {
             Event::Failed { .. } => Effect::Failed,
             Event::Stopped { .. } => Effect::Stopped,
             Event::Abandoned { .. } => Effect::Dropped,
+            Event::Withdrawn { .. } => Effect::Withdrawn,
             Event::Reported { .. } => Effect::Reported,
         };
         Some(Change { number, effect })
@@ -176,6 +179,14 @@ impl Ledger {
                 }
             }
             Event::Stopped { number, now, .. } => self.end(*number, State::Stopped, *now),
+            Event::Withdrawn { number, reason, .. } => {
+                let withdrawn_by = self.len() as u32;
+                let trial = &mut self.trials[*number];
+                self.n_observed -= usize::from(trial.value.is_some());
+                trial.withdraw(reason.clone(), withdrawn_by);
+                self.ranking.withdraw(&self.trials);
+                self.last_withdrawal = Some(self.len());
+            }
         }
         Ok(())
     }
@@ -224,8 +235,8 @@ impl Ledger {
         Some(AtFidelity { value, z })
     }
 
-    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state,
-    /// the earlier time is kept.
+    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state
+    /// or had this state when it was withdrawn, the earlier time is kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         let ended_by = self.len() as u32;
         if state != State::Abandoned {
@@ -233,10 +244,11 @@ impl Ledger {
         }
         self.pending.remove(&number);
         let trial = &mut self.trials[number];
-        if trial.state != state {
-            trial.state = state;
+        // A value that replaces a withdrawn value keeps the time when the first value arrived.
+        if trial.outcome() != state {
             trial.ended_at = now;
             trial.ended_by = ended_by;
         }
+        trial.state = state;
     }
 }

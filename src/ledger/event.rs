@@ -171,6 +171,15 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
+    /// The value, the failure or the curve of an ended trial was taken back.
+    Withdrawn {
+        number: TrialNumber,
+        #[serde(default)]
+        reason: Option<String>,
+        now: f64,
+        #[serde(default)]
+        at: Option<f64>,
+    },
 }
 
 impl Event {
@@ -195,7 +204,8 @@ impl Event {
             | Event::Failed { number, .. }
             | Event::Abandoned { number, .. }
             | Event::Reported { number, .. }
-            | Event::Stopped { number, .. } => Some(*number),
+            | Event::Stopped { number, .. }
+            | Event::Withdrawn { number, .. } => Some(*number),
         }
     }
 
@@ -210,7 +220,8 @@ impl Event {
             | Event::Failed { at, .. }
             | Event::Abandoned { at, .. }
             | Event::Reported { at, .. }
-            | Event::Stopped { at, .. } => *at = None,
+            | Event::Stopped { at, .. }
+            | Event::Withdrawn { at, .. } => *at = None,
         }
     }
 
@@ -225,7 +236,8 @@ impl Event {
             | Event::Failed { at, .. }
             | Event::Abandoned { at, .. }
             | Event::Reported { at, .. }
-            | Event::Stopped { at, .. } => *at,
+            | Event::Stopped { at, .. }
+            | Event::Withdrawn { at, .. } => *at,
         }
     }
 
@@ -324,6 +336,13 @@ pub enum Action {
         /// The trial.
         number: TrialNumber,
     },
+    /// The value, the failure or the curve of an ended trial is wrong and is taken back. Models ignore the trial.
+    Withdraw {
+        /// The trial.
+        number: TrialNumber,
+        /// The reason, if known.
+        reason: Option<String>,
+    },
     /// A trial was started outside this optimizer, at `point`.
     Add {
         /// The point.
@@ -357,6 +376,14 @@ impl Action {
             number,
             observation: Observation::new(value, std),
             again: if amend { Again::Amend } else { Again::Refuse },
+        }
+    }
+
+    /// Creates a withdrawal without a reason.
+    pub fn withdraw(number: TrialNumber) -> Self {
+        Action::Withdraw {
+            number,
+            reason: None,
         }
     }
 

@@ -86,6 +86,8 @@ pub struct Ledger {
     n_suggested: usize,
     n_observed: usize,
     ranking: Ranking,
+    /// The number of the last event that withdrew a result.
+    last_withdrawal: Option<usize>,
 }
 
 impl Ledger {
@@ -105,6 +107,7 @@ impl Ledger {
             n_suggested: 0,
             n_observed: 0,
             ranking: Ranking::default(),
+            last_withdrawal: None,
         }
     }
 
@@ -153,7 +156,7 @@ impl Ledger {
         self.time(self.trials[number].started_by as usize)
     }
 
-    /// The wall-clock time when the state of a trial last became observed, failed or abandoned, if known.
+    /// The wall-clock time when the state of a trial last became observed, failed, abandoned or stopped, if known.
     pub(crate) fn finished_at(&self, number: TrialNumber) -> Option<f64> {
         let trial = &self.trials[number];
         trial.ended_at()?;
@@ -279,6 +282,17 @@ impl Ledger {
     /// The number of trials with a value.
     pub fn n_observed(&self) -> usize {
         self.n_observed
+    }
+
+    /// The number of the last event that withdrew a result, if any.
+    pub(crate) fn last_withdrawal(&self) -> Option<usize> {
+        self.last_withdrawal
+    }
+
+    /// Whether the result that a trial reported in event number i was withdrawn later.
+    pub(crate) fn is_withdrawn_later(&self, number: TrialNumber, i: usize) -> bool {
+        let last = self.trials[number].withdrawals().last();
+        last.is_some_and(|withdrawal| withdrawal.by as usize > i)
     }
 
     /// The trial with the largest value at the highest fidelity observed. Of equal values, the trial with the smallest

@@ -276,6 +276,7 @@ fn folded(ledger: &Ledger) -> Vec<Folded> {
             Effect::Failed => trial.0 = State::Failed,
             Effect::Stopped => trial.0 = State::Stopped,
             Effect::Dropped => trial.0 = State::Abandoned,
+            Effect::Withdrawn => *trial = (State::Withdrawn, None, None, trial.3.take()),
             Effect::Reported => {}
         }
     }

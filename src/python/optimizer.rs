@@ -426,7 +426,7 @@ impl Optimizer {
                 refuse(
                     "state",
                     format!("{name:?}"),
-                    "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\" or None",
+                    "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\", \"withdrawn\" or None",
                 )
             })
         };

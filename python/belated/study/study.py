@@ -374,7 +374,7 @@ class Study(Trials[SharedLog]):
         self.sync()
         return self._log
 
-    def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
+    def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
         return self._log.record_all(actions, self._problem.wall_time())
 
     def _number_of(self, trial: Trial | int) -> int:
@@ -854,6 +854,16 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
         log.record(Action.observe(number, observation, False, False), end)
     elif record.state == "failed":
         log.record(Action.fail(number, record.error, None, record.duration), end)
+    elif record.state == "withdrawn" and record.withdrawal is not None:
+        state, value, reason, at = record.withdrawal
+        if value is not None:
+            observation = Observation(value, None, record.cost, record.duration)
+            log.record(Action.observe(number, observation, False, False), end)
+        elif state == "failed":
+            log.record(Action.fail(number, record.error, None, record.duration), end)
+        else:
+            log.record(Action.stop(number), end)
+        log.record(Action.withdraw(number, reason), at)
     elif record.state == "abandoned":
         log.record(Action.abandon(number), end)
     else:

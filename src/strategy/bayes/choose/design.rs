@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::error::Result;
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
@@ -108,7 +108,7 @@ impl Design<'_> {
     }
 
     /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
-    /// Trials that failed before the first success, or were abandoned before the last value or failure, are left out,
+    /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure, are left out,
     /// because they give no information about f.
     fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
         let recently_abandoned = log.recently_abandoned();
@@ -116,7 +116,7 @@ impl Design<'_> {
             let trial = &log.trials()[number];
             !trial.is_chosen()
                 && !self.failed.contains(&number)
-                && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
+                && (!trial.is_left_out() || recently_abandoned.contains(&number))
                 && log.context(number) == context
         };
         let numbers = (0..log.trials().len()).filter(is_given);
@@ -187,11 +187,10 @@ pub fn most_uncertain(
 }
 
 /// Returns the trials whose points should not be suggested next. The result contains every trial, except trials that
-/// were abandoned before the last value or failure was reported.
+/// were withdrawn or were abandoned before the last value or failure was reported.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
-    let stands = |number: &TrialNumber| {
-        log.trials()[*number].state != State::Abandoned || recent.contains(number)
-    };
+    let stands =
+        |number: &TrialNumber| !log.trials()[*number].is_left_out() || recent.contains(number);
     (0..log.trials().len()).filter(stands).collect()
 }

@@ -116,8 +116,9 @@ impl Fold {
                 // at the floor, and this row is removed.
                 self.remove_row(number);
             }
-            Effect::Dropped => {
+            Effect::Dropped | Effect::Withdrawn => {
                 self.waiting.remove(&number);
+                self.revised |= self.was_fitted_as_ended(number);
                 self.remove_ended(number);
                 self.remove_row(number);
             }
@@ -264,6 +265,13 @@ impl Fold {
             self.ended.retain(|ended| *ended != number);
             self.n_revisions += 1;
         }
+    }
+
+    /// Whether the model of success was fitted to the result of this trial in the last fit.
+    fn was_fitted_as_ended(&self, number: TrialNumber) -> bool {
+        let fit = self.fit.as_ref().and_then(|fit| fit.success.as_ref());
+        let place = self.ended.iter().position(|ended| *ended == number);
+        fit.zip(place).is_some_and(|(fit, place)| place < fit.rows)
     }
 
     fn remove_row(&mut self, number: TrialNumber) {
