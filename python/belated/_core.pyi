@@ -381,7 +381,7 @@ class TrialRecord:
     def observed_at(self) -> float | None: ...
     @property
     def ended_at(self) -> float | None:
-        """The time when the trial was last observed, failed or abandoned."""
+        """The time when the trial was last observed, failed, abandoned or stopped."""
 
     @property
     def started_at(self) -> float | None:
@@ -533,8 +533,8 @@ class Optimizer:
 
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or "withdrawn"), or of all
-        trials."""
+        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or
+        "withdrawn"), or of all trials."""
 
     def stops(self, number: int, time: float | None) -> bool:
         """Whether the rule ``stopping`` stops a trial after its last report. The log is unchanged."""

@@ -154,7 +154,8 @@ class Reading(ABC):
         last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a
         trial does not have some of these data, the cell contains a missing value. If a space has both ``x`` and
         ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
-        ``params_run__…``.
+        ``params_run__…``. If a result was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow
+        ``error``.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -667,7 +668,7 @@ class Trials(Reading, Generic[AnyLog]):
     ) -> None:
         """Report the value of a trial.
 
-        Values may be reported at any time and in any order, also after `fail` or `abandon`.
+        Values may be reported at any time and in any order, also after `fail`, `abandon` or `withdraw`.
 
         Parameters
         ----------
@@ -696,8 +697,8 @@ class Trials(Reading, Generic[AnyLog]):
             The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
             Use `add` to report a value at another fidelity.
         amend : bool, default False
-            Replace an earlier value and its std. The cost, the duration and the evaluated point change only if they are
-            passed again.
+            Replace an earlier value and its std, or restore a withdrawn value. The cost, the duration and the evaluated
+            point change only if they are passed again.
         replicate : bool, default False
             If the trial already has a value, record the new value as another trial at the same point (or at `params`).
 
@@ -715,7 +716,8 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a different value, and neither amend nor replicate is True. This error is not raised if a
             report is a repetition: the value and the given std, cost, duration and params are the same as before. A
-            repetition does not change the trial, and its attrs are ignored.
+            repetition does not change the trial, and its attrs are ignored. If the value was withdrawn, reporting the
+            same value is a repetition, too.
         InvalidSetting
             Both amend and replicate are True.
 

@@ -849,26 +849,22 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     for step, value in record.curve:
         # The record lacks the times of reports. Durations are not forecast from reports with equal times.
         log.record(Action.report(number, step, value, record.attempt), record.started_at)
-    if record.value is not None:
-        observation = Observation(record.value, record.std, record.cost, record.duration)
-        log.record(Action.observe(number, observation, False, False), end)
-    elif record.state == "failed":
-        log.record(Action.fail(number, record.error, None, record.duration), end)
-    elif record.state == "withdrawn" and record.withdrawal is not None:
-        state, value, reason, at = record.withdrawal
-        if value is not None:
-            observation = Observation(value, None, record.cost, record.duration)
-            log.record(Action.observe(number, observation, False, False), end)
-        elif state == "failed":
-            log.record(Action.fail(number, record.error, None, record.duration), end)
-        else:
-            log.record(Action.stop(number), end)
+    if record.withdrawal is not None:
+        state, withdrawn, reason, at = record.withdrawal
+        log.record(_result(number, state, withdrawn, None, record), end)
         log.record(Action.withdraw(number, reason), at)
-    elif record.state == "abandoned":
-        log.record(Action.abandon(number), end)
-    else:
-        log.record(Action.stop(number), end)
+    if record.state != "withdrawn":
+        log.record(_result(number, record.state, record.value, record.std, record), end)
     return True
+
+
+def _result(number: int, state: str, value: float | None, std: float | None, record: TrialRecord) -> Action:
+    """Return the report that gives a trial this state and value, with the other data of the record."""
+    if value is not None:
+        return Action.observe(number, Observation(value, std, record.cost, record.duration), True, False)
+    if state == "failed":
+        return Action.fail(number, record.error, None, record.duration)
+    return Action.abandon(number) if state == "abandoned" else Action.stop(number)
 
 
 def _numbers(numbers: list[int]) -> str:
