@@ -184,7 +184,7 @@ impl Ledger {
                 let trial = &mut self.trials[*number];
                 self.n_observed -= usize::from(trial.value.is_some());
                 trial.withdraw(reason.clone(), withdrawn_by);
-                self.ranking.withdraw(&self.trials);
+                self.ranking.withdraw(*number, &self.trials);
                 self.last_withdrawal = Some(self.len());
             }
         }

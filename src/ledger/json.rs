@@ -131,6 +131,7 @@ mod tests {
                 Event::Amended { number: n, observation: full_observation.clone(), at: or },
                 Event::Failed { number: n, now: x, error, duration: Some(x), attrs: text.clone(), at: None },
                 Event::Abandoned { number: n, now: x, at: None },
+                Event::Withdrawn { number: n, reason: text.clone(), now: x, at: or },
                 Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone(), at: None },
                 Event::Added {
                     point: point.clone(), context: vec![x], fidelity: or, observation: full.then_some(full_observation),

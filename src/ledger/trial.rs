@@ -426,9 +426,10 @@ impl Ranking {
 
     /// Updates the ranking after the value of a trial was withdrawn. If this trial was the last one at the highest
     /// fidelity, the highest fidelity decreases.
-    pub fn withdraw(&mut self, trials: &[Trial]) {
-        self.drop_outdated(trials);
-        if !self.heap.is_empty() {
+    pub fn withdraw(&mut self, number: TrialNumber, trials: &[Trial]) {
+        let is_highest = |trial: &Trial| trial.value.is_some() && trial.z() >= self.highest;
+        if trials[number].z() < self.highest || trials.iter().any(is_highest) {
+            self.drop_outdated(trials);
             return;
         }
         let valued = || trials.iter().filter(|trial| trial.value.is_some());
