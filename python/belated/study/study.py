@@ -667,9 +667,9 @@ class Study(Trials[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves, and the times of starts and ends, at the points that were
-        run. They count as added trials, which estimates of delays leave out. Pending trials, enqueued points and the
-        times of reports are not copied.
+        values, std, cost, duration, errors, attrs, curves, the last withdrawal, and the times of starts and ends, at
+        the points that were run. They count as added trials, which estimates of delays leave out. Pending trials,
+        enqueued points and the times of reports are not copied.
 
         Parameters
         ----------
