@@ -46,8 +46,11 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 EXACT = "exact"
 
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
-_OTHERS = ("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", EXACT)
-_OTHERS += (_WITHDRAWN_VALUE := "withdrawn_value", _WITHDRAWN_REASON := "withdrawn_reason")
+_WITHDRAWN_VALUE, _WITHDRAWN_REASON = "withdrawn_value", "withdrawn_reason"
+_OTHERS = (
+    *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", EXACT),
+    *(_WITHDRAWN_VALUE, _WITHDRAWN_REASON),
+)
 
 
 # The maximum number of further rows that an error names.
@@ -597,7 +600,7 @@ class _Reader:
         value = self._number(self.column, i) if self.column in self._cells else None
         if value is not None:
             y = as_number("value", value, "this row")
-            result = _observation(Observation(y, **{"std": None, **amounts}, what="this row"))
+            result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
         self.column = _WITHDRAWN_REASON
         cell, entry = self._cells.get(self.column, [None] * self.n)[i], self._entries.get(self.column)
         reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
