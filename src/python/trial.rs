@@ -62,9 +62,8 @@ pub struct TrialRecord {
     fidelity: Option<f64>,
     attrs: Vec<String>,
     error: Option<ErrorFacts>,
-    /// The last withdrawn result: the state before the withdrawal, the value, the reason, and the wall-clock time of the
-    /// withdrawal.
-    withdrawal: Option<(&'static str, Option<f64>, Option<String>, Option<f64>)>,
+    /// The last withdrawn result.
+    withdrawal: Option<WithdrawalFacts>,
     note: Option<String>,
     suggested_at: f64,
     started_at: Option<f64>,
@@ -100,6 +99,9 @@ pub fn without_note(event: &str) -> PyResult<String> {
     }
     Ok(event.to_json()?)
 }
+
+/// The state before a withdrawal, the value, the reason, and the wall-clock time of the withdrawal.
+type WithdrawalFacts = (&'static str, Option<f64>, Option<String>, Option<f64>);
 
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
@@ -230,7 +232,7 @@ impl TrialRecord {
                 .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
             withdrawal: trial.withdrawals().last().map(|last| {
-                let value = last.value.map(|value| oriented(value));
+                let value = last.value.map(oriented);
                 let at = ledger.time(last.by as usize);
                 (last.outcome.name(), value, last.reason.clone(), at)
             }),
