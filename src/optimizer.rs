@@ -322,7 +322,11 @@ impl Optimizer {
         let call = &mut Call::new(&mut rng, stop);
         let found = self.strategy.recommend(&self.ledger, query, n, call)?;
         let recommended = |best: Recommendation| Recommended {
-            point: problem.decode(&best.point.x, best.point.index),
+            point: match self.ledger.between_steps(&best.point.x) {
+                // The nearest member was not measured.
+                Some(number) => self.ledger.point(number),
+                None => problem.decode(&best.point.x, best.point.index),
+            },
             mean: problem.direction.oriented(best.mean),
             std: best.std,
         };

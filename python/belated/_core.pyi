@@ -141,6 +141,13 @@ class Parameter:
     def checked(self, number: float) -> float | None:
         """The value that equals a number up to rounding, or None if the number is not a value of the parameter."""
 
+    @property
+    def expected_measured(self) -> str:
+        """The numbers of measurements, for messages."""
+
+    def measured(self, number: float) -> float | None:
+        """The number of a measurement, which may lie beyond a bound or between steps; None if it is not usable."""
+
     def level(self, number: float) -> int:
         """The position of a value among all values, from 0."""
 
@@ -326,6 +333,10 @@ class TrialRecord:
     @property
     def run(self) -> _Place | None:
         """The point where the trial was run, or None if a run point was not reported."""
+
+    @property
+    def outside(self) -> bool:
+        """Whether the trial was run beyond a bound or at a row that is not a candidate."""
 
     @property
     def context(self) -> list[float]:
@@ -559,8 +570,9 @@ class Optimizer:
     def window(self) -> float | None:
         """The time for which a pending trial counts as arriving, on the clock, or None without a limit."""
 
-    def best(self) -> int | None:
-        """The number of the trial with the best value at the highest fidelity observed."""
+    def best(self, outside: bool = False) -> int | None:
+        """The number of the trial with the best value at the highest fidelity observed. If `outside` is false, trials
+        that were run outside the domain are left out."""
 
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...

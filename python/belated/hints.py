@@ -95,7 +95,7 @@ _ATTRIBUTES_ELSEWHERE = _by_name(
         "bl.minimize(f, optimizer=…, n_trials=…)": "minimize",
         "best_params_": "best_params best_parameters get_best_parameters best_config x",
         "best_value_": "best_value best_score_ best_f fun best_loss",
-        "best_trial_": "best_trial best_result get_best_trial max min",
+        "best_trial_": "best_result get_best_trial max min",
         "trials": "res get_trials history results xi yi",
         "trials_dataframe()": "x_iters func_vals dataframe get_trials_data_frame",
     }

@@ -58,7 +58,9 @@ pub(super) fn best_input_warp(problem: &Problem, p: &[f64], stop: &mut Stop) -> 
     let spanned = |d: &&usize| {
         let column = problem.data.x.column(**d);
         let ends = |(low, high): (f64, f64), u: &f64| (low.min(*u), high.max(*u));
-        let (low, high) = column.iter().fold((1.0, 0.0), ends);
+        // Values outside [0, 1] do not determine the map.
+        let inside = column.iter().filter(|u| (0.0..=1.0).contains(*u));
+        let (low, high) = inside.fold((1.0, 0.0), ends);
         high - low >= MIN_SPAN
     };
     for &d in problem.settings.warpable.iter().filter(spanned) {

@@ -3,7 +3,7 @@
 mod limits;
 mod pseudo_observed;
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, Axis, array};
 
 use super::kernel::{InputWarp, KernelFamily, Kumaraswamy};
 use super::posterior::dot_row;
@@ -61,6 +61,39 @@ pub(crate) fn model(family: KernelFamily, n: usize) -> GaussianProcess {
     let y: Vec<f64> = x.rows().into_iter().map(|r| r[0] * 2.0 - r[1]).collect();
     gp.set_targets(&y).unwrap();
     gp
+}
+
+/// A warped posterior equals the posterior at rows that are warped beforehand, where w continues with slope 1 outside
+/// [0, 1].
+#[test]
+fn rows_beyond_a_bound_are_used_where_they_are() {
+    let map = Kumaraswamy(4.0, 0.25);
+    let w = |u: f64| match u {
+        0.0..=1.0 => 1.0 - (1.0 - u.powi(4)).powf(0.25),
+        _ => u,
+    };
+    for family in KernelFamily::ALL {
+        let theta = Hyperparameters::new(vec![0.7], 1.3, 0.01);
+        let mut plain = GaussianProcess::new(family, &theta).unwrap();
+        let rows = array![[0.1], [0.5], [0.9], [1.0], [1.01], [1.2], [-0.5]];
+        let (points, y) = (
+            array![[0.3], [1.01], [1.2], [-0.1]],
+            [1.0, 2.0, 0.5, 0.0, 3.0, -1.0, 1.0],
+        );
+        plain.append_rows(rows.view()).unwrap();
+        plain.set_targets(&y).unwrap();
+        let warped = with_warp(&plain, vec![map]);
+        let mut mapped = GaussianProcess::new(family, &theta).unwrap();
+        mapped.append_rows(rows.mapv(w).view()).unwrap();
+        mapped.set_targets(&y).unwrap();
+        let (mean, variance) = warped.predict(points.view());
+        let (expected, expected_variance) = mapped.predict(points.mapv(w).view());
+        for i in 0..4 {
+            assert!((mean[i] - expected[i]).abs() < 1e-9);
+            assert!((variance[i] - expected_variance[i]).abs() < 1e-9);
+        }
+        assert!((mean[1] - mean[2]).abs() > 1e-3);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use crate::ledger::event::{Event, Observation, Reading, TrialNumber};
-use crate::ledger::trial::{AtFidelity, Details, State, Trial};
+use crate::ledger::trial::{AtFidelity, Details, Ranking, State, Trial};
 use crate::ledger::{Ledger, Queued};
 use crate::problem::Point;
 
@@ -196,6 +196,7 @@ impl Ledger {
         self.rows.extend(self.problem.encode_context(context));
         self.pending.insert(self.trials.len());
         self.trials.push(Trial {
+            position: self.problem.position(point),
             index: point.index().map(|index| index as u32),
             started_by: self.len() as u32,
             ..trial
@@ -215,7 +216,14 @@ impl Ledger {
             let x = self.problem.encode(point)?;
             let first = number * (self.widths.0 + self.widths.1);
             self.rows[first..first + self.widths.0].copy_from_slice(&x);
-            self.trials[number].index = point.index().map(|index| index as u32);
+            let trial = &mut self.trials[number];
+            trial.index = point.index().map(|index| index as u32);
+            let (was_outside, position) = (trial.is_outside(), self.problem.position(point));
+            trial.position = position;
+            if trial.value.is_some() && trial.is_outside() && !was_outside {
+                // The ranked value is no longer inside the domain.
+                self.ranking = Ranking::of(&self.trials);
+            }
         }
         if let Some(now) = now {
             self.end(number, State::Observed, now);

@@ -37,7 +37,8 @@ use events::Events;
 use trial::Ranking;
 
 use crate::error::{Error, Result};
-use crate::problem::{Clock, Member, Point, Problem};
+use crate::problem::fidelity::TOLERANCE;
+use crate::problem::{Clock, Member, Point, Position, Problem};
 
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
@@ -296,9 +297,47 @@ impl Ledger {
     }
 
     /// The trial with the largest value at the highest fidelity observed. Of equal values, the trial with the smallest
-    /// number is returned.
+    /// number is returned. Trials that were run outside the domain are left out.
     pub fn best(&self) -> Option<TrialNumber> {
         self.ranking.best()
+    }
+
+    /// The best trial, as [`Ledger::best`] returns it, among all trials with a value.
+    pub fn best_anywhere(&self) -> Option<TrialNumber> {
+        let observed = || self.trials.iter().filter(|trial| trial.value.is_some());
+        let highest = observed().map(Trial::z).fold(0.0, f64::max);
+        let numbered = self.trials.iter().enumerate();
+        let values = numbered.filter_map(|(number, trial)| {
+            let value = trial.value.filter(|_| trial.z() >= highest - TOLERANCE)?;
+            Some((value + 0.0, number)) // −0.0 and 0.0 are equal values
+        });
+        let order = |a: &(f64, TrialNumber), b: &(f64, TrialNumber)| {
+            a.0.total_cmp(&b.0).then_with(|| b.1.cmp(&a.1))
+        };
+        values.max_by(order).map(|(_, number)| number)
+    }
+
+    /// The first trial that was run at this encoded point between steps, or None for other points.
+    pub(crate) fn between_steps(&self, x: &[f64]) -> Option<TrialNumber> {
+        let is_there = |number: &TrialNumber| {
+            self.trials[*number].position == Position::Between && self.x(*number) == x
+        };
+        (0..self.trials.len()).find(is_there)
+    }
+
+    /// The encoded member of the domain that a trial tried, and its row number among candidates: the point where the
+    /// trial was run or, if this point is not a member, the point where the trial was started. None if neither is a
+    /// member.
+    pub(crate) fn tried(&self, number: TrialNumber) -> Option<(Cow<'_, [f64]>, Option<usize>)> {
+        let trial = &self.trials[number];
+        if trial.position == Position::Member {
+            let index = trial.index.map(|index| index as usize);
+            return Some((Cow::Borrowed(self.x(number)), index));
+        }
+        let started = self.started_point(number);
+        let is_member = self.problem.position(&started) == Position::Member;
+        let x = self.problem.encode(&started).ok().filter(|_| is_member)?;
+        Some((Cow::Owned(x), started.index()))
     }
 
     /// The enqueued points that have not been suggested yet.

@@ -150,7 +150,7 @@ impl Ledger {
                 mut observation,
                 attrs,
             } => {
-                self.problem.check_point(&point)?;
+                self.problem.check_measured(&point)?;
                 self.problem.check_context(&context)?;
                 self.problem.check_fidelity(fidelity)?;
                 if let Some(observation) = &observation {
@@ -226,8 +226,12 @@ impl Ledger {
 
     /// Refuses an event that is not valid after the events of the log.
     pub(super) fn check_event(&self, event: &Event) -> Result<()> {
-        if let Some(point) = event.point() {
-            self.problem.check_point(point)?;
+        match (event, event.point()) {
+            (_, None) => {}
+            (Event::Suggested { .. } | Event::Enqueued { .. }, Some(point)) => {
+                self.problem.check_point(point)?;
+            }
+            (_, Some(point)) => self.problem.check_measured(point)?,
         }
         if let Some(context) = event.context() {
             self.problem.check_context(context)?;
@@ -358,7 +362,7 @@ impl Ledger {
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
         observation.check_numbers(format_args!("trial {number}"))?;
         if let Some(point) = &observation.point {
-            self.problem.check_point(point)?;
+            self.problem.check_measured(point)?;
         }
         check_attrs(observation.attrs.as_deref())
     }

@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::ledger::event::{Failure, Observation, TrialNumber};
-use crate::problem::Point;
 use crate::problem::fidelity::TOLERANCE;
+use crate::problem::{Point, Position};
 
 /// The state of a trial. A trial in any other state can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Trial {
     pub suggested: bool,
     /// Whether the point came from the queue.
     pub(crate) queued: bool,
+    /// Where the point at which the trial was run lies relative to the points that may be suggested.
+    pub(crate) position: Position,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub(crate) index: Option<u32>,
     /// The value, oriented so that larger values are better.
@@ -135,6 +137,7 @@ impl Trial {
             state: State::Pending,
             suggested: false,
             queued: false,
+            position: Position::Member,
             index: None,
             value: None,
             suggested_at: now,
@@ -148,6 +151,12 @@ impl Trial {
     /// Whether the strategy chose the point. Trials that were added or enqueued were not chosen.
     pub(crate) fn is_chosen(&self) -> bool {
         self.suggested && !self.queued
+    }
+
+    /// Whether the trial was run beyond a bound or at a row that is not a candidate. Such a trial informs the model, but
+    /// is not the best trial.
+    pub fn is_outside(&self) -> bool {
+        self.position == Position::Outside
     }
 
     /// The time when the state last became another state than pending, on the optimizer's clock.
@@ -368,8 +377,8 @@ impl Trial {
     }
 }
 
-/// The ranking of the current values at the highest fidelity observed. If values are equal, the trial with the smallest
-/// number comes first.
+/// The ranking of the current values at the highest fidelity observed, without trials that were run outside the domain.
+/// If values are equal, the trial with the smallest number comes first.
 ///
 /// The ranking is a heap of all values. An outdated entry, or an entry with a lower fidelity, stays in the heap until
 /// it reaches the top. Therefore replacing a value costs O(log n) instead of O(n).
@@ -411,9 +420,17 @@ impl PartialOrd for Ranked {
 }
 
 impl Ranking {
+    /// Ranks the current values of these trials.
+    pub fn of(trials: &[Trial]) -> Self {
+        let mut ranking = Self::default();
+        (0..trials.len()).for_each(|number| ranking.insert(number, trials));
+        ranking
+    }
+
     /// Inserts the current value of a trial.
     pub fn insert(&mut self, number: TrialNumber, trials: &[Trial]) {
-        let Some(value) = trials[number].value else {
+        let inside = Some(&trials[number]).filter(|trial| !trial.is_outside());
+        let Some(value) = inside.and_then(|trial| trial.value) else {
             return;
         };
         self.highest = self.highest.max(trials[number].z());
@@ -427,19 +444,14 @@ impl Ranking {
     /// Updates the ranking after the value of a trial was withdrawn. If this trial was the last one at the highest
     /// fidelity, the highest fidelity decreases.
     pub fn withdraw(&mut self, number: TrialNumber, trials: &[Trial]) {
-        let is_highest = |trial: &Trial| trial.value.is_some() && trial.z() >= self.highest;
+        let is_highest = |trial: &Trial| {
+            trial.value.is_some() && !trial.is_outside() && trial.z() >= self.highest
+        };
         if trials[number].z() < self.highest || trials.iter().any(is_highest) {
             self.drop_outdated(trials);
-            return;
+        } else {
+            *self = Self::of(trials);
         }
-        let valued = || trials.iter().filter(|trial| trial.value.is_some());
-        self.highest = valued().map(Trial::z).fold(0.0, f64::max);
-        let lowest = self.lowest();
-        let ranked = trials.iter().enumerate().filter_map(|(number, trial)| {
-            let value = trial.value.filter(|_| trial.z() >= lowest)?;
-            Some(Ranked::new(value, number))
-        });
-        self.heap = ranked.collect();
     }
 
     /// The lowest fidelity that counts as the highest fidelity.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Domain;
 use super::domain::checked;
+use super::parameter::MAX_COLUMN;
 use crate::error::{Error, Result};
 
 /// A list of candidates, one per row.
@@ -56,9 +57,29 @@ impl Candidates {
         self.encode(row).into_iter().collect()
     }
 
-    /// The encoded columns of rows that are given in the user's units.
+    /// The encoded columns of rows that are given in the user's units. The columns of a row that is not a candidate may
+    /// be outside [0, 1].
     pub(crate) fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
         scaled(rows, &self.low, &self.high)
+    }
+
+    /// The columns of a measurement at numbers that need not be a candidate.
+    pub(crate) fn encode_measured(&self, numbers: &[Option<f64>]) -> Vec<f64> {
+        let row = numbers.iter().map(|number| number.unwrap_or(f64::NAN));
+        let row = Array1::from_iter(row).insert_axis(Axis(0));
+        self.encode(row.view()).into_iter().collect()
+    }
+
+    /// Refuses numbers that cannot be the point of a measurement: one finite number for each column is needed.
+    pub(crate) fn check_measured(&self, numbers: &[Option<f64>]) -> Result<()> {
+        let is_finite = |number: &Option<f64>| number.is_some_and(f64::is_finite);
+        match numbers.len() == self.points.ncols() && numbers.iter().all(is_finite) {
+            true => Ok(()),
+            false => Err(Error::InvalidPoint(format!(
+                "params of a measurement need a finite number for each of the {} columns of candidates",
+                self.points.ncols()
+            ))),
+        }
     }
 
     /// The index of the first candidate that equals this row.
@@ -92,7 +113,8 @@ impl From<Candidates> for Saved {
     }
 }
 
-/// Returns (rows − low) / (high − low), clipped to [0, 1]. The entries are 0 in a column with a single value.
+/// Returns (rows − low) / (high − low). The entries are 0 in a column with a single value. Entries between low and high
+/// are clipped to [0, 1], which rounding could leave.
 fn scaled(rows: ArrayView2<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array2<f64> {
     let mut scaled = rows.to_owned();
     for mut row in scaled.outer_iter_mut() {
@@ -100,7 +122,11 @@ fn scaled(rows: ArrayView2<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array
             // The difference is computed in halves, because the difference of two large floats can overflow.
             let span = high / 2.0 - low / 2.0;
             let span = if span == 0.0 { 1.0 } else { span };
-            *x = ((*x / 2.0 - low / 2.0) / span).clamp(0.0, 1.0);
+            let u = (*x / 2.0 - low / 2.0) / span;
+            *x = match (*low..=*high).contains(x) {
+                true => u.clamp(0.0, 1.0),
+                false => u.clamp(-MAX_COLUMN, MAX_COLUMN),
+            };
         }
     }
     scaled

@@ -98,6 +98,17 @@ pub struct Curve {
     pub value: CurveValue,
 }
 
+/// Where a measurement lies relative to the points that may be suggested.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Position {
+    /// At a point that may be suggested.
+    Member,
+    /// Within the bounds, and between the steps of a parameter.
+    Between,
+    /// Beyond a bound, or at a row that is not a candidate.
+    Outside,
+}
+
 /// The optimisation problem, which does not depend on the strategy.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Problem {
@@ -180,6 +191,29 @@ impl Problem {
         (n_searched, self.context.as_ref().map_or(0, n))
     }
 
+    /// Refuses a point where nothing can have been measured. A measurement may lie beyond the bounds of a number, between
+    /// its steps, or at a row that is not a candidate. Such points are never suggested.
+    pub fn check_measured(&self, point: &Point) -> Result<()> {
+        match (&self.members, point) {
+            (Members::Space(space), Point::Numbers(numbers)) => space.check_measured(numbers),
+            (Members::Candidates(list), Point::Numbers(numbers)) => list.check_measured(numbers),
+            (_, Point::Candidate(_)) => self.check_point(point),
+        }
+    }
+
+    /// Where a measurement lies relative to the points that may be suggested.
+    pub(crate) fn position(&self, point: &Point) -> Position {
+        match (&self.members, point) {
+            (Members::Space(space), Point::Numbers(numbers)) => match space.is_beyond(numbers) {
+                true => Position::Outside,
+                false if space.has_values(numbers) => Position::Member,
+                false => Position::Between,
+            },
+            (Members::Candidates(_), Point::Numbers(_)) => Position::Outside,
+            (_, Point::Candidate(_)) => Position::Member,
+        }
+    }
+
     /// Refuses a point that is not in the domain.
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {
@@ -239,6 +273,10 @@ impl Problem {
             }
             (Members::Candidates(list), Point::Candidate(index)) if *index < list.n_rows() => {
                 Ok(list.row(*index))
+            }
+            (Members::Candidates(list), Point::Numbers(numbers)) => {
+                list.check_measured(numbers)?;
+                Ok(list.encode_measured(numbers))
             }
             _ => self.check_point(point).map(|()| Vec::new()),
         }

@@ -181,6 +181,40 @@ impl Space {
     /// Refuses n numbers that are not a point of this space. A point has one number per searched parameter (None if
     /// inactive).
     pub(crate) fn check(&self, n: usize, number: impl Fn(usize) -> Option<f64>) -> Result<()> {
+        let is_value = |kind: &dyn Kind, number| kind.checked(number) == Some(number);
+        self.check_numbers(n, number, is_value, |kind| kind.expected())
+    }
+
+    /// Refuses numbers that cannot be the point of a measurement. A measurement may lie beyond bounds and between steps.
+    pub(crate) fn check_measured(&self, numbers: &[Option<f64>]) -> Result<()> {
+        let is_usable = |kind: &dyn Kind, number| kind.measured(number) == Some(number);
+        let expected = |kind: &dyn Kind| kind.expected_measured();
+        self.check_numbers(numbers.len(), |k| numbers[k], is_usable, expected)
+    }
+
+    /// Whether each number of a point is a value of its parameter.
+    pub(crate) fn has_values(&self, numbers: &[Option<f64>]) -> bool {
+        self.all(numbers, |kind, number| kind.checked(number) == Some(number))
+    }
+
+    /// Whether a number of a measurement lies beyond a bound.
+    pub(crate) fn is_beyond(&self, numbers: &[Option<f64>]) -> bool {
+        !self.all(numbers, |kind, number| !kind.is_beyond(number))
+    }
+
+    fn all(&self, numbers: &[Option<f64>], holds: impl Fn(&dyn Kind, f64) -> bool) -> bool {
+        let mut kinds = self.searched.iter().map(|&i| self.kind(i)).zip(numbers);
+        kinds.all(|(kind, number)| number.is_none_or(|number| holds(kind, number)))
+    }
+
+    /// Refuses n numbers, unless each number is usable and the active parameters have numbers.
+    fn check_numbers(
+        &self,
+        n: usize,
+        number: impl Fn(usize) -> Option<f64>,
+        is_usable: impl Fn(&dyn Kind, f64) -> bool,
+        expected: impl Fn(&dyn Kind) -> String,
+    ) -> Result<()> {
         if n != self.searched.len() {
             let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
             let message = format!(" has {n} numbers; give one for each of {names}");
@@ -188,9 +222,9 @@ impl Space {
         }
         for (k, &i) in self.searched.iter().enumerate() {
             if let Some(number) = number(k)
-                && self.kind(i).checked(number) != Some(number)
+                && !is_usable(self.kind(i), number)
             {
-                let (name, expected) = (&self.declared[i].name, self.kind(i).expected());
+                let (name, expected) = (&self.declared[i].name, expected(self.kind(i)));
                 let message = format!("['{name}']={number:?} is not usable: pass {expected}");
                 return Err(self.role.error(&message));
             }

@@ -394,9 +394,22 @@ fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
         );
     }
     assert_eq!(problem.encode(&Point::Candidate(1)).unwrap(), [1.0 / 3.0]);
-    for point in [Point::Candidate(3), Point::at(&[20.0])] {
-        let refused = problem.encode(&point);
-        assert!(matches!(refused, Err(Error::InvalidPoint(_))));
+    assert_eq!(problem.encode(&Point::at(&[70.0])).unwrap(), [2.0]);
+    for point in [
+        Point::Candidate(3),
+        Point::at(&[20.0, 1.0]),
+        Point::at(&[f64::NAN]),
+        Point::Numbers(vec![None]),
+    ] {
+        let refused = [
+            problem.encode(&point).err(),
+            problem.check_measured(&point).err(),
+        ];
+        assert!(
+            refused
+                .iter()
+                .all(|it| matches!(it, Some(Error::InvalidPoint(_))))
+        );
     }
     assert_eq!(problem.decode(&[0.3], None), Point::Candidate(1));
 }

@@ -475,8 +475,14 @@ impl Optimizer {
         self.with_core(py, |core, _| core.window())
     }
 
-    fn best(&self, py: Python<'_>) -> PyResult<Option<usize>> {
-        self.with_core(py, |core, _| Ok(core.ledger().best()))
+    #[pyo3(signature = (outside=false))]
+    fn best(&self, py: Python<'_>, outside: bool) -> PyResult<Option<usize>> {
+        self.with_core(py, |core, _| {
+            Ok(match outside {
+                true => core.ledger().best_anywhere(),
+                false => core.ledger().best(),
+            })
+        })
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -75,8 +75,17 @@ impl Parameter {
         self.core.kind().expected()
     }
 
+    #[getter]
+    fn expected_measured(&self) -> String {
+        self.core.kind().expected_measured()
+    }
+
     fn checked(&self, number: f64) -> Option<f64> {
         self.core.kind().checked(number)
+    }
+
+    fn measured(&self, number: f64) -> Option<f64> {
+        self.core.kind().measured(number)
     }
 
     fn level(&self, number: f64) -> u64 {

@@ -51,6 +51,8 @@ pub struct TrialRecord {
     /// The point of the search space at which the trial was started.
     pub(super) place: Point,
     run: Option<Point>,
+    /// Whether the trial was run beyond a bound or at a row that is not a candidate.
+    outside: bool,
     context: Vec<f64>,
     state: &'static str,
     suggested: bool,
@@ -218,6 +220,7 @@ impl TrialRecord {
             number,
             place: start.point,
             run: ledger.run_point(number),
+            outside: trial.is_outside(),
             context: start.context,
             state: trial.state.name(),
             suggested: trial.suggested,

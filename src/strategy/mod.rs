@@ -204,6 +204,7 @@ pub(crate) fn best_by_value(
     stop: &mut Stop,
 ) -> Result<Vec<Recommendation>> {
     let values = log.trials().iter().enumerate();
+    let values = values.filter(|(_, trial)| !trial.is_outside());
     let values = values.filter_map(|(number, trial)| Some((trial.value? + 0.0, number)));
     let mut left: Vec<(f64, TrialNumber)> = values.collect();
     let is_here = |&(_, number): &(f64, TrialNumber)| log.context(number) == query.context;

@@ -72,15 +72,13 @@ impl Tried {
         }
     }
 
-    /// If the point where a trial was run counts as tried, adds this point to the tried points.
+    /// If the point that a trial tried counts as tried, adds this point to the tried points.
     fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
         let trial = &log.trials()[number];
         let is_tried = !trial.is_left_out() || self.abandoned.contains(&number);
-        let row = trial.index.map(|index| index as usize);
-        let key = is_tried.then(|| Excluded::key(domain, log.x(number), row));
-        let counted = key
-            .flatten()
-            .map(|key| (key_of_row(log.context(number).into()), key));
+        let tried = log.tried(number).filter(|_| is_tried);
+        let key = tried.and_then(|(x, row)| Excluded::key(domain, &x, row));
+        let counted = key.map(|key| (key_of_row(log.context(number).into()), key));
         if let Some((context, key)) = &counted {
             let own = self.by_context.entry(context.clone()).or_default();
             own.insert(key.clone());
@@ -145,8 +143,10 @@ impl RandomSearch {
         if let Err(Error::NoFeasiblePoint { .. }) = found {
             for number in (0..log.trials().len()).rev() {
                 check(call.stop)?;
-                if feasible.holds(log.x(number))? {
-                    return Ok(log.x(number).to_vec());
+                if let Some((x, _)) = log.tried(number)
+                    && feasible.holds(&x)?
+                {
+                    return Ok(x.into_owned());
                 }
             }
         }

@@ -269,6 +269,7 @@ impl Place {
             }
             Point::Candidate(index) => Point::Candidate(*index),
         };
+        let earlier = earlier.filter(|point| problem.check_point(point).is_ok());
         match (self.kind, earlier) {
             (PlaceKind::Repeated, Some(point)) => point,
             (PlaceKind::Adjacent, Some(point)) => Some(adjacent(&point))
@@ -276,6 +277,36 @@ impl Place {
                 .unwrap_or(point),
             _ => uniform_point(problem, self.seed),
         }
+    }
+
+    /// Returns a point where a trial may have been run. Some points are beyond a bound, between steps, or not candidates.
+    fn measured(self, optimizer: &Optimizer) -> Point {
+        let problem = &optimizer.definition().problem;
+        let mut rng = Pcg64::seed_from_u64(self.seed);
+        let point = self.point(optimizer);
+        if !self.seed.is_multiple_of(3) {
+            return point;
+        }
+        let mut far = || [-1.5, 0.1, 1.0, 1e3, f64::MAX][rng.random_range(0..5)];
+        let mut numbers = match point {
+            Point::Candidate(row) => {
+                let columns = problem.encode(&Point::Candidate(row)).unwrap();
+                return Point::Numbers(columns.iter().map(|_| Some(far())).collect());
+            }
+            Point::Numbers(numbers) => numbers,
+        };
+        for k in 0..numbers.len() {
+            let before = numbers[k];
+            numbers[k] = before.map(|number| number + far());
+            // A choice cannot be moved, and inactive parameters stay inactive.
+            if problem
+                .check_measured(&Point::Numbers(numbers.clone()))
+                .is_err()
+            {
+                numbers[k] = before;
+            }
+        }
+        Point::Numbers(numbers)
     }
 
     /// If fidelities are declared, returns None, a low fidelity or the full fidelity, and otherwise None.
@@ -364,7 +395,7 @@ impl Step {
                     let observation = Observation {
                         cost: one_in(5).then_some(number as f64),
                         duration: one_in(7).then_some(0.5),
-                        point: place.map(|place| place.point(optimizer)),
+                        point: place.map(|place| place.measured(optimizer)),
                         attrs: one_in(4).then(|| format!("{{\"which\":{which}}}")),
                         ..Observation::new(value, one_in(3).then_some(value.abs() / 4.0))
                     };
@@ -417,7 +448,7 @@ impl Step {
                 result => result.map(drop),
             })?,
             Step::Add { place, value } => {
-                let (point, context) = (place.point(optimizer), place.context(optimizer));
+                let (point, context) = (place.measured(optimizer), place.context(optimizer));
                 let add = Action::Add {
                     point,
                     context,

@@ -37,7 +37,7 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     y = as_number("value", value, what)
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return Observation(y, what=what)  # the most frequent case
-    place = None if started is None else problem.domain.locate(params)
+    place = None if started is None else problem.domain.locate(params, measured=True)
     if started is not None and place == started.place and started.run is None:
         place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
@@ -129,9 +129,13 @@ def _place_of(problem: Problem, point: Any) -> Place:
     """Convert a point that is passed to `add` to the form that the core takes."""
     domain = problem.domain
     try:
-        return domain.locate(point)
+        return domain.locate(point, measured=True)
     except InvalidPoint as error:
-        if isinstance(domain, Space) and isinstance(point, Mapping) and _missing(domain, domain.checked_part(point)):
+        if (
+            isinstance(domain, Space)
+            and isinstance(point, Mapping)
+            and _missing(domain, domain.checked_part(point, measured=True))
+        ):
             raise InvalidPoint(
                 f"{error} (the model cannot use a value whose point is not known; enqueue draws missing names)"
             ) from None

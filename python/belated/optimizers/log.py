@@ -88,8 +88,11 @@ class Log(Protocol):
     def status(self, time: float | None) -> str | None:
         """Return the state of the strategy (rounds or trees) as JSON; None if the strategy does not have a state."""
 
-    def best(self) -> int | None:
-        """Return the number of the trial with the best value at the highest observed fidelity; None without values."""
+    def best(self, outside: bool = False) -> int | None:
+        """Return the number of the trial with the best value at the highest observed fidelity; None without values.
+
+        Trials that were run outside the domain count only if `outside` is True.
+        """
 
     def n_events(self) -> int:
         """Return the number of events in the log."""

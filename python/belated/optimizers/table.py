@@ -122,6 +122,7 @@ def trial_columns(
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
         columns["fidelity"] = [problem.fidelity_of(record.fidelity) for record in records]
+    columns["outside"] = [record.outside for record in records]
     domain, runs = problem.domain, [record.run for record in records]
     has_runs = any(run is not None for run in runs)
     if isinstance(domain, Space):
@@ -130,7 +131,9 @@ def trial_columns(
             points = [{} if run is None else domain.named_at(run) for run in runs]
             columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
-        columns |= {"index": [record.place for record in records]} | ({"index_run": runs} if has_runs else {})
+        columns |= _candidate_columns("", domain.width, [record.place for record in records])
+        if has_runs:
+            columns |= _candidate_columns("_run", domain.width, runs)
     contexts = problem.context_space
     if contexts is not None:
         columns |= _columns("context_", contexts, [contexts.named_at(list(record.context)) for record in records])
@@ -140,6 +143,15 @@ def trial_columns(
     attrs = [merged_attrs(record.attrs) for record in records]
     columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
     return columns
+
+
+def _candidate_columns(suffix: str, width: int, places: Sequence[Place | None]) -> dict[str, list[Any]]:
+    """Return the column of row numbers and, if a point is not a candidate, a column for each of its numbers."""
+    columns: dict[str, list[Any]] = {
+        f"index{suffix}": [place if isinstance(place, int) else None for place in places],
+    }
+    rows = [dict(enumerate(place)) if isinstance(place, list) else {} for place in places]
+    return columns | (_columns(f"x{suffix}_", range(width), rows) if any(rows) else {})
 
 
 def _columns(prefix: str, names: Iterable[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
@@ -489,7 +501,7 @@ class _Reader:
 
     def _place(self, i: int) -> Place:
         self._in_run = False
-        return self._problem.domain.locate(self._point_of(i))
+        return self._problem.domain.locate(self._point_of(i), measured=True)
 
     def _point_of(self, i: int) -> Any:
         """Return the point of a row: values by name, or the index or the numbers of a candidate."""
@@ -500,8 +512,14 @@ class _Reader:
             return self._values(domain, self._point_cells(i), i)
         if self._point:
             return [self._number(name, i) for name in self._point]
-        cells = [number_in(self._cells[name][i]) for name in ("index_run", "index") if name in self._cells]
-        index = next((cell for cell in cells if cell is not None), None)
+        index = None
+        for suffix in ("_run", ""):
+            names = [f"x{suffix}_{k}" for k in range(domain.width)]
+            if all(self._cells.get(name, [None] * self.n)[i] is not None for name in names):
+                return [self._number(name, i) for name in names]  # the point is not a candidate
+            index = number_in(self._cells.get(f"index{suffix}", [None] * self.n)[i])
+            if index is not None:
+                break
         # pandas reads a column of integers with empty cells as floats.
         return int(index) if isinstance(index, float) and index.is_integer() else index
 

@@ -112,6 +112,14 @@ class Trial:
         return self.params if run is None else self._owner._problem.domain.params_at(run)
 
     @property
+    def outside(self) -> bool:
+        """Whether the trial was run beyond a bound, or at a point that is not a candidate.
+
+        The model uses its value, but `best_trial_` ignores it.
+        """
+        return self._record.outside
+
+    @property
     def x(self) -> NDArray[Any] | None:
         """The candidate's row, shape (d,), as it was given; None in a space."""
         point = self.params
@@ -119,15 +127,18 @@ class Trial:
 
     @property
     def index(self) -> int | None:
-        """The candidate's row number; None in a space."""
+        """The candidate's row number; None in a space, and for an added point that is not a candidate."""
         place = self._record.place
         return place if isinstance(place, int) else None
 
     @property
     def index_run(self) -> int | None:
-        """The row number of the candidate that was run. It equals `index` unless a different candidate was reported."""
+        """The row number of the candidate that was run. It equals `index` unless a different point was reported.
+
+        It is None in a space, and for a point that is not a candidate.
+        """
         run = self._record.run
-        return run if isinstance(run, int) else self.index
+        return self.index if run is None else run if isinstance(run, int) else None
 
     @property
     def context(self) -> dict[str, Any] | None:
@@ -275,13 +286,15 @@ class Trial:
         record, x, error, withdrawn = self._record, self.x, self.error, self.withdrawal
         point = {"params": self.params} if x is None else {"index": self.index, "x": x}
         if record.run is not None:
-            point |= {"params_run": self.params_run} if x is None else {"index_run": self.index_run}
+            index = self.index_run
+            point |= {"params_run": self.params_run} if index is None else {"index_run": index}
         facts = {
             "number": self.number,
             **point,
             "context": self.context,
             "fidelity": self.fidelity,
             "state": record.state,
+            "outside": record.outside or None,
             "value": record.value,
             "std": record.std,
             "error": None if error is None else headline(error),

@@ -125,7 +125,26 @@ class Reading(ABC):
     @property
     def best_trial_(self) -> Trial | Any:
         """The trial with the best observed value at the highest observed fidelity; None before the first value."""
-        number = self._source._current_log().best()
+        return self.best_trial()
+
+    def best_trial(self, *, outside: bool = False) -> Trial | Any:
+        """Return the trial with the best observed value at the highest observed fidelity; None without values.
+
+        Parameters
+        ----------
+        outside : bool, default False
+            Whether trials that were run beyond a bound, or at a point that is not a candidate, count; see
+            `Trial.outside`. If False, the trial is `best_trial_`.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"temperature": (20.0, 120.0)}, seed=0)
+        >>> trials = optimizer.add([{"temperature": 118.0}, {"temperature": 120.4}], [0.5, 0.75])
+        >>> optimizer.best_value_, optimizer.best_trial(outside=True).value
+        (0.5, 0.75)
+        """
+        number = self._source._current_log().best(outside)
         return None if number is None else Trial(self._source, number)
 
     @property
@@ -148,14 +167,15 @@ class Reading(ABC):
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
-        ``"type: message"``) and, if a fidelity was declared, fidelity. The next columns are ``params_…``, one for each
-        name. For candidates, the column ``index`` has the row number in the array. If a trial was run at a point that
-        differs from the suggested point, there are also columns ``params_run_…`` (for candidates, ``index_run``). The
-        last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a
-        trial does not have some of these data, the cell contains a missing value. If a space has both ``x`` and
-        ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
-        ``params_run__…``. If a result was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow
-        ``error``.
+        ``"type: message"``), fidelity if it was declared, and outside (see `Trial.outside`). The next columns are
+        ``params_…``, one for each name. For candidates, the column ``index`` has the row number in the array. If a
+        trial was run at a point that differs from the suggested point, there are also columns ``params_run_…`` (for
+        candidates, ``index_run``). If a point is not a candidate, its numbers are in the columns ``x_0``, ``x_1``, …
+        (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The last columns are ``context_…`` for
+        each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not have some of these data,
+        the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
+        ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If a result was withdrawn,
+        the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -372,8 +392,9 @@ class Reading(ABC):
         Parameters
         ----------
         params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
-            One or several points at which to predict. The columns of an array are the parameters in the order of the
-            space; an array is not allowed if a parameter is a `Categorical`. For candidates, None means all candidates.
+            One or several points at which to predict, which may lie beyond bounds and between steps. The columns of an
+            array are the parameters in the order of the space; an array is not allowed if a parameter is a
+            `Categorical`. For candidates, None means all candidates.
         context : mapping, optional
             A single context for all points, if a context was declared.
         pending : bool, default False
@@ -408,7 +429,7 @@ class Reading(ABC):
         2.0
         """
         log, problem = self._model_log("predict"), self._source._problem
-        points = problem.with_context(problem.domain.points(params), context)
+        points = problem.with_context(problem.domain.points(params, measured=True), context)
         return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending))))
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
@@ -688,7 +709,9 @@ class Trials(Reading, Generic[AnyLog]):
         params : mapping; for candidates an index or a row; optional
             The point that was evaluated, if it differs from the suggested point. The model uses the value at the
             evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and
-            `Trial.params_run` is the evaluated point.
+            `Trial.params_run` is the evaluated point. Numbers may lie between steps. They may also lie beyond a bound,
+            and a row need not be a candidate: the trial is then marked as `Trial.outside`, and only
+            ``best_trial(outside=True)`` returns it.
         attrs : mapping, optional
             Further data to store with the trial. Keys are strings. Values are None, booleans, finite numbers, strings,
             and lists and dicts of these. New entries replace earlier entries with the same key. Other data never
@@ -708,7 +731,8 @@ class Trials(Reading, Generic[AnyLog]):
             The value is NaN, inf, complex, a bool, a str, or an array with an axis; or a std, cost or duration is
             negative. The trial stays unchanged.
         InvalidPoint
-            The params do not belong to the space or the candidates.
+            The params have missing or unknown names, a value of another type, an unknown choice, or a number <= 0 on a
+            logarithmic scale.
         InvalidFidelity
             The fidelity differs from the fidelity of the trial.
         UnknownTrial
@@ -1013,8 +1037,9 @@ class Trials(Reading, Generic[AnyLog]):
         params : mapping, row or index; or a list of these; or DataFrame or array
             In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
             as for `predict`. Only constants may be left out. For candidates: an index, a row, or several rows of shape
-            (n, d). If `value` is a list, a list of numbers is a list of indices. A DataFrame may also contain the
-            values and the other data of the trials; see Notes.
+            (n, d). As for `observe`, numbers may lie beyond a bound or between steps, and rows need not be candidates.
+            If `value` is a list, a list of numbers is a list of indices. A DataFrame may also contain the values and
+            the other data of the trials; see Notes.
         value : float, sequence of float, or str, optional
             The observed value of each point. A trial without a value (None) is pending. A string is the name of a
             column of the table.

@@ -179,7 +179,8 @@ def _blocks(space: Space, name: str) -> list[tuple[Any, list[int]]]:
 
 def _draw_trials(ax: Axes, search: Reading, space: Space, best: Mapping[str, Any], x: str, y: str) -> None:
     for state in ("observed", "failed", "stopped", "pending"):
-        found = [space.flat(trial.params_run) for trial in search.trials if trial.state == state]
+        trials = [trial for trial in search.trials if trial.state == state and not trial.outside]
+        found = [space.flat(trial.params_run) for trial in trials]
         found = [params for params in found if x in params and y in params]
         if found:
             at = [positions(space[name], [params[name] for params in found]) for name in (x, y)]

@@ -105,7 +105,10 @@ def _run_of(search: Reading, optimum: float | None) -> _Run:
     fidelity = search._source._problem.fidelity
     shares = np.array([1.0 if fidelity is None else fidelity.encode(t.fidelity) for t in observed])
     sign = 1.0 if search.direction == "minimize" else -1.0
-    best = sign * _lowest_so_far(sign * values, shares)
+    # Trials that were run outside the domain are not the best trials.
+    outside = np.array([t.outside for t in observed], dtype=bool)
+    lowest = _lowest_so_far(np.where(outside, np.inf, sign * values), np.where(outside, 0.0, shares))
+    best = sign * np.where(np.isinf(lowest), np.nan, lowest)
     if optimum is None:
         return _Run(at, values, best)
     return _Run(at, sign * (values - optimum), sign * (best - optimum))

@@ -113,7 +113,8 @@ def base_point(search: Reading, space: Space, best: Mapping[str, Any], names: Se
     all `names` are active. A parameter that is inactive at this point has its value at the recommended point or in the
     best observed trial in which it is active.
     """
-    observed = [(trial.value, space.flat(trial.params_run)) for trial in search.trials if trial.value is not None]
+    inside = [trial for trial in search.trials if not trial.outside]
+    observed = [(trial.value, space.flat(trial.params_run)) for trial in inside if trial.value is not None]
     observed.sort(key=lambda each: each[0], reverse=search.direction == "maximize")
     known = [best, *(params for _, params in observed)]
     base = next((dict(params) for params in known if all(name in params for name in names)), None)
@@ -127,7 +128,8 @@ def _draw_trials(ax: Axes, search: Reading, space: Space, name: str) -> None:
     # Trials without a value are drawn near the edge of the axes at which values are worst.
     edge = 0.96 if search.direction == "minimize" else 0.04
     for state in ("observed", "failed", "stopped", "pending"):
-        points = [(trial.value, space.flat(trial.params_run)) for trial in search.trials if trial.state == state]
+        trials = [trial for trial in search.trials if trial.state == state and not trial.outside]
+        points = [(trial.value, space.flat(trial.params_run)) for trial in trials]
         found = [(value, params[name]) for value, params in points if name in params]
         if not found:
             continue

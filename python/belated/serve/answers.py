@@ -158,15 +158,17 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
     record = study._log.trial(number)
     problem, domain, contexts = study._problem, study._problem.domain, study._problem.context_space
     started_at, changed_at = study._log.history.written(number)
-    data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x"))
+    data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x", "x_run"))
     if isinstance(domain, Space):
         data["params"] = domain.params_of(record)
         data["params_run"] = None if record.run is None else domain.params_at(record.run)
     else:
-        data |= {"index": record.place, "index_run": record.run, "x": domain.params_of(record).tolist()}
+        data["x"] = domain.params_of(record).tolist()
+        data["index"] = record.place if isinstance(record.place, int) else None
+        data["x_run" if isinstance(record.run, list) else "index_run"] = record.run
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
-    data |= {name: getattr(record, name) for name in (*names, "expires_at")}
+    data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside")}
     lease = record.expires_at
     if lease is not None and study.clock == "seconds":
         # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.

@@ -202,6 +202,10 @@ class TrialAnswer(BaseModel):
         description="In a space: the point that was run, if it differs from the suggested point."
     )
     index_run: int | None = Field(description="The candidate that was run, if it is not the suggested one.")
+    x_run: list[float] | None = Field(description="The point that was run, if it is not a candidate.")
+    outside: bool = Field(
+        description="Whether the trial was run beyond a bound, or at a point that is not a candidate."
+    )
     context: dict[str, Any] | None
     fidelity: float | None
     state: State

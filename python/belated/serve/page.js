@@ -170,7 +170,7 @@ const roughly = seconds => ago(seconds).split(" ", 2).join(" ");
 // Return [name, text] for each value of a trial's point.
 function pointOf(trial) {
   const params = trial.params_run ?? trial.params;
-  if (!params) return [["candidate", String(trial.index_run ?? trial.index)]];
+  if (!params) return [["candidate", String(trial.x_run ?? trial.index_run ?? trial.index ?? trial.x)]];
   return Object.entries(params).map(([name, value]) => [name, typeof value === "object" ? JSON.stringify(value) : format(value)]);
 }
 
@@ -321,8 +321,9 @@ function csvOf(all) {
     ["error", trial.error && [trial.error.type, trial.error.message].filter(Boolean).join(": ")],
     ...(trial.withdrawal ? [["withdrawn_value", trial.withdrawal.value],
       ["withdrawn_reason", trial.withdrawal.reason]] : []),
-    ["fidelity", trial.fidelity],
-    ...(trial.params ? [] : [["index", trial.index], ["index_run", trial.index_run]]),
+    ["fidelity", trial.fidelity], ["outside", trial.outside],
+    ...(trial.params ? [] : [["index", trial.index], ["index_run", trial.index_run],
+      ...prefixed("x_", trial.index === null ? trial.x : null), ...prefixed("x_run_", trial.x_run)]),
     ...prefixed("params_", trial.params), ...prefixed(`params_${run}`, trial.params_run),
     ...prefixed("context_", trial.context), ...trial.curve.map(([step, value]) => [`curve_${step}`, value])]));
   const columns = [...new Set(rows.flatMap(row => [...row.keys()]))];

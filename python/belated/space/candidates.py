@@ -72,17 +72,18 @@ class Candidates:
         return f"<{len(self)} candidates of {self.width} columns>"
 
     def params_at(self, place: Place) -> NDArray[Any]:
-        """Return the row with this number, shape (d,)."""
-        assert isinstance(place, int)
-        row: NDArray[Any] = self.x[place].copy()
+        """Return the row with this number, or the measured row, shape (d,)."""
+        row: NDArray[Any] = self.x[place].copy() if isinstance(place, int) else np.array(place, dtype=np.float64)
         return row
 
     def params_of(self, record: _core.TrialRecord) -> NDArray[Any]:
-        """Return the suggested row of a trial, shape (d,)."""
+        """Return the suggested or added row of a trial, shape (d,)."""
         return self.params_at(record.place)
 
-    def locate(self, params: Any) -> int:
+    def locate(self, params: Any, measured: bool = False) -> Place:
         """Return the index of a candidate; `params` is its index or its row.
+
+        If `measured` is True, a row that is not a candidate is returned as a list of numbers.
 
         Raises
         ------
@@ -93,13 +94,16 @@ class Candidates:
         if index is None:
             row = _numbers(params)
             if row is not None and row.shape == (self.width,):
-                index = self.core.find(row.astype(np.float64))
+                numbers = row.astype(np.float64)
+                index = self.core.find(numbers)
+                if index is None and measured and np.isfinite(numbers).all():
+                    return [number + 0.0 for number in numbers.tolist()]
         elif not 0 <= index < len(self):
             raise InvalidPoint(f"params={index} is not the index of a candidate: pass one from 0 to {len(self) - 1}")
         if index is None:
-            raise InvalidPoint(
-                f"params={short_repr(params)} is not a candidate: pass its index, or its row of {self.width} numbers"
-            )
+            expected = f"a row of {self.width} finite numbers" if measured else f"its row of {self.width} numbers"
+            what = "a measured row" if measured else "a candidate"
+            raise InvalidPoint(f"params={short_repr(params)} is not {what}: pass a candidate's index, or {expected}")
         return index
 
     def several(self, params: Any, listed: bool = False) -> list[Any] | None:
@@ -114,11 +118,15 @@ class Candidates:
             listed = len(params) != self.width and all(whole_number(entry) is not None for entry in params)
         return list(params) if axes(params) == 2 or (axes(params) == 1 and listed) else None
 
-    def points(self, params: Any) -> NDArray[np.float64]:
-        """Return encoded points, shape (n, d), for rows or indices, or for all candidates if `params` is None."""
+    def points(self, params: Any, measured: bool = False) -> NDArray[np.float64]:
+        """Return encoded points, shape (n, d), for rows or indices, or for all candidates if `params` is None.
+
+        If `measured` is True, rows need not be candidates.
+        """
         if params is None:
-            indices: Any = slice(None)
+            rows = self.x
         else:
             several = self.several(params, listed=True)
-            indices = [self.locate(one) for one in ([params] if several is None else several)]
-        return self.core.encode(self.x[indices].astype(np.float64).reshape(-1, self.width))
+            places = [self.locate(one, measured) for one in ([params] if several is None else several)]
+            rows = np.array([self.params_at(place) for place in places])
+        return self.core.encode(rows.astype(np.float64).reshape(-1, self.width))

@@ -69,15 +69,17 @@ class Parameter(ABC):
         """Number of values; None for a continuous `Real`."""
         return self.core.n_levels
 
-    def to_number(self, value: Any) -> float:
+    def to_number(self, value: Any, measured: bool = False) -> float:
         """Return the number that represents a value in the log.
 
-        Raise ValueError, with a description of the valid values, if the value is invalid.
+        If `measured` is True, a number may also lie beyond a bound or between steps. Raise ValueError, with a
+        description of the valid values, if the value is invalid.
         """
         number = self._number(value)
-        found = None if number is None else self.core.checked(number)
+        check = self.core.measured if measured else self.core.checked
+        found = None if number is None else check(number)
         if found is None:
-            raise ValueError(self.core.expected)
+            raise ValueError(self.core.expected_measured if measured else self.core.expected)
         return found
 
     def check(self, value: Any) -> Any:

@@ -24,7 +24,8 @@ Params: TypeAlias = dict[str, Any]
 
 
 # A point in the form that the core takes. In a space, this is a list with one number for each searched parameter, and
-# None for an inactive parameter. For candidates, it is the row number.
+# None for an inactive parameter. For candidates, it is the row number, or the d numbers of a measurement that is not a
+# row.
 Place: TypeAlias = list[float | None] | int
 
 
@@ -187,8 +188,11 @@ class Space(Mapping[str, Dimension]):
         """
         return self.core.encode(self._numbers(params))
 
-    def _numbers(self, params: Any) -> list[float | None]:
-        """Return the numbers of a complete point. The number of an inactive parameter is None."""
+    def _numbers(self, params: Any, measured: bool = False) -> list[float | None]:
+        """Return the numbers of a complete point. The number of an inactive parameter is None.
+
+        If `measured` is True, numbers may lie beyond bounds and between steps.
+        """
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
         if not isinstance(params, Mapping):
@@ -202,7 +206,7 @@ class Space(Mapping[str, Dimension]):
         for i, name in enumerate(self):
             if name in params:
                 try:
-                    numbers[i] = self._number(name, params[name])
+                    numbers[i] = self._number(name, params[name], measured)
                 except self.point_error as error:
                     numbers[i] = math.nan
                     refused.append(error)
@@ -212,15 +216,15 @@ class Space(Mapping[str, Dimension]):
             raise refused[0]
         return numbers
 
-    def checked_part(self, params: Mapping[str, Any]) -> dict[str, Any]:
+    def checked_part(self, params: Mapping[str, Any], measured: bool = False) -> dict[str, Any]:
         """Return the values of some parameters, by flat name, after checking their ranges, but not conditions."""
         params = self.flat(params)
         self.core.check_known([repr(name) for name in params if name not in self._dimensions])
-        return {name: self[name].from_number(self._number(name, value)) for name, value in params.items()}
+        return {name: self[name].from_number(self._number(name, value, measured)) for name, value in params.items()}
 
-    def _number(self, name: str, value: Any) -> float:
+    def _number(self, name: str, value: Any, measured: bool) -> float:
         try:
-            return self._dimensions[name].to_number(value)
+            return self._dimensions[name].to_number(value, measured)
         except ValueError as expected:
             raise self.point_error(
                 f"{self.point_argument}[{name!r}]={short_repr(value)} is not usable: pass {expected}"
@@ -272,19 +276,27 @@ class Space(Mapping[str, Dimension]):
             return list(self)
         numbers: list[float | None] = [None] * len(self)
         for i, (name, dimension) in enumerate(self.items()):
-            # A value that is out of range counts as missing; the code that reads the point raises an error for this
-            # value.
+            # An unusable value counts as missing; the code that reads the point raises an error for this value.
             with contextlib.suppress(KeyError, ValueError):
-                numbers[i] = dimension.to_number(values[name])
+                numbers[i] = dimension.to_number(values[name], measured=True)
         return [name for name, active in zip(self, self.core.active(numbers), strict=True) if active]
 
     def active_part(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return those of the values whose parameters are active."""
         return {name: values[name] for name in self.active_names(values) if name in values}
 
-    def locate(self, params: Any) -> list[float | None]:
-        """Convert one set of params to a point in the form that the core takes."""
-        return self.core.only_searched(self._numbers(params))
+    def locate(self, params: Any, measured: bool = False) -> list[float | None]:
+        """Convert one set of params to a point in the form that the core takes.
+
+        If `measured` is True, numbers may lie beyond bounds and between steps.
+        """
+        return self.core.only_searched(self._numbers(params, measured))
+
+    def contains(self, values: Mapping[str, Any]) -> bool:
+        """Return whether each of the values, by flat name, is a value of its parameter."""
+        return all(
+            self[name].core.checked(self[name].to_number(value, True)) is not None for name, value in values.items()
+        )
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table as a dict. If an inactive parameter has the entry None or NaN, it is left out."""
@@ -317,12 +329,14 @@ class Space(Mapping[str, Dimension]):
             )
         return [self.without_missing(dict(zip(names, row, strict=True))) for row in np.asarray(array).tolist()]
 
-    def points(self, params: Any) -> NDArray[np.float64]:
-        """Encode one set of params, or several in a list, table or array; return the points, shape (n, width)."""
+    def points(self, params: Any, measured: bool = False) -> NDArray[np.float64]:
+        """Encode one set of params, or several in a list, table or array; return the points, shape (n, width).
+
+        If `measured` is True, numbers may lie beyond bounds and between steps.
+        """
         several = self.several(params)
-        return np.array([self.encode(one) for one in ([params] if several is None else several)]).reshape(
-            -1, self.width
-        )
+        points = [params] if several is None else several
+        return np.array([self.core.encode(self._numbers(one, measured)) for one in points]).reshape(-1, self.width)
 
 
 def _escaped(name: str) -> str:

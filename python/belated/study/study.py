@@ -837,7 +837,10 @@ def _add(made: Optimizer, record: TrialRecord, source: Optimizer) -> bool:
     if isinstance(old, Space) and isinstance(new, Space):
         values = old.named_at(place)
         try:
-            place = new.locate({key: value for key, value in values.items() if key in new or old[key].width})
+            # A trial that was run outside `old`, or between its steps, may also be outside `new`.
+            measured = not old.contains(values)
+            kept = {key: value for key, value in values.items() if key in new or old[key].width}
+            place = new.locate(kept, measured=measured)
         except InvalidPoint:
             return False
     log, end = made._log, record.finished_at

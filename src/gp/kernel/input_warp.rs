@@ -1,7 +1,7 @@
 //! Input warping: a Kumaraswamy distribution function maps each column before distances are computed (Snoek et al.
 //! 2014).
 //!
-//! Notation: w(u) = 1 − (1 − u^a)^b, a monotone map of [0, 1] onto itself.
+//! Notation: w(u) = 1 − (1 − u^a)^b, a monotone map of [0, 1] onto itself. Outside [0, 1], w(u) = u.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,15 +21,21 @@ impl Kumaraswamy {
         [self.0, self.1].iter().all(|e| *e > 0.0 && e.is_finite())
     }
 
-    /// w(u), with u clipped to [0, 1].
+    /// w(u). Measurements beyond a bound have u outside [0, 1], where w continues with slope 1: w(u) = u.
     fn value(self, u: f64) -> f64 {
         let Self(a, b) = self;
-        1.0 - (1.0 - u.clamp(0.0, 1.0).powf(a)).powf(b)
+        match (0.0..=1.0).contains(&u) {
+            true => 1.0 - (1.0 - u.powf(a)).powf(b),
+            false => u,
+        }
     }
 
-    /// The slope dw/du.
+    /// The slope dw/du, which is 1 outside [0, 1].
     fn slope(self, u: f64) -> f64 {
         let Self(a, b) = self;
+        if !(0.0..=1.0).contains(&u) {
+            return 1.0;
+        }
         let u = u.clamp(MIN_FROM_END, 1.0 - MIN_FROM_END);
         a * b * u.powf(a - 1.0) * (1.0 - u.powf(a)).powf(b - 1.0)
     }
@@ -99,6 +105,14 @@ mod tests {
             let h = 1e-6;
             let difference = (warp.value(u + h, 1) - warp.value(u - h, 1)) / (2.0 * h);
             prop_assert!((warp.slope(u, 1) - difference).abs() < 1e-5 * difference.max(1.0));
+        }
+    }
+
+    #[test]
+    fn maps_continue_with_slope_one_beyond_the_bounds() {
+        let warp = InputWarp::new(vec![Kumaraswamy(4.0, 0.25)]);
+        for u in [-2.0, -1e-9, 1.0 + 1e-9, 1.2, 50.0] {
+            assert_eq!((warp.value(u, 0), warp.slope(u, 0)), (u, 1.0));
         }
     }
 

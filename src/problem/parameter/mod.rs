@@ -24,6 +24,7 @@ pub use cell::Cell;
 pub use choices::Choices;
 pub use coordinate::Coordinate;
 pub use integer::Integer;
+pub(super) use range::MAX_COLUMN;
 pub use real::Real;
 
 /// A parameter of any kind.
@@ -51,7 +52,23 @@ pub trait Kind {
     /// the parameter.
     fn checked(&self, number: f64) -> Option<f64>;
 
-    /// The level of a value, or 0 if the parameter is continuous.
+    /// Returns the number of a measurement, or None if the parameter cannot have been measured at this number.
+    /// Measurements may also lie beyond a bound or between two steps.
+    fn measured(&self, number: f64) -> Option<f64> {
+        self.checked(number)
+    }
+
+    /// The numbers of measurements, for messages.
+    fn expected_measured(&self) -> String {
+        self.expected()
+    }
+
+    /// Whether the number of a measurement lies beyond a bound.
+    fn is_beyond(&self, _number: f64) -> bool {
+        false
+    }
+
+    /// The level of a value, or 0 if the parameter is continuous. A measurement has the level of the nearest value.
     fn level(&self, number: f64) -> u64;
 
     /// The value at this level, unspecified if the parameter is continuous.
@@ -60,7 +77,7 @@ pub trait Kind {
     /// A value, for messages.
     fn label(&self, number: f64) -> String;
 
-    /// Writes the columns of a value.
+    /// Writes the columns of a value or of a measurement. Beyond a bound, the column is outside [0, 1].
     fn encode(&self, number: f64, columns: &mut [f64]) {
         self.coordinate().write(self.level(number), columns);
     }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::decimal::Steps;
-use super::range::{self, ONE_VALUE, Range, first_multiple, refuse};
+use super::range::{self, ONE_VALUE, Range, column, first_multiple, is_on_axis, log_ratio, refuse};
 use super::{Coordinate, Kind};
 use crate::error::{Error, Result};
 
@@ -64,6 +64,16 @@ impl Real {
     }
 }
 
+impl Real {
+    /// Returns the index of the step that equals this number up to rounding.
+    fn step_of(&self, steps: &Steps, number: f64) -> Option<u64> {
+        let nearest = steps.nearest(number)?;
+        let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));
+        let distance = (number - steps.member(nearest)).abs();
+        (distance <= rounding.min(steps.step() / 4.0)).then_some(nearest)
+    }
+}
+
 impl TryFrom<Range> for Real {
     type Error = Error;
 
@@ -112,19 +122,43 @@ impl Kind for Real {
     }
 
     fn checked(&self, number: f64) -> Option<f64> {
-        let Some(steps) = &self.steps else {
-            return (self.low..=self.high)
+        match &self.steps {
+            Some(steps) => self.step_of(steps, number).map(|k| steps.member(k)),
+            None => (self.low..=self.high)
                 .contains(&number)
-                .then_some(number + 0.0);
+                .then_some(number + 0.0),
+        }
+    }
+
+    fn measured(&self, number: f64) -> Option<f64> {
+        let elsewhere = || {
+            let varies = self.coordinate().levels() != Some(1);
+            (varies && is_on_axis(number, self.log)).then_some(number + 0.0)
         };
-        let member = steps.member(steps.nearest(number)?);
-        let rounding = (1e-9 * steps.step()).max(4.0 * ulp(self.low.abs().max(self.high.abs())));
-        ((number - member).abs() <= rounding.min(steps.step() / 4.0)).then_some(member)
+        self.checked(number).or_else(elsewhere)
+    }
+
+    fn expected_measured(&self) -> String {
+        match (self.coordinate().levels(), self.log) {
+            (Some(1), _) => self.expected(),
+            (_, true) => "a finite number > 0, since the scale is logarithmic".to_string(),
+            (_, false) => "a finite number".to_string(),
+        }
+    }
+
+    fn is_beyond(&self, number: f64) -> bool {
+        range::is_beyond(number, (self.low, self.high), self.log)
     }
 
     fn level(&self, number: f64) -> u64 {
-        let steps = self.steps.as_ref();
-        steps.and_then(|steps| steps.nearest(number)).unwrap_or(0)
+        let Some(steps) = &self.steps else {
+            return 0;
+        };
+        let nearest = || {
+            let u = column(number, (self.low, steps.member(steps.last())), self.log);
+            self.coordinate().index(&[u])
+        };
+        self.step_of(steps, number).unwrap_or_else(nearest)
     }
 
     fn member(&self, level: u64) -> f64 {
@@ -139,18 +173,22 @@ impl Kind for Real {
 
     /// The column u is exactly 0.0 at low and 1.0 at high.
     fn encode(&self, number: f64, columns: &mut [f64]) {
-        if self.coordinate() != Coordinate::Continuous {
-            return self.coordinate().write(self.level(number), columns);
-        }
         let (low, high) = (self.low, self.high);
-        let u = if self.log {
-            log_ratio(number, low) / log_ratio(high, low)
-        } else if (high - low).is_finite() {
-            (number - low) / (high - low)
-        } else {
-            (number / 2.0 - low / 2.0) / (high / 2.0 - low / 2.0)
+        let coordinate = self.coordinate();
+        columns[0] = match &self.steps {
+            Some(steps) => match self.step_of(steps, number) {
+                Some(k) => coordinate.position(k),
+                None => column(number, (low, steps.member(steps.last())), self.log),
+            },
+            None if coordinate != Coordinate::Continuous => coordinate.position(0),
+            None => {
+                let u = column(number, (low, high), self.log);
+                match (low..=high).contains(&number) {
+                    true => u.clamp(0.0, 1.0),
+                    false => u,
+                }
+            }
         };
-        columns[0] = u.clamp(0.0, 1.0);
     }
 
     /// The result is always in [low, high] and exact at both ends.
@@ -187,18 +225,6 @@ impl Kind for Real {
 /// The distance to the next larger float.
 fn ulp(x: f64) -> f64 {
     x.next_up() - x
-}
-
-/// Returns ln(a / b) for a ≥ b > 0. The result is accurate even if the quotient is close to 1 or overflows.
-fn log_ratio(a: f64, b: f64) -> f64 {
-    if a <= 2.0 * b {
-        return libm::log1p((a - b) / b);
-    }
-    let quotient = a / b;
-    match quotient.is_finite() {
-        true => libm::log(quotient),
-        false => libm::log(a) - libm::log(b),
-    }
 }
 
 /// Returns value · exp(t). The product is computed in two steps if exp(t) is outside the range of normal floats.
@@ -271,6 +297,61 @@ mod tests {
             let sum = real.low + k as f64 * thousandths(step.into());
             prop_assert_eq!(real.checked(sum), Some(value));
         }
+    }
+
+    proptest! {
+        /// The column of a measurement is on the line (or logarithm) through the columns of the two bounds.
+        #[test]
+        fn measurements_continue_the_axis(
+            low in 0.1..10.0f64, span in 0.5..10.0f64, to in -3.0..3.0f64, log: bool, n in prop::option::of(2..9u8),
+        ) {
+            // On a logarithmic axis, low is a multiple of the step.
+            let step = n.map(|n| if log { low / f64::from(n) } else { span / f64::from(n) });
+            let high = low + span;
+            let real = Real::new(low, high, log, step);
+            prop_assume!(real.is_ok()); // the step may exceed the range
+            let real = real.unwrap();
+            let last = real.coordinate().levels().map_or(high, |n| real.member(n - 1));
+            let number = if log { low * to.exp() } else { low + to * span };
+            prop_assert_eq!(real.measured(number), Some(real.checked(number).unwrap_or(number)));
+            let expected = match log {
+                true => (number / low).ln() / (last / low).ln(),
+                false => (number - low) / (last - low),
+            };
+            prop_assert!((column(&real, number) - expected).abs() <= 1e-9 * expected.abs().max(1.0));
+            prop_assert_eq!(real.is_beyond(number), number < low * (1.0 - 1e-9) || number > high * (1.0 + 1e-9));
+            if step.is_some() {
+                // The level is the nearest one, as for the columns.
+                prop_assert_eq!(real.member(real.level(number)), real.decode(&[column(&real, number)]));
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_without_a_place_on_the_axis_are_not_measurements() {
+        let [linear, log] = [false, true].map(|log| Real::new(1.0, 2.0, log, None).unwrap());
+        for number in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(
+                (linear.measured(number), log.measured(number)),
+                (None, None)
+            );
+        }
+        assert_eq!(
+            (linear.measured(-1.0), log.measured(-1.0), log.measured(0.0)),
+            (Some(-1.0), None, None)
+        );
+        let constant = Real::new(3.0, 3.0, false, None).unwrap();
+        assert_eq!(
+            (constant.measured(3.0), constant.measured(3.1)),
+            (Some(3.0), None)
+        );
+        // A bound that is missed by rounding is not beyond the bound.
+        assert!(!linear.is_beyond(2.0f64.next_up()) && !log.is_beyond(1.0f64.next_down()));
+        // Columns stay finite.
+        let narrow = Real::new(0.0, 1e-300, false, None).unwrap();
+        assert_eq!((column(&narrow, 1.0), column(&narrow, -1e300)), (1e6, -1e6));
+        let wide = Real::new(-1e308, 1e308, false, None).unwrap();
+        assert!((column(&wide, f64::MAX) - 1.4).abs() < 0.01);
     }
 
     #[test]

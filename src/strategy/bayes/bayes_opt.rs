@@ -228,14 +228,14 @@ impl BayesOpt {
                 Some(search.largest_lower_bound(gp, penalty)?)
             }
         };
-        let (stopped, n_outcomes) = (&posterior.stopped, pending.n_outcomes());
-        let tail = rule.tail(&posterior.gp, stopped, n_outcomes, query)?;
+        let (unranked, n_outcomes) = (&posterior.unranked, pending.n_outcomes());
+        let tail = rule.tail(&posterior.gp, unranked, n_outcomes, query)?;
         let posterior = posterior.condition(&tail)?;
         let nu = nu(&posterior.gp);
         let situation = Situation {
             gp: &posterior.gp,
             targets: &posterior.targets.values,
-            stopped: &posterior.stopped,
+            unranked: &posterior.unranked,
             pending: &posterior.tail.targets,
             n_outcomes,
             nu,
@@ -246,7 +246,7 @@ impl BayesOpt {
         let mut penalty = None;
         if let Some((penalizer, arriving)) = penalizer {
             let gp = &*posterior.gp;
-            let observed = without(posterior.targets.values.clone(), &posterior.stopped);
+            let observed = without(posterior.targets.values.clone(), &posterior.unranked);
             let best = largest_feasible(gp, &observed, query)?;
             let points = arriving.view();
             penalty = Some(LocalPenalty::new(
@@ -398,7 +398,9 @@ impl Strategy for BayesOpt {
         let (kept, columns) = (&mut self.success, &self.columns);
         let success = Success::update(kept, &self.training, columns, log, call.stop)?;
         let values = self.training.row_values(log);
-        let is_observed = |&row: &usize| matches!(values[row], RowValue::Observed { .. });
+        let is_outside = |row: usize| log.trials()[self.training.fold.rows[row]].is_outside();
+        let is_observed =
+            |&row: &usize| matches!(values[row], RowValue::Observed { .. }) && !is_outside(row);
         let observed: Vec<usize> = (0..values.len()).filter(is_observed).collect();
         let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(Vec::new());

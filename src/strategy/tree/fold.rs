@@ -12,6 +12,7 @@ mod trials;
 
 use crate::error::{Error, Result};
 use crate::ledger::{self, Effect, Ledger};
+use crate::problem::{Point, Position};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::bounds::{Frozen, next_power};
 use crate::strategy::tree::instance::Instance;
@@ -19,10 +20,13 @@ use crate::strategy::tree::note::{self, Place, Step};
 use crate::strategy::tree::partition::{Partition, ROOT};
 use crate::strategy::tree::settings::Refresh;
 
+/// The cell of a trial that was run outside the domain. No cell counts such a trial.
+const NOWHERE: u32 = u32::MAX;
+
 /// The cell and the state of a trial.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Placed {
-    /// The cell to which the trial belongs.
+    /// The cell to which the trial belongs, or [`NOWHERE`].
     node: u32,
     state: State,
 }
@@ -162,6 +166,7 @@ impl Forest {
                 }
                 let node = match &steps {
                     Some(steps) => self.apply(steps)?,
+                    None if self.is_outside(&log.started_point(number), log) => NOWHERE,
                     None => self.settle_new(&log.started_x(number)?),
                 };
                 self.start(node, z);
@@ -177,7 +182,10 @@ impl Forest {
                 let has_moved = run.is_some();
                 if let Some(point) = run {
                     self.set(number, State::Abandoned, log);
-                    self.trials[number].node = self.settle(&log.problem().encode(&point)?);
+                    self.trials[number].node = match self.is_outside(&point, log) {
+                        true => NOWHERE,
+                        false => self.settle(&log.problem().encode(&point)?),
+                    };
                 }
                 if !is_withdrawn {
                     self.set(number, State::Observed(reading.value), log);
@@ -194,6 +202,10 @@ impl Forest {
             Effect::Reported => {}
         }
         Ok(())
+    }
+
+    fn is_outside(&self, point: &Point, log: &Ledger) -> bool {
+        log.problem().position(point) == Position::Outside
     }
 
     /// Applies the steps of a suggestion, and returns the cell of the suggestion.
@@ -243,9 +255,10 @@ impl Forest {
     /// Finds the cell of a point that was not chosen by an instance. All instances that have visited the parent visit
     /// the cell.
     fn settle(&mut self, x: &[f64]) -> u32 {
-        let place = match self.trials.is_empty() {
-            true => Place::Old(ROOT),
-            false => self.partition.find(x),
+        let is_visited = self.instances.iter().any(|it| it.is_visited(ROOT));
+        let place = match is_visited {
+            true => self.partition.find(x),
+            false => Place::Old(ROOT),
         };
         let node = match place {
             Place::Old(node) => node,

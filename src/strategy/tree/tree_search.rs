@@ -10,7 +10,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::excluded::key_of_row;
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::problem::fidelity::TOLERANCE;
-use crate::problem::{Domain, Fidelity, Member};
+use crate::problem::{Domain, Fidelity, Member, Position};
 use crate::random::{Call, Rng};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::tree::bias::Bias;
@@ -161,7 +161,8 @@ impl TreeSearch {
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
-                if feasible.holds(x)? {
+                let is_member = log.trials()[number].position == Position::Member;
+                if is_member && feasible.holds(x)? {
                     return Ok(Some(x.to_vec()));
                 }
             }

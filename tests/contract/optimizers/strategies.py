@@ -222,6 +222,20 @@ def a_point(opt, rng):
     }
 
 
+def a_measured_point(opt, number):
+    """Return a random point where a trial may have been run. Some points are beyond a bound, or are not candidates."""
+    rng = np.random.default_rng([number, 1])
+    point = a_point(opt, rng)
+    if number % 3:
+        return point
+    if not isinstance(opt.domain, bl.Space):
+        return (rng.normal(size=2) * [2.0, 200.0]).tolist()
+    for name in rng.permutation([name for name in point if name in ("x", "y", "lr", "m")])[:2]:
+        moved = {"x": 12 * rng.random() - 5, "y": 3 * rng.random() - 1, "lr": 10 ** (4 * rng.random() - 6)}
+        point[str(name)] = (moved | {"m": int(rng.integers(1, 200))})[name]
+    return point
+
+
 def a_context(opt, rng):
     context = {"age": 10.0 * rng.integers(6), "site": "ab"[rng.integers(2)]}
     return None if opt.context_space is None else context
@@ -246,9 +260,10 @@ def play(opt, what, number):
     elif what == "batch":
         opt.suggest(n=1 + number % 4, context=context, fidelity=a_fidelity(opt, rng))
     elif what == "add":
-        opt.add(a_point(opt, rng), value, context=context, std=std, fidelity=a_fidelity(opt, rng))
+        point = a_measured_point(opt, number)
+        opt.add(point, value, context=context, std=std, fidelity=a_fidelity(opt, rng))
     elif what == "add pending":
-        opt.add(a_point(opt, rng), context=context, fidelity=a_fidelity(opt, rng))
+        opt.add(a_measured_point(opt, number), context=context, fidelity=a_fidelity(opt, rng))
     elif what == "enqueue":
         for _ in range(1 + number % 2):
             opt.enqueue(a_point(opt, rng), fidelity=a_fidelity(opt, rng))
@@ -291,7 +306,7 @@ def play(opt, what, number):
                 trial.fail(error=ValueError(f"{number}") if number % 2 else None, attrs=attrs)
             else:
                 facts = {"std": std, "cost": 2.0 if number % 5 == 0 else None, "attrs": attrs}
-                facts["params"] = a_point(opt, rng) if number % 6 == 1 else None
+                facts["params"] = a_measured_point(opt, number // 6) if number % 6 == 1 else None
                 trial.observe(value, amend=what == "amend", replicate=what == "replicate", **facts)
 
 

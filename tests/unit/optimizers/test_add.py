@@ -40,7 +40,7 @@ def test_add_candidates():
 @both
 def test_add_accepts_all_points_or_raises_an_error(kind):
     opt = kind(BOX, seed=0)
-    good, bad = {"x": 0.0, "n": 1}, {"x": 2.0, "n": 1}
+    good, bad = {"x": 0.0, "n": 1}, {"x": "a", "n": 1}
     for params, values, error in [
         (bad, 1.0, bl.errors.InvalidPoint),
         ({"x": 0.0}, 1.0, bl.errors.InvalidPoint),

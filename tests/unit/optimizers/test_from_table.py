@@ -79,9 +79,8 @@ def test_bounds_survive_the_rounding_of_a_file():
     table = opt.add([{"x": bounds[0]}, {"x": bounds[1]}], [1.0, 2.0]) and opt.trials_dataframe()
     table["params_x"] = [np.nextafter(bounds[0], -1), np.nextafter(bounds[1], math.inf)]
     assert [trial.params["x"] for trial in opt.add(table)] == list(bounds)
-    table["params_x"] = [bounds[0] * (1 - 1e-9), bounds[1]]
-    with pytest.raises(bl.errors.InvalidPoint, match="is not usable: pass a real number in"):
-        opt.add(table)
+    table["params_x"] = [bounds[0], bounds[1] * (1 + 1e-8)]
+    assert [trial.outside for trial in opt.add(table)] == [False, True]
 
 
 def table_of(space, **columns):
@@ -154,9 +153,9 @@ REFUSED = [
     ),
     (
         X,
-        {"params_x": [0.5, 1.5]},
+        {"params_x": [0.5, "a"]},
         bl.errors.InvalidPoint,
-        r"row 1, column 'params_x': params\['x'\]=1.5 is not usable",
+        r"row 1, column 'params_x': params\['x'\]='a' is not usable",
     ),
     (
         {"k": ["a", "b"]},

@@ -199,7 +199,7 @@ def test_the_table_of_hints_names_arguments_that_exist():
         ("max", "use best_trial_"),
         ("best_params", "use best_params_"),
         ("best_value", "use best_value_"),
-        ("best_trial", "use best_trial_"),
+        ("get_best_trial", "use best_trial_"),
         ("res", "use trials"),
         ("func_vals", "use trials_dataframe()"),
         ("sugest", "did you mean suggest?"),

@@ -15,6 +15,7 @@ from belated.study.definition import definition_of
 
 MEMBERS = [name for name in vars(Reading) if not name.startswith("_")]
 CALLS = {
+    "best_trial": lambda member: member(outside=True).value,
     "acquisition_at": lambda member: member({"x": 0.5}),
     "forecast": lambda member: member(),
     "importances": lambda member: member(),

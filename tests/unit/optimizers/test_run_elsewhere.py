@@ -94,7 +94,18 @@ def test_reporting_the_suggested_params_equals_omitting_them(kind):
 
 @both
 @pytest.mark.parametrize(
-    "params", [{"x": 2.0, "n": 3}, {"x": 0.5}, {"x": 0.5, "n": 3, "m": 1}, {"x": np.nan, "n": 3}, 3, "x", [], {}]
+    "params",
+    [
+        {"x": np.inf, "n": 3},
+        {"x": 0.5, "n": 2.5},
+        {"x": 0.5},
+        {"x": 0.5, "n": 3, "m": 1},
+        {"x": np.nan, "n": 3},
+        3,
+        "x",
+        [],
+        {},
+    ],
 )
 def test_params_that_do_not_belong_are_refused(kind, params):
     opt = kind(BOX, seed=0)
@@ -131,7 +142,7 @@ def test_candidates_by_index_or_row(kind):
     before = pickle.dumps(opt)
     third = opt.suggest()
     before = pickle.dumps(opt)
-    for wrong in (len(ROWS), -1, [0.5, 0.5], {"x": 1}):
+    for wrong in (len(ROWS), -1, [0.5, np.nan], [0.5] * 3, {"x": 1}):
         with pytest.raises(bl.errors.InvalidPoint):
             third.observe(1.0, params=wrong)
         assert pickle.dumps(opt) == before

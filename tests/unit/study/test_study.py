@@ -165,7 +165,7 @@ def test_refused_calls_leave_the_study_unchanged(store):
         (bl.errors.UnknownTrial, lambda: study.observe(1, 1.0)),
         (bl.errors.InvalidSetting, lambda: study.observe(0, 1.0, amend=True, replicate=True)),
         (bl.errors.InvalidSetting, lambda: study.observe(0, 1.0, key=3)),
-        (bl.errors.InvalidPoint, lambda: study.add([{"x": 0.5, "kind": "a"}, {"x": 2.0, "kind": "a"}])),
+        (bl.errors.InvalidPoint, lambda: study.add([{"x": 0.5, "kind": "a"}, {"x": 0.5, "kind": "z"}])),
         (bl.errors.InvalidSetting, lambda: study.suggest(expires_after=-1)),
         (bl.errors.InvalidSetting, lambda: study.suggest(n=-1)),
     ]:

@@ -37,13 +37,13 @@ pub fn largest_feasible(gp: &GaussianProcess, values: &[f64], query: Query) -> R
 }
 
 /// The incumbent f*, which is the largest posterior mean at the observed points. Every observed point is combined with
-/// the context of the query. The points of the `stopped` rows are left out. Without observed points, f* is the prior
+/// the context of the query. The points of the `unranked` rows are left out. Without observed points, f* is the prior
 /// mean.
-pub fn incumbent(gp: &GaussianProcess, stopped: &[usize], query: Query) -> Result<f64> {
+pub fn incumbent(gp: &GaussianProcess, unranked: &[usize], query: Query) -> Result<f64> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
     let means = means_at(gp, points.view());
-    largest_feasible(gp, &without(means, stopped), query)
+    largest_feasible(gp, &without(means, unranked), query)
 }
 
 /// Replaces the values of these rows by −∞, so that they are not the largest.

@@ -77,14 +77,14 @@ impl Rule for LogEI {
     fn tail(
         &self,
         observed: &GaussianProcess,
-        stopped: &[usize],
+        unranked: &[usize],
         n_outcomes: Option<usize>,
         query: Query,
     ) -> Result<TailKind> {
         if n_outcomes.is_none() {
             return Ok(TailKind::Policy);
         }
-        let baseline = baseline_points(observed, stopped, query)?;
+        let baseline = baseline_points(observed, unranked, query)?;
         Ok(TailKind::Noiseless { baseline })
     }
 
@@ -94,12 +94,15 @@ impl Rule for LogEI {
             return Ok(Maximand::Formula(Box::new(formula)));
         }
         let Situation {
-            gp, stopped, query, ..
+            gp,
+            unranked,
+            query,
+            ..
         } = situation;
         let incumbent = match self.incumbent {
-            Incumbent::PosteriorMean => incumbent(gp, stopped, query)?,
+            Incumbent::PosteriorMean => incumbent(gp, unranked, query)?,
             Incumbent::BestValue => {
-                let targets = without(situation.targets.to_vec(), stopped);
+                let targets = without(situation.targets.to_vec(), unranked);
                 largest_feasible(gp, &targets, query)?
             }
         };

@@ -78,20 +78,20 @@ fn values<G: BorrowMut<GaussianProcess>>(
 }
 
 /// The baseline points, sorted by mu: the observed points that may be the best points in this context, without the
-/// points of the `stopped` rows.
+/// points of the `unranked` rows.
 ///
 /// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
 /// is at least l.
 pub fn baseline_points(
     gp: &GaussianProcess,
-    stopped: &[usize],
+    unranked: &[usize],
     query: Query,
 ) -> Result<Array2<f64>> {
     let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
-    let mean = without(means_at(gp, points.view()), stopped);
+    let mean = without(means_at(gp, points.view()), unranked);
     let mut order = best_first(&mean);
-    order.truncate(mean.len() - stopped.len());
+    order.truncate(mean.len() - unranked.len());
     let order = feasible_rows(gp, &order, MAX_BASELINE, query)?;
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
@@ -350,7 +350,7 @@ mod tests {
             let situation = Situation {
                 gp: &Conditioned::on_noiseless(&mut gp, baseline.view(), far.view()).unwrap(),
                 targets: &[],
-                stopped: &[],
+                unranked: &[],
                 pending: &vec![Target::PosteriorMean; tail],
                 n_outcomes: Some(n),
                 nu: 1.0,

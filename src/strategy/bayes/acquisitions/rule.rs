@@ -16,8 +16,9 @@ pub struct Situation<'a> {
     pub gp: &'a Conditioned<&'a mut GaussianProcess>,
     /// The targets of the observed rows.
     pub targets: &'a [f64],
-    /// The observed rows of stopped trials. Their values are not known, so they are not incumbents.
-    pub stopped: &'a [usize],
+    /// The observed rows that are not incumbents: the values of stopped trials are not known, and trials that were run
+    /// outside the domain are not the best trials.
+    pub unranked: &'a [usize],
     /// The targets of pending trials, whose rows are the last rows of the tail.
     pub pending: &'a [Target],
     /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
@@ -70,7 +71,7 @@ pub trait Rule {
     fn tail(
         &self,
         _observed: &GaussianProcess,
-        _stopped: &[usize],
+        _unranked: &[usize],
         _n_outcomes: Option<usize>,
         _query: Query,
     ) -> Result<TailKind> {

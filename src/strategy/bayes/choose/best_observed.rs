@@ -11,7 +11,7 @@ use crate::problem::Domain;
 /// The maximum number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// Returns the points with the best targets, best first. Under constraints, only feasible points are returned.
+/// Returns the points of the domain nearest to the rows with the best targets, best first. Under constraints, only feasible points are returned.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,
@@ -25,8 +25,12 @@ pub fn best_observed(
     }
     let mut points = Array2::zeros((order.len(), domain.width()));
     for (mut point, row) in points.rows_mut().into_iter().zip(order) {
-        let x = log.x(rows[row]);
-        point.iter_mut().zip(x).for_each(|(p, x)| *p = *x);
+        let mut x = log.x(rows[row]).to_vec();
+        // The row may lie beyond a bound or between steps.
+        if let Domain::Box(product) = domain {
+            product.snap(&mut x);
+        }
+        point.iter_mut().zip(x).for_each(|(p, x)| *p = x);
     }
     let order: Vec<usize> = (0..points.nrows()).collect();
     let kept = feasible.first(MAX_BEST_OBSERVED, &order, points.view())?;

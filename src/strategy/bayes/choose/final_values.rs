@@ -75,7 +75,7 @@ pub fn forecast(
             (mean + weight * (value - mean), prior * (1.0 - weight))
         }
     };
-    let incumbent = incumbent(gp, &posterior.stopped, query)?;
+    let incumbent = incumbent(gp, &posterior.unranked, query)?;
     let log_improvement = |(mean, variance): (f64, f64)| {
         let std = floored_std(variance);
         std.ln() + log_improvement((mean - incumbent) / std).0

@@ -20,7 +20,7 @@ use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::{State, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::numerics::order::best_first;
-use crate::problem::Member;
+use crate::problem::{Member, Position};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::search::Search;
 use crate::strategy::bayes::model::candidates::in_context;
@@ -99,7 +99,10 @@ fn failed_points(search: &Search) -> Vec<Member> {
     let numbers = || 0..log.trials().len();
     let is_observed = |&number: &TrialNumber| log.trials()[number].value.is_some();
     let is_failed = |&number: &TrialNumber| {
-        log.trials()[number].state == State::Failed && log.context(number) == context
+        let trial = &log.trials()[number];
+        trial.state == State::Failed
+            && trial.position == Position::Member
+            && log.context(number) == context
     };
     let observed: HashSet<Key> = numbers()
         .filter(is_observed)

@@ -131,7 +131,8 @@ impl Repeats<'_> {
             return false;
         };
         let exact = self.exact(log, query, last);
-        exact.contains(self.domain, log.x(last))
+        let tried = log.tried(last);
+        tried.is_some_and(|(x, _)| exact.contains(self.domain, &x))
     }
 
     /// The failures of each failing point, and the number of values that were observed in this context.
@@ -222,7 +223,7 @@ impl Repeats<'_> {
         }
     }
 
-    /// The points of the trials in `numbers` that were run in this context.
+    /// The points that the trials in `numbers` tried in this context.
     fn members(
         &self,
         log: &Ledger,
@@ -230,17 +231,16 @@ impl Repeats<'_> {
         numbers: impl Iterator<Item = TrialNumber>,
     ) -> Excluded {
         let here = numbers.filter(|&number| log.context(number) == query.context);
-        let points = here.map(|number| (log.x(number), Self::index(log, number)));
-        Excluded::new(self.domain, points)
+        let mut excluded = Excluded::default();
+        here.filter_map(|number| self.key(log, number))
+            .for_each(|key| excluded.insert(key));
+        excluded
     }
 
-    /// The key of the point where a trial was run, or `None` if this point cannot be excluded.
+    /// The key of the point that a trial tried, or `None` if this point cannot be excluded.
     fn key(&self, log: &Ledger, number: TrialNumber) -> Option<Key> {
-        Excluded::key(self.domain, log.x(number), Self::index(log, number))
-    }
-
-    fn index(log: &Ledger, number: TrialNumber) -> Option<usize> {
-        log.trials()[number].index.map(|index| index as usize)
+        let (x, index) = log.tried(number)?;
+        Excluded::key(self.domain, &x, index)
     }
 
     /// The points with an exact value among the trials with a number below `end`.

@@ -48,8 +48,8 @@ pub struct Posterior<'a, G = Observed<'a>> {
     pub targets: Targets,
     /// The trial of each row.
     pub rows: &'a [TrialNumber],
-    /// The rows of stopped trials.
-    pub stopped: Vec<usize>,
+    /// The rows that are not incumbents: stopped trials, and trials that were run outside the domain.
+    pub unranked: Vec<usize>,
     pub tail: Tail,
     pub version: Version,
 }
@@ -90,7 +90,7 @@ impl<'a> Posterior<'a> {
             },
             targets: self.targets,
             rows: self.rows,
-            stopped: self.stopped,
+            unranked: self.unranked,
             tail: self.tail,
             version: self.version,
         })
@@ -311,7 +311,7 @@ impl TrainingSet {
             gp: Observed(&mut kept.gp),
             targets,
             rows: &self.fold.rows,
-            stopped: stopped_rows(&self.fold, log),
+            unranked: unranked_rows(&self.fold, log),
             tail,
             version: kept.version,
         }))
@@ -379,12 +379,16 @@ fn encode(log: &Ledger, numbers: &[TrialNumber], width: usize) -> Array2<f64> {
         .expect("every row of the log has this width")
 }
 
-/// The rows of stopped trials.
-fn stopped_rows(fold: &Fold, log: &Ledger) -> Vec<usize> {
-    let is_stopped = |row: &usize| log.trials()[fold.rows[*row]].state == State::Stopped;
-    match log.problem().curve {
-        Some(_) => (0..fold.rows.len()).filter(is_stopped).collect(),
-        None => Vec::new(),
+/// The rows of stopped trials, and of trials that were run outside the domain. If no other row is left, only the rows of
+/// stopped trials, because improvement needs an incumbent.
+fn unranked_rows(fold: &Fold, log: &Ledger) -> Vec<usize> {
+    let trial = |row: &usize| &log.trials()[fold.rows[*row]];
+    let is_stopped = |row: &usize| trial(row).state == State::Stopped;
+    let is_unranked = |row: &usize| is_stopped(row) || trial(row).is_outside();
+    let unranked: Vec<usize> = (0..fold.rows.len()).filter(is_unranked).collect();
+    match unranked.len() < fold.rows.len() {
+        true => unranked,
+        false => unranked.into_iter().filter(is_stopped).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::strategy::tree::bounds::scale_of;
 use crate::strategy::tree::instance::Instance;
 
-use super::{Change, Forest, Placed, State};
+use super::{Change, Forest, NOWHERE, Placed, State};
 
 /// The scale is recomputed when the number of values has increased by 1/8. More frequent updates would not improve the
 /// search; at this frequency, updating all B values costs at most eight node updates per value on average.
@@ -17,6 +17,9 @@ impl Forest {
             node,
             state: State::InFlight,
         });
+        if node == NOWHERE {
+            return;
+        }
         let own = &mut self.partition.node_mut(node).own;
         self.changes.push(Change::Started { node, z: own.z });
         own.z = own.z.max(z as f32);
@@ -45,6 +48,9 @@ impl Forest {
             state: before,
         } = self.trials[number];
         self.trials[number].state = state;
+        if node == NOWHERE {
+            return;
+        }
         let trials = &self.trials;
         let measured = |number: u32| {
             let z = log.trials()[number as usize].z();
@@ -91,13 +97,20 @@ impl Forest {
     /// Updates the estimated bias constant with the value of a trial.
     pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
         let node = self.trials[number].node;
+        if node == NOWHERE {
+            return;
+        }
         let depth = self.partition.node(node).depth;
         let others = self.partition.values(node).filter(|other| *other != number);
         let widths = self.instances.iter().map(|instance| instance.width(depth));
         let width = widths.fold(0.0, f64::max);
         let measured = |number: TrialNumber| {
-            let value = match self.trials[number].state {
-                State::Observed(value) => Some(value),
+            let value = match self.trials[number] {
+                Placed { node: NOWHERE, .. } => None,
+                Placed {
+                    state: State::Observed(value),
+                    ..
+                } => Some(value),
                 _ => None,
             };
             (value, log.trials()[number].z())
@@ -127,7 +140,8 @@ impl Forest {
     }
 
     fn values(&self) -> impl Iterator<Item = f64> + '_ {
-        self.trials.iter().filter_map(|trial| match trial.state {
+        let placed = self.trials.iter().filter(|trial| trial.node != NOWHERE);
+        placed.filter_map(|trial| match trial.state {
             State::Observed(value) => Some(value),
             _ => None,
         })
