@@ -126,6 +126,17 @@ pub enum Error {
         value: f64,
     },
 
+    /// A withdrawal of a trial without a result: pending, abandoned, or withdrawn already.
+    #[error(
+        "trial {number} is {state} and cannot be withdrawn: withdraw takes back the result of an observed, failed or stopped trial"
+    )]
+    NotWithdrawable {
+        /// The trial.
+        number: usize,
+        /// The name of its state.
+        state: &'static str,
+    },
+
     /// A covariance matrix that is not positive definite after adding the largest jitter.
     #[error(
         "the covariance matrix is not positive definite (pivot {pivot}), even with jitter {jitter:e}; raise the noise"

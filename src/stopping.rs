@@ -130,6 +130,7 @@ impl Stopping {
                 let mut values: Vec<f64> = log
                     .trials()
                     .iter()
+                    .filter(|other| other.state != State::Withdrawn)
                     .filter(|other| other.curve().last().is_some_and(|last| last.0 >= rung))
                     .map(|other| value_at(other, rung, declared.value))
                     .collect();

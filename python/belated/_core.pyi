@@ -314,6 +314,10 @@ class Action:
         """The end of an evaluation before the last step of its curve."""
 
     @staticmethod
+    def withdraw(number: int, reason: str | None = None) -> Action:
+        """The result of an observed, failed or stopped trial was wrong and is taken back."""
+
+    @staticmethod
     def add(
         place: _Place,
         context: list[float] | None,
@@ -389,6 +393,10 @@ class TrialRecord:
         """(type, message, traceback) of the last failure that was reported with an error."""
 
     @property
+    def withdrawal(self) -> tuple[str, float | None, str | None, float | None] | None:
+        """(state before the withdrawal, value, reason, wall-clock time) of the last withdrawn result."""
+
+    @property
     def note(self) -> str | None:
         """The note of the strategy that suggested the trial."""
 
@@ -406,7 +414,7 @@ class TrialRecord:
     def observed_at(self) -> float | None: ...
     @property
     def ended_at(self) -> float | None:
-        """The time when the trial was last observed, failed or abandoned."""
+        """The time when the trial was last observed, failed, abandoned or stopped."""
 
     @property
     def started_at(self) -> float | None:
@@ -581,8 +589,8 @@ class Optimizer:
 
     def trial(self, number: int) -> TrialRecord: ...
     def numbers(self, state: str | None) -> list[int]:
-        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned" or "stopped"), or of all
-        trials."""
+        """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or
+        "withdrawn"), or of all trials."""
 
     def stops(self, number: int, time: float | None) -> bool:
         """Whether the rule ``stopping`` stops a trial after its last report. The log is unchanged."""

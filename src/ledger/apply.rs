@@ -37,6 +37,8 @@ pub enum Effect {
     Stopped,
     /// The trial lacks a value, and its result is no longer expected.
     Dropped,
+    /// The value, the failure or the curve of the trial was taken back.
+    Withdrawn,
     /// The learning curve has another step.
     Reported,
 }
@@ -96,6 +98,7 @@ impl Ledger {
             Event::Failed { .. } => Effect::Failed,
             Event::Stopped { .. } => Effect::Stopped,
             Event::Abandoned { .. } => Effect::Dropped,
+            Event::Withdrawn { .. } => Effect::Withdrawn,
             Event::Reported { .. } => Effect::Reported,
         };
         Some(Change { number, effect })
@@ -203,6 +206,19 @@ impl Ledger {
                     "a revision is logged together with the points of the trials".to_string(),
                 ));
             }
+            Event::Withdrawn { number, reason, .. } => {
+                let withdrawn_by = self.len() as u32;
+                let trial = &mut self.trials[*number];
+                self.n_observed -= usize::from(trial.value.is_some());
+                let mut value = trial.value.take();
+                if trial.left_out {
+                    value = self.revised[*number].value.take();
+                    value = value.map(|y| self.problem.direction.oriented(y));
+                }
+                trial.withdraw(value, reason.clone(), withdrawn_by);
+                self.ranking.withdraw(*number, &self.trials);
+                self.last_withdrawal = Some(self.len());
+            }
         }
         Ok(())
     }
@@ -296,8 +312,8 @@ impl Ledger {
         Some(AtFidelity { value, z })
     }
 
-    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state,
-    /// the earlier time is kept.
+    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state
+    /// or had this state when it was withdrawn, the earlier time is kept.
     fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         let ended_by = self.len() as u32;
         if state != State::Abandoned {
@@ -306,10 +322,11 @@ impl Ledger {
         self.pending.remove(&number);
         self.pending_left_out.remove(&number);
         let trial = &mut self.trials[number];
-        if trial.state != state {
-            trial.state = state;
+        // A value that replaces a withdrawn value keeps the time when the first value arrived.
+        if trial.outcome() != state {
             trial.ended_at = now;
             trial.ended_by = ended_by;
         }
+        trial.state = state;
     }
 }

@@ -62,7 +62,7 @@ impl Ledger {
         let wall_time = |event: u32| self.times[event as usize];
         let arrived = self
             .suggested()
-            .filter(|trial| trial.state == State::Observed);
+            .filter(|trial| trial.outcome() == State::Observed);
         let times = arrived.map(|trial| match in_wall_time {
             true => (wall_time(trial.started_by), wall_time(trial.ended_by)),
             false => (trial.suggested_at, trial.ended_at),
@@ -101,10 +101,10 @@ impl Ledger {
         let record = |trial: &Trial| {
             let lapsed = trial.expires_at().filter(|_| trial.has_lapsed(wall_time));
             let until = lapsed.map_or(now, |lease| reading(lease, trial.suggested_at).min(now));
-            let outcome = match trial.state {
+            let outcome = match trial.outcome() {
                 State::Observed => Outcome::Arrived,
                 State::Failed => Outcome::Failed,
-                State::Pending | State::Abandoned | State::Stopped => Outcome::Censored,
+                _ => Outcome::Censored,
             };
             (age(trial, trial.ended_at().unwrap_or(until)), outcome)
         };
@@ -166,7 +166,7 @@ impl Ledger {
         wall_time: Option<f64>,
         window: Option<f64>,
     ) -> Vec<TrialNumber> {
-        let is_late = |trial: &Trial| match (trial.state, self.problem.clock) {
+        let is_late = |trial: &Trial| match (trial.outcome(), self.problem.clock) {
             (State::Pending, _) => !trial.is_arriving(now, wall_time, window),
             (State::Observed, clock) => {
                 // A lease cannot be compared with counts of iterations.

@@ -190,6 +190,15 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
+    /// The value, the failure or the curve of an ended trial was taken back.
+    Withdrawn {
+        number: TrialNumber,
+        #[serde(default)]
+        reason: Option<String>,
+        now: f64,
+        #[serde(default)]
+        at: Option<f64>,
+    },
 }
 
 impl Event {
@@ -214,7 +223,8 @@ impl Event {
             | Event::Failed { number, .. }
             | Event::Abandoned { number, .. }
             | Event::Reported { number, .. }
-            | Event::Stopped { number, .. } => Some(*number),
+            | Event::Stopped { number, .. }
+            | Event::Withdrawn { number, .. } => Some(*number),
         }
     }
 
@@ -230,6 +240,7 @@ impl Event {
             | Event::Abandoned { at, .. }
             | Event::Reported { at, .. }
             | Event::Stopped { at, .. }
+            | Event::Withdrawn { at, .. }
             | Event::Revised { at, .. } => *at = None,
         }
     }
@@ -246,6 +257,7 @@ impl Event {
             | Event::Abandoned { at, .. }
             | Event::Reported { at, .. }
             | Event::Stopped { at, .. }
+            | Event::Withdrawn { at, .. }
             | Event::Revised { at, .. } => *at,
         }
     }
@@ -345,6 +357,13 @@ pub enum Action {
         /// The trial.
         number: TrialNumber,
     },
+    /// The value, the failure or the curve of an ended trial is wrong and is taken back. Models ignore the trial.
+    Withdraw {
+        /// The trial.
+        number: TrialNumber,
+        /// The reason, if known.
+        reason: Option<String>,
+    },
     /// A trial was started outside this optimizer, at `point`.
     Add {
         /// The point.
@@ -378,6 +397,14 @@ impl Action {
             number,
             observation: Observation::new(value, std),
             again: if amend { Again::Amend } else { Again::Refuse },
+        }
+    }
+
+    /// Creates a withdrawal without a reason.
+    pub fn withdraw(number: TrialNumber) -> Self {
+        Action::Withdraw {
+            number,
+            reason: None,
         }
     }
 

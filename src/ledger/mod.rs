@@ -101,6 +101,8 @@ pub struct Ledger {
     n_chosen_left_out: usize,
     /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
     notes_from: usize,
+    /// The number of the last event that withdrew a result.
+    last_withdrawal: Option<usize>,
 }
 
 impl Ledger {
@@ -126,6 +128,7 @@ impl Ledger {
             pending_left_out: BTreeSet::new(),
             n_chosen_left_out: 0,
             notes_from: 0,
+            last_withdrawal: None,
         }
     }
 
@@ -174,7 +177,7 @@ impl Ledger {
         self.time(self.trials[number].started_by as usize)
     }
 
-    /// The wall-clock time when the state of a trial last became observed, failed or abandoned, if known.
+    /// The wall-clock time when the state of a trial last became observed, failed, abandoned or stopped, if known.
     pub(crate) fn finished_at(&self, number: TrialNumber) -> Option<f64> {
         let trial = &self.trials[number];
         trial.ended_at()?;
@@ -335,6 +338,17 @@ impl Ledger {
     /// The number of trials with a value, without the trials that a revision left out.
     pub fn n_observed(&self) -> usize {
         self.n_observed
+    }
+
+    /// The number of the last event that withdrew a result, if any.
+    pub(crate) fn last_withdrawal(&self) -> Option<usize> {
+        self.last_withdrawal
+    }
+
+    /// Whether the result that a trial reported in event number i was withdrawn later.
+    pub(crate) fn is_withdrawn_later(&self, number: TrialNumber, i: usize) -> bool {
+        let last = self.trials[number].withdrawals().last();
+        last.is_some_and(|withdrawal| withdrawal.by as usize > i)
     }
 
     /// The trial with the largest value at the highest fidelity observed. Of equal values, the trial with the smallest

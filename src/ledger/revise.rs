@@ -188,6 +188,9 @@ impl Ledger {
         if let Some(run) = &run {
             trial.reported_mut().run = Some(run.clone());
         }
+        if flipped {
+            trial.flip_withdrawn();
+        }
         if flipped
             && let Some(curve) = trial
                 .details

@@ -24,6 +24,7 @@ impl Ledger {
                 let trial = self.trial(number)?;
                 self.check_observation(number, &observation)?;
                 match (self.value(number), again) {
+                    (None, Again::Refuse) if self.repeats_withdrawn(number, &observation) => None,
                     (None, _) => Some(Event::Observed {
                         number,
                         observation,
@@ -61,14 +62,20 @@ impl Ledger {
                 duration,
                 attrs,
             } => {
-                let failed = self.state_without_value(number)? == State::Failed;
+                let state = self.state_without_value(number)?;
                 check_amount("duration", duration, format_args!("trial {number}"))?;
                 check_attrs(attrs.as_deref())?;
                 // The error and the duration may be reported later than the failure.
                 let trial = self.trial(number)?;
-                let news = !failed
+                let news = state != State::Failed
                     || (error.is_some() && trial.error().is_none())
                     || (duration.is_some() && trial.duration().is_none());
+                // A repeated report of a withdrawn failure has no effect.
+                let repeated = trial.withdrawals().iter().any(|withdrawn| {
+                    withdrawn.outcome == State::Failed
+                        && (error.is_none() || error.as_ref() == trial.error())
+                });
+                let news = news && !(state == State::Withdrawn && repeated);
                 news.then_some(Event::Failed {
                     number,
                     now,
@@ -79,8 +86,9 @@ impl Ledger {
                 })
             }
             Action::Abandon { number } => {
-                let abandoned = self.state_without_value(number)? == State::Abandoned;
-                (!abandoned).then_some(Event::Abandoned { number, now, at })
+                self.state_without_value(number)?;
+                let left_out = self.trial(number)?.is_dropped();
+                (!left_out).then_some(Event::Abandoned { number, now, at })
             }
             Action::Report {
                 number,
@@ -117,8 +125,24 @@ impl Ledger {
                 }
             }
             Action::Stop { number } => {
-                let stopped = self.state_without_value(number)? == State::Stopped;
+                self.state_without_value(number)?;
+                let stopped = self.trial(number)?.outcome() == State::Stopped;
                 (!stopped).then_some(Event::Stopped { number, now, at })
+            }
+            Action::Withdraw { number, reason } => {
+                let state = self.trial(number)?.state;
+                if !Self::can_be_withdrawn(state) {
+                    return Err(Error::NotWithdrawable {
+                        number,
+                        state: state.name(),
+                    });
+                }
+                Some(Event::Withdrawn {
+                    number,
+                    reason,
+                    now,
+                    at,
+                })
             }
             Action::Add {
                 point,
@@ -176,6 +200,20 @@ impl Ledger {
             && same(&observation.cost, trial.cost())
             && same(&observation.duration, trial.duration())
             && run.is_none_or(|point| *point == self.point(number))
+    }
+
+    /// Whether an observation repeats a withdrawn value of a withdrawn trial. A repeated report must not restore a value
+    /// that was taken back.
+    fn repeats_withdrawn(&self, number: TrialNumber, observation: &Observation) -> bool {
+        let trial = &self.trials()[number];
+        let value = self.problem.direction.oriented(observation.reading.value);
+        let mut withdrawn = trial.withdrawals().iter();
+        trial.state == State::Withdrawn && withdrawn.any(|it| it.value == Some(value))
+    }
+
+    /// Whether a trial in this state has a result that can be taken back.
+    fn can_be_withdrawn(state: State) -> bool {
+        matches!(state, State::Observed | State::Failed | State::Stopped)
     }
 
     /// Returns the state of a trial that does not have a value. Returns an error if the trial has a value.
@@ -278,6 +316,9 @@ impl Ledger {
             }
             Event::Abandoned { number, now, .. } | Event::Stopped { number, now, .. } => {
                 now.is_finite() && !has_value(number)?
+            }
+            Event::Withdrawn { number, now, .. } => {
+                now.is_finite() && Self::can_be_withdrawn(self.trial(*number)?.state)
             }
             Event::Reported {
                 number,

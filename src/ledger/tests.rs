@@ -211,6 +211,94 @@ fn refused_actions_leave_the_ledger_unchanged() {
     assert_eq!(ledger.trial(1).unwrap().state, State::Pending);
 }
 
+/// Returns the state, the value, the standard deviation and the arrival of a trial.
+fn facts(ledger: &Ledger, number: usize) -> (State, Option<f64>, Option<f64>, Option<f64>) {
+    let trial = &ledger.trials()[number];
+    (trial.state, trial.value, trial.std(), trial.observed_at())
+}
+
+#[test]
+fn a_withdrawn_value_is_repeated_without_effect_and_replaced_by_another() {
+    let mut ledger = started(Clock::Iterations, 2);
+    let first = Action::observe(0, 54.0, Some(0.5), false);
+    act(&mut ledger, first.clone(), 3.0).unwrap();
+    observe(&mut ledger, 1, 1.0, 3.0, false).unwrap();
+    act(&mut ledger, Action::withdraw(0), 7.0).unwrap();
+    let withdrawn = (State::Withdrawn, None, None, Some(3.0));
+    assert_eq!(facts(&ledger, 0), withdrawn);
+    assert_eq!((ledger.n_observed(), ledger.best()), (1, Some(1)));
+    // Reports that repeat the withdrawn value, and reports without a value, change nothing.
+    for action in [
+        first,
+        Action::observe(0, 54.0, None, false),
+        Action::Abandon { number: 0 },
+    ] {
+        act(&mut ledger, action, 8.0).unwrap();
+        assert_eq!(facts(&ledger, 0), withdrawn);
+    }
+    // Another value is accepted. It keeps the arrival of the first value, as an amended value does.
+    observe(&mut ledger, 0, 2.0, 9.0, false).unwrap();
+    assert_eq!(
+        facts(&ledger, 0),
+        (State::Observed, Some(2.0), None, Some(3.0))
+    );
+    assert_eq!((ledger.n_observed(), ledger.best()), (2, Some(0)));
+    // The first value is still known as withdrawn, and can be restored.
+    act(&mut ledger, Action::withdraw(0), 10.0).unwrap();
+    observe(&mut ledger, 0, 54.0, 11.0, false).unwrap();
+    assert_eq!(facts(&ledger, 0), withdrawn);
+    observe(&mut ledger, 0, 54.0, 11.0, true).unwrap();
+    assert_eq!(ledger.value(0), Some(54.0));
+}
+
+#[test]
+fn a_withdrawn_failure_is_repeated_without_effect() {
+    let mut ledger = started(Clock::Iterations, 2);
+    let fail = |text| Action::Fail {
+        number: 0,
+        error: Some(failure(text)),
+        duration: None,
+        attrs: None,
+    };
+    act(&mut ledger, fail("power cut"), 3.0).unwrap();
+    act(&mut ledger, Action::withdraw(0), 4.0).unwrap();
+    for repeated in [fail("power cut"), Action::fail(0)] {
+        act(&mut ledger, repeated, 5.0).unwrap();
+        assert_eq!(ledger.trials()[0].state, State::Withdrawn);
+    }
+    act(&mut ledger, fail("bad point"), 6.0).unwrap();
+    assert_eq!(ledger.trials()[0].state, State::Failed);
+    // The value of a trial that failed before arrives now.
+    act(&mut ledger, Action::withdraw(0), 7.0).unwrap();
+    observe(&mut ledger, 0, 1.0, 8.0, false).unwrap();
+    assert_eq!(
+        facts(&ledger, 0),
+        (State::Observed, Some(1.0), None, Some(8.0))
+    );
+}
+
+#[test]
+fn only_ended_trials_with_a_result_can_be_withdrawn() {
+    let mut ledger = started(Clock::Iterations, 4);
+    act(&mut ledger, Action::Abandon { number: 1 }, 2.0).unwrap();
+    act(&mut ledger, Action::Stop { number: 2 }, 2.0).unwrap();
+    act(&mut ledger, Action::withdraw(2), 2.0).unwrap();
+    let before = ledger.len();
+    for (number, state) in [(0, "pending"), (1, "abandoned"), (2, "withdrawn")] {
+        let refused = act(&mut ledger, Action::withdraw(number), 3.0);
+        assert_eq!(refused, Err(Error::NotWithdrawable { number, state }));
+    }
+    let unknown = act(&mut ledger, Action::withdraw(4), 3.0);
+    assert_eq!(
+        unknown,
+        Err(Error::UnknownTrial {
+            number: 4,
+            known: 4
+        })
+    );
+    assert_eq!(ledger.len(), before);
+}
+
 #[test]
 fn amending_the_best_value_finds_the_new_best() {
     let mut ledger = started(Clock::Iterations, 3);
@@ -277,6 +365,7 @@ fn folded(ledger: &Ledger) -> Vec<Folded> {
             Effect::Failed => trial.0 = State::Failed,
             Effect::Stopped => trial.0 = State::Stopped,
             Effect::Dropped => trial.0 = State::Abandoned,
+            Effect::Withdrawn => *trial = (State::Withdrawn, None, None, trial.3.take()),
             Effect::Reported => {}
         }
     }
@@ -287,7 +376,7 @@ proptest! {
     /// The log that is replayed from the events equals the original log, and every trial is in exactly one state.
     #[test]
     fn replaying_the_log_gives_the_same_ledger(
-        steps in prop::collection::vec((0u8..8, 0usize..12, observations()), 0..80),
+        steps in prop::collection::vec((0u8..9, 0usize..12, observations()), 0..80),
     ) {
         let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
         let mut started: Vec<Point> = Vec::new();
@@ -307,6 +396,7 @@ proptest! {
                 }
                 3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
                 7 => { act(&mut ledger, Action::Stop { number }, now).ok(); }
+                8 => { act(&mut ledger, Action::Withdraw { number, reason: attrs }, now).ok(); }
                 4 => {
                     let observation = (value > 0.0).then_some(observation);
                     let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, observation, attrs };

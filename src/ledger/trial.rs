@@ -7,7 +7,7 @@ use crate::ledger::event::{Failure, Observation, TrialNumber};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Point, Position};
 
-/// The state of a trial. Pending, failed, abandoned and stopped trials can become `Observed`.
+/// The state of a trial. A trial in any other state can become `Observed`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// The trial was started, and its result has not arrived.
@@ -20,15 +20,18 @@ pub enum State {
     Abandoned,
     /// The evaluation was ended before the last step of its curve.
     Stopped,
+    /// The value, the failure or the curve was taken back.
+    Withdrawn,
 }
 
 impl State {
-    pub(crate) const ALL: [State; 5] = [
+    pub(crate) const ALL: [State; 6] = [
         State::Pending,
         State::Observed,
         State::Failed,
         State::Abandoned,
         State::Stopped,
+        State::Withdrawn,
     ];
 
     /// The name of the state in Python and in messages.
@@ -39,6 +42,7 @@ impl State {
             State::Failed => "failed",
             State::Abandoned => "abandoned",
             State::Stopped => "stopped",
+            State::Withdrawn => "withdrawn",
         }
     }
 }
@@ -64,7 +68,7 @@ pub struct Trial {
     /// The time when the trial was suggested or added, on the optimizer's clock.
     pub suggested_at: f64,
     /// The time when the state last became another state than pending, on the optimizer's clock. While the trial is
-    /// pending, this time equals `suggested_at`.
+    /// pending, this time equals `suggested_at`. A withdrawal does not change this time.
     pub(super) ended_at: f64,
     /// The numbers of the events that started and ended the trial.
     pub(super) started_by: u32,
@@ -113,6 +117,20 @@ pub(super) struct Reported {
     /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
     pub error: Option<Failure>,
+    /// The withdrawn results, in order.
+    pub withdrawn: Vec<Withdrawal>,
+}
+
+/// A result of a trial that was taken back.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Withdrawal {
+    /// The state before the withdrawal: observed, failed or stopped.
+    pub outcome: State,
+    /// The oriented value of an observed trial.
+    pub value: Option<f64>,
+    pub reason: Option<String>,
+    /// The number of the event.
+    pub by: u32,
 }
 
 impl Trial {
@@ -155,9 +173,51 @@ impl Trial {
         self.ended_by
     }
 
-    /// The time of the observation, on the optimizer's clock.
+    /// The state or, for a withdrawn trial, the state before the withdrawal. Delays and durations use the outcome,
+    /// because the result has arrived.
+    pub(crate) fn outcome(&self) -> State {
+        match (self.state, self.withdrawals().last()) {
+            (State::Withdrawn, Some(last)) => last.outcome,
+            (state, _) => state,
+        }
+    }
+
+    /// Whether the models leave the trial out, because it was abandoned or withdrawn.
+    pub(crate) fn is_dropped(&self) -> bool {
+        matches!(self.state, State::Abandoned | State::Withdrawn)
+    }
+
+    /// The results that were taken back, in order.
+    pub(crate) fn withdrawals(&self) -> &[Withdrawal] {
+        self.reported().map_or(&[], |reported| &reported.withdrawn)
+    }
+
+    /// Takes back the result, whose oriented value was removed. `by` is the number of the event.
+    pub(super) fn withdraw(&mut self, value: Option<f64>, reason: Option<String>, by: u32) {
+        let withdrawal = Withdrawal {
+            outcome: self.state,
+            value,
+            reason,
+            by,
+        };
+        self.reported_mut().withdrawn.push(withdrawal);
+        self.state = State::Withdrawn;
+        if let Some(details) = &mut self.details {
+            details.std = None;
+        }
+    }
+
+    /// Changes the direction of the withdrawn values.
+    pub(super) fn flip_withdrawn(&mut self) {
+        let reported = self.details.as_mut().and_then(|it| it.reported.as_mut());
+        for withdrawal in reported.into_iter().flat_map(|it| &mut it.withdrawn) {
+            withdrawal.value = withdrawal.value.map(|y| -y);
+        }
+    }
+
+    /// The time of the observation, on the optimizer's clock. The arrival of a withdrawn value counts.
     pub fn observed_at(&self) -> Option<f64> {
-        (self.state == State::Observed).then_some(self.ended_at)
+        (self.outcome() == State::Observed).then_some(self.ended_at)
     }
 
     /// The time from suggestion to observation.
@@ -363,6 +423,15 @@ struct Ranked {
     number: u32,
 }
 
+impl Ranked {
+    fn new(value: f64, number: TrialNumber) -> Self {
+        Self {
+            value: value + 0.0, // −0.0 and 0.0 are equal values
+            number: number as u32,
+        }
+    }
+}
+
 impl Eq for Ranked {}
 
 impl Ord for Ranked {
@@ -393,14 +462,34 @@ impl Ranking {
             return;
         };
         self.highest = self.highest.max(trials[number].z());
-        let lowest = self.highest - TOLERANCE;
-        if trials[number].z() < lowest {
+        if trials[number].z() < self.lowest() {
             return;
         }
-        self.heap.push(Ranked {
-            value: value + 0.0, // −0.0 and 0.0 are equal values
-            number: number as u32,
-        });
+        self.heap.push(Ranked::new(value, number));
+        self.drop_outdated(trials);
+    }
+
+    /// Updates the ranking after the value of a trial was withdrawn. If this trial was the last one at the highest
+    /// fidelity, the highest fidelity decreases.
+    pub fn withdraw(&mut self, number: TrialNumber, trials: &[Trial]) {
+        let is_highest = |trial: &Trial| {
+            trial.value.is_some() && !trial.is_outside() && trial.z() >= self.highest
+        };
+        if trials[number].z() < self.highest || trials.iter().any(is_highest) {
+            self.drop_outdated(trials);
+        } else {
+            *self = Self::of(trials);
+        }
+    }
+
+    /// The lowest fidelity that counts as the highest fidelity.
+    fn lowest(&self) -> f64 {
+        self.highest - TOLERANCE
+    }
+
+    /// Removes outdated entries from the top of the heap.
+    fn drop_outdated(&mut self, trials: &[Trial]) {
+        let lowest = self.lowest();
         let outdated = |top: &Ranked| {
             let trial = &trials[top.number as usize];
             trial.value != Some(top.value) || trial.z() < lowest

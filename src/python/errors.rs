@@ -128,9 +128,10 @@ impl From<Error> for PyErr {
             | Error::InvalidDefinition { .. }
             | Error::InvalidTime { .. }
             | Error::Unsupported { .. } => "InvalidSetting",
-            Error::InvalidValue { .. } | Error::NoCurve { .. } | Error::InvalidAttrs(_) => {
-                "InvalidValue"
-            }
+            Error::InvalidValue { .. }
+            | Error::NoCurve { .. }
+            | Error::NotWithdrawable { .. }
+            | Error::InvalidAttrs(_) => "InvalidValue",
             Error::InvalidPoint(_) | Error::Shape(_) => "InvalidPoint",
             Error::InvalidContext(_) => "InvalidContext",
             Error::InvalidFidelity(_) => "InvalidFidelity",

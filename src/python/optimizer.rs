@@ -504,7 +504,7 @@ impl Optimizer {
                 refuse(
                     "state",
                     format!("{name:?}"),
-                    "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\" or None",
+                    "\"pending\", \"observed\", \"failed\", \"abandoned\", \"stopped\", \"withdrawn\" or None",
                 )
             })
         };

@@ -64,6 +64,8 @@ pub struct TrialRecord {
     fidelity: Option<f64>,
     attrs: Vec<String>,
     error: Option<ErrorFacts>,
+    /// The last withdrawn result.
+    withdrawal: Option<WithdrawalFacts>,
     note: Option<String>,
     suggested_at: f64,
     started_at: Option<f64>,
@@ -146,6 +148,9 @@ pub fn revision_of(event: &str) -> PyResult<Option<Revision>> {
     })
 }
 
+/// The state before a withdrawal, the value, the reason, and the wall-clock time of the withdrawal.
+type WithdrawalFacts = (&'static str, Option<f64>, Option<String>, Option<f64>);
+
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
 
@@ -213,6 +218,13 @@ impl Action {
     }
 
     #[staticmethod]
+    #[pyo3(signature = (number, reason=None))]
+    fn withdraw(number: usize, reason: Option<String>) -> Self {
+        let core = ledger::Action::Withdraw { number, reason };
+        Self { core }
+    }
+
+    #[staticmethod]
     #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
     fn add(
         place: Point,
@@ -247,6 +259,7 @@ impl TrialRecord {
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
         let trial = ledger.trial(number)?;
         let error = trial.error().cloned();
+        let oriented = |value| ledger.problem().direction.oriented(value);
         let start = ledger.start(number);
         let attrs = start.attrs.into_iter();
         Ok(Self {
@@ -267,6 +280,11 @@ impl TrialRecord {
                 .chain(trial.reported_attrs().iter().cloned())
                 .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
+            withdrawal: trial.withdrawals().last().map(|last| {
+                let value = last.value.map(oriented);
+                let at = ledger.time(last.by as usize);
+                (last.outcome.name(), value, last.reason.clone(), at)
+            }),
             note: start.note,
             suggested_at: trial.suggested_at,
             started_at: ledger.started_at(number),

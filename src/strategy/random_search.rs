@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
-use crate::ledger::{Effect, Ledger, State, TrialNumber};
+use crate::ledger::{Effect, Ledger, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
@@ -36,7 +36,7 @@ pub struct RandomSearch {
 }
 
 /// The points that count as tried, computed from the log event by event. The point of an abandoned trial counts as
-/// tried until the next result arrives.
+/// tried until the next result arrives. The point of a withdrawn trial does not count.
 #[derive(Default)]
 struct Tried {
     n_folded: usize,
@@ -61,7 +61,7 @@ impl Tried {
                 Effect::Dropped => {
                     self.abandoned.insert(change.number);
                 }
-                Effect::Started { reading: None, .. } | Effect::Reported => {}
+                Effect::Started { reading: None, .. } | Effect::Reported | Effect::Withdrawn => {}
                 _ => changed.extend(std::mem::take(&mut self.abandoned)),
             }
         }
@@ -75,7 +75,7 @@ impl Tried {
     /// If the point that a trial tried counts as tried, adds this point to the tried points.
     fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
         let trial = &log.trials()[number];
-        let is_tried = trial.state != State::Abandoned || self.abandoned.contains(&number);
+        let is_tried = !trial.is_dropped() || self.abandoned.contains(&number);
         let tried = log.tried(number).filter(|_| is_tried);
         let key = tried.and_then(|(x, row)| Excluded::key(domain, &x, row));
         let counted = key.map(|key| (key_of_row(log.context(number).into()), key));
@@ -197,7 +197,7 @@ mod tests {
     /// The points that count as tried in a context, computed from the whole log.
     fn tried_of(domain: &Domain, log: &Ledger, context: &[f64]) -> Excluded {
         let trials = log.trials().iter().enumerate();
-        let tried = trials.filter(|(_, trial)| trial.state != State::Abandoned);
+        let tried = trials.filter(|(_, trial)| !trial.is_dropped());
         let tried = tried.map(|(number, _)| number);
         let points = tried
             .chain(log.recently_abandoned())

@@ -51,6 +51,7 @@ pub enum Step {
         value: f64,
     },
     Stop(usize),
+    Withdraw(usize),
     Add {
         place: Place,
         value: Option<f64>,
@@ -138,6 +139,7 @@ fn step(value: impl Strategy<Value = f64> + Clone + 'static) -> impl Strategy<Va
         1 => which.prop_map(Step::Abandon),
         2 => (which, value.clone()).prop_map(|(which, value)| Step::Report { which, value }),
         1 => which.prop_map(Step::Stop),
+        2 => which.prop_map(Step::Withdraw),
         2 => (place(), option::of(value)).prop_map(|(place, value)| Step::Add { place, value }),
         1 => place().prop_map(Step::Enqueue),
         1 => place().prop_map(Step::Recommend),
@@ -438,6 +440,12 @@ impl Step {
             })?,
             Step::Stop(which) => report(which, &|optimizer, number| {
                 optimizer.record(Action::Stop { number }, later).map(drop)
+            })?,
+            Step::Withdraw(which) => report(which, &|optimizer, number| match optimizer
+                .record(Action::withdraw(number), later)
+            {
+                Err(Error::NotWithdrawable { .. }) => Ok(()),
+                result => result.map(drop),
             })?,
             Step::Add { place, value } => {
                 let (point, context) = (place.measured(optimizer), place.context(optimizer));

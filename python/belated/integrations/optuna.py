@@ -1,7 +1,8 @@
 """belated in Optuna.
 
 * `BelatedSampler`: belated's optimizers as a sampler that takes late results into account;
-* `BelatedPruner`: belated's rules that stop trials, as a pruner.
+* `BelatedPruner`: belated's rules that stop trials, as a pruner;
+* `withdraw`: take back the values of finished trials.
 
 Optuna's terms: the parameters of the *relative* search space are sampled together, at the first ``suggest_*`` of a
 trial (before Optuna 5, at the start of the trial). Each of the other parameters is sampled *independently*, when the
@@ -11,6 +12,7 @@ objective calls ``suggest_*`` for this parameter.
 import hashlib
 import math
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,19 +25,20 @@ from optuna.samplers import BaseSampler
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from belated._core import InvalidSetting
+from belated._core import InvalidSetting, InvalidValue, UnknownTrial
 from belated.integrations.arguments import ADVICE, check_optimizer
 from belated.integrations.optuna_log import NOTE, OptunaLog
 from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.report import as_reason
 from belated.optimizers.values import checked
 from belated.run.arguments import positive_seconds
 from belated.short_repr import short_repr
-from belated.space.arguments import whole_number
+from belated.space.arguments import is_list, whole_number
 from belated.space.space import Space
-from belated.study.from_optuna import CONSTRAINTS, dimension_of, minimizes
+from belated.study.from_optuna import CONSTRAINTS, WITHDRAWN, Withdrawn, dimension_of, minimizes, withdrawn_trials
 
 _logger = get_logger(__name__)
 
@@ -256,7 +259,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             # If another thread has sampled a trial since the trials were read, its point must be read first.
             is_of_now = read is not None and read[:3] == (study._storage, trial._trial_id, self._n_samples)
             trials = read[3] if read is not None and is_of_now else _trials_of(study)
-            params, note = self._log_for(study, trials, searched).suggest(trial, trials, stale_before)
+            log = self._log_for(study, trials, searched)
+            log.withdrawn = _withdrawn(study)
+            params, note = log.suggest(trial, trials, stale_before)
             study._storage.set_trial_system_attr(trial._trial_id, NOTE, note)
             self._n_samples += 1
         return params
@@ -403,7 +408,10 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
         trials = _trials_of(study)
         with self._lock:
             log = self._log_for(study, trials)
-            return log is not None and log.stops(trial, trials)
+            if log is None:
+                return False
+            log.withdraw(_withdrawn(study))
+            return log.stops(trial, trials)
 
     def _log_for(self, study: Study, trials: Sequence[FrozenTrial]) -> PrunerLog | None:
         """Return the log of a study; None if the rule needs points and the trials do not have any parameters."""
@@ -432,6 +440,63 @@ class BelatedPruner(BasePruner):  # type: ignore[misc]
             return None
         self._made_for = wanted
         return self._log
+
+
+def withdraw(
+    study: Study, trial: FrozenTrial | int | Sequence[FrozenTrial | int], *, reason: str | None = None
+) -> None:
+    """Take back the values of finished trials, for example of contaminated samples.
+
+    A finished trial of Optuna cannot change: ``study.best_trial`` and other samplers still use the value. A user
+    attribute of the study records the withdrawal, which `BelatedSampler`, `BelatedPruner` and `Study.from_optuna` read.
+    To evaluate the point again, call ``study.enqueue_trial``.
+
+    Parameters
+    ----------
+    study : optuna.Study
+        The study.
+    trial : FrozenTrial or int, or a list of these
+        The finished trials, or their numbers. Either all trials of a list are withdrawn, or none of them.
+    reason : str, optional
+        The reason, which is stored in the attribute.
+
+    Raises
+    ------
+    InvalidValue
+        A trial has not finished or was already withdrawn, or the reason is not a string.
+    UnknownTrial
+        A trial with this number does not exist.
+
+    Examples
+    --------
+    >>> import optuna
+    >>> from belated.integrations.optuna import BelatedSampler, withdraw
+    >>> optuna.logging.set_verbosity(optuna.logging.WARNING)
+    >>> study = optuna.create_study(sampler=BelatedSampler(seed=0))
+    >>> study.optimize(lambda trial: (trial.suggest_float("x", -5.0, 5.0) - 1.0) ** 2, n_trials=5)
+    >>> withdraw(study, 3, reason="contaminated flask")
+    >>> study.user_attrs["belated:withdrawn:3"]["reason"]
+    'contaminated flask'
+    """
+    text, known, withdrawn = as_reason(reason), _trials_of(study), _withdrawn(study)
+    numbers: dict[int, None] = {}
+    given: Any = trial if is_list(trial) else [trial]
+    for each in given:
+        number = each.number if isinstance(each, FrozenTrial) else whole_number(each)
+        if number is None or not 0 <= number < len(known):
+            raise UnknownTrial(f"trial {short_repr(each)} is unknown: the study has {len(known)} trials")
+        if not known[number].state.is_finished() or number in withdrawn:
+            state = "withdrawn" if number in withdrawn else known[number].state.name
+            raise InvalidValue(f"trial {number} is {state} and cannot be withdrawn: pass finished trials of the study")
+        numbers[number] = None
+    if numbers:
+        record = {"numbers": list(numbers), "reason": text, "before": len(known), "at": time.time()}
+        study.set_user_attr(f"{WITHDRAWN}{next(iter(numbers))}", record)
+
+
+def _withdrawn(study: Study) -> dict[int, Withdrawn]:
+    """Return the withdrawn trials of a study, by number."""
+    return withdrawn_trials(study._storage.get_study_user_attrs(study._study_id))
 
 
 def _checked_space(given: Any) -> dict[str, BaseDistribution]:

@@ -18,10 +18,14 @@ then rebuilt.
 If the optimizer declares a curve, the log has the reports of all trials, and a pruned trial is stopped instead. The
 system attribute then also has the number of reports of each trial without a result. The reports of a trial come before
 the first later suggestion that used them, and before its end.
+
+A finished trial of Optuna cannot change. A user attribute of the study therefore records that a trial was withdrawn,
+and the number of trials at that time. The withdrawal comes before the start of the next trial.
 """
 
 import hashlib
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -36,7 +40,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
-from belated.study.from_optuna import Outcome, ending, outcome_beside_curve
+from belated.study.from_optuna import Outcome, Withdrawn, ending, outcome_beside_curve
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
 # The system attribute of a trial that records how it was suggested.
@@ -89,6 +93,8 @@ class OptunaLog:
         definition = json.dumps([_FORMAT, definition_of(optimizer, complete=False)], sort_keys=True)
         # If the definition of the optimizer has changed, earlier notes belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
+        #: The withdrawn trials of the study, by number.
+        self.withdrawn: dict[int, Withdrawn] = {}
         self._core = optimizer._new_core()
         self._steps: list[Step] = []
         # Finished trials do not change: number → (trial, start of the trial).
@@ -129,7 +135,7 @@ class OptunaLog:
         if not ahead or len(places) < len(ahead):
             return self
         earlier = OptunaLog(self.optimizer)
-        earlier._finished = self._finished
+        earlier._finished, earlier.withdrawn = self._finished, self.withdrawn
         earlier._follow(earlier._derive([each for each in others if each.number < trial.number], stale_before))
         first = len(earlier._core)
         proposed = [_point(event) for event in earlier._propose(max(places) - first + 1)]
@@ -205,7 +211,17 @@ class OptunaLog:
                     detail = json.dumps({"imputed": True, "step": start.stop.step, "reported": start.stop.value})
                 steps.append((state, places[start.number], value, detail, start.ended))
 
+        left = dict(self.withdrawn)
+
+        def withdraw(before: float) -> None:
+            for number in [number for number, each in left.items() if each.before <= before and number in places]:
+                if number in waiting:
+                    end([waiting[number]])
+                each = left.pop(number)
+                steps.append(("withdrawn", places[number], each.reason, each.at))
+
         for trial, start in started:
+            withdraw(trial.number)
             if start.pending is not None:
                 end([each for number, each in waiting.items() if number not in start.pending])
                 for number, n in start.reported.items():
@@ -220,6 +236,7 @@ class OptunaLog:
         end(list(waiting.values()))
         for _, start in started:
             report(start)
+        withdraw(math.inf)
         return steps
 
     def _impute(self, started: Sequence[tuple[Any, Start]]) -> dict[int, float]:
@@ -230,7 +247,7 @@ class OptunaLog:
         curves = [
             Curve(trial.intermediate_values, start.outcome.value)
             for trial, start in started
-            if start.outcome.value is not None and start.stop is None
+            if start.outcome.value is not None and start.stop is None and start.number not in self.withdrawn
         ]
         return impute(stops, curves, minimize=self.optimizer.direction == "minimize")
 
@@ -309,11 +326,18 @@ class OptunaLog:
         if kind == "reported":
             log_reports(self._core, step[1], step[2], step[3], time)
             return
+        if kind == "withdrawn":
+            self.log_withdrawal(step[1], step[2], time)
+            return
         _, number, value, detail, _ = step
         observation = None
         if kind == "observed":
             observation = Observation(as_number("value", value, f"trial {number}"), attrs=detail)
         self._core.record(ending(number, kind, observation, detail), time)
+
+    def log_withdrawal(self, number: int, reason: str | None, time: float | None) -> None:
+        """Log that the result of a trial was taken back; `number` is the number in the log."""
+        self._core.record(Action.withdraw(number, reason), time)
 
 
 def _is_stale(trial: Any, stale_before: datetime | None) -> bool:

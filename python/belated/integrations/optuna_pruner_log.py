@@ -7,7 +7,7 @@ from typing import Any
 from belated.integrations.optuna_log import OptunaLog, Start
 from belated.optimizers.curve import Curve, Stopping
 from belated.optimizers.random_search import RandomSearch
-from belated.study.from_optuna import outcome_beside_curve
+from belated.study.from_optuna import Withdrawn, outcome_beside_curve
 from belated.study.optuna_reports import check_last_step, log_reports, reports_of
 
 
@@ -49,7 +49,12 @@ class PrunerLog:
         self._places: dict[int, int] = {}  # number in Optuna → number in the log
         self._ended: set[int] = set()
         self._stopped: set[int] = set()
+        self._withdrawn: set[int] = set()
         self._known: defaultdict[int, set[int]] = defaultdict(set)  # number in Optuna → reported steps of Optuna
+
+    def withdraw(self, withdrawn: dict[int, Withdrawn]) -> None:
+        """Set the withdrawn trials of the study, whose curves the rule ignores."""
+        self._log.withdrawn = withdrawn
 
     def stops(self, trial: Any, trials: Sequence[Any]) -> bool:
         """Return whether the rule stops a trial. `trials` are the trials of the study.
@@ -70,6 +75,10 @@ class PrunerLog:
             return self.stops(trial, trials)
         for each in others:
             self._add(each)
+        for number in self._ended.intersection(self._log.withdrawn) - self._withdrawn:
+            withdrawn = self._log.withdrawn[number]
+            self._log.log_withdrawal(self._places[number], withdrawn.reason, withdrawn.at)
+            self._withdrawn.add(number)
         place = self._start(trial)
         if place is None:
             return False

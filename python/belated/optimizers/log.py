@@ -29,6 +29,9 @@ class Log(Protocol):
         Here and below, `time` is the wall-clock time in seconds.
         """
 
+    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
+        """Return the event and the number of the trial of an action, or None if the log would not change."""
+
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1
     ) -> list[tuple[Place, float, float]]:

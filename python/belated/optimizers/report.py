@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
@@ -54,6 +55,47 @@ class TrialError:
 
     def __str__(self) -> str:
         return ": ".join(part for part in (self.type, self.message) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawal:
+    """A result that was taken back; see `Trial.withdrawal`.
+
+    Attributes
+    ----------
+    state : str
+        The state before the withdrawal: "observed", "failed" or "stopped".
+    value : float or None
+        The withdrawn value of an observed trial.
+    reason : str or None
+        The reason that was passed to `withdraw`.
+    at : datetime or None
+        The wall-clock time of the withdrawal (UTC); None if it is not known.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    >>> trial = optimizer.suggest()
+    >>> trial.observe(54.0)
+    >>> trial.withdraw(reason="contaminated flask")
+    >>> trial.withdrawal.value, trial.withdrawal.reason
+    (54.0, 'contaminated flask')
+    """
+
+    state: str
+    value: float | None
+    reason: str | None
+    at: datetime | None
+
+
+def as_reason(reason: Any) -> str | None:
+    """Return the argument `reason` of `withdraw` in the form in which it is stored."""
+    if reason is None or isinstance(reason, str):
+        return None if reason is None else shortened(reason)
+    raise InvalidValue(
+        f"reason={short_repr(reason)} is not usable: pass a string, or leave it out (nothing was changed)"
+    )
 
 
 def headline(error: TrialError) -> str:

@@ -28,7 +28,7 @@ from belated.optimizers.cells import (
 )
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, as_number, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table, real_number
@@ -37,7 +37,7 @@ from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 from belated.space.space import Place, Space
 
-_STATES = ("observed", "pending", "failed", "abandoned", "stopped")
+_STATES = ("observed", "pending", "failed", "abandoned", "stopped", "withdrawn")
 
 # The data of a trial that may be given by a column of any name, or by a column of this name.
 _FACTS = ("value", "std", "cost", "duration", "fidelity")
@@ -46,17 +46,10 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 EXACT = "exact"
 
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
+_WITHDRAWN_VALUE, _WITHDRAWN_REASON = "withdrawn_value", "withdrawn_reason"
 _OTHERS = (
-    "number",
-    "state",
-    "error",
-    "suggested_at",
-    "observed_at",
-    "delay",
-    "started_at",
-    "finished_at",
-    "left_out",
-    EXACT,
+    *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", "left_out"),
+    *(_WITHDRAWN_VALUE, _WITHDRAWN_REASON, EXACT),
 )
 
 
@@ -132,6 +125,10 @@ def trial_columns(
     columns["started_at"] = [utc(record.started_at) for record in records]
     columns["finished_at"] = [utc(record.finished_at) for record in records]
     columns["error"] = [None if record.error is None else str(TrialError(*record.error)) for record in records]
+    withdrawn = [record.withdrawal for record in records]
+    if any(each is not None for each in withdrawn):
+        columns[_WITHDRAWN_VALUE] = [None if each is None else each[1] for each in withdrawn]
+        columns[_WITHDRAWN_REASON] = [None if each is None else each[2] for each in withdrawn]
     if delays is not None:
         forecasts = delays._forecasts()
         for name in InFlight._fields:
@@ -471,7 +468,7 @@ class _Reader:
         self.column = "attrs"
         attrs = self._attrs_at(i)
         add = Action.add(place, context, observation, fidelity, attrs)
-        return Row(add, self._rest(i, state, amounts.get("duration")))
+        return Row(add, self._rest(i, state, amounts))
 
     def _fidelity(self, i: int) -> float | None:
         self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
@@ -618,7 +615,7 @@ class _Reader:
             found |= given
         return attrs_as_json(found or given)
 
-    def _rest(self, i: int, state: str, duration: float | None) -> list[Callable[[int], Action]]:
+    def _rest(self, i: int, state: str, amounts: Mapping[str, float]) -> list[Callable[[int], Action]]:
         """Return the actions that follow the addition: the curve, and the end without a value."""
         rest: list[Callable[[int], Action]] = []
         for column in self._curve:
@@ -630,12 +627,27 @@ class _Reader:
                 rest.append(_report(int(column.removeprefix("curve_")), y))
         self.column = "error"
         if state == "failed":
-            rest.append(_failure(error_facts(self._error(i)), duration))
+            rest.append(_failure(error_facts(self._error(i)), amounts.get("duration")))
         elif state == "abandoned":
             rest.append(Action.abandon)
         elif state == "stopped":
             rest.append(Action.stop)
+        elif state == "withdrawn":
+            rest += self._withdrawn(i, amounts)
         return rest
+
+    def _withdrawn(self, i: int, amounts: Mapping[str, float]) -> list[Callable[[int], Action]]:
+        """Return the actions that report and withdraw a result. A withdrawn trial without a withdrawn value failed."""
+        result = _failure(error_facts(self._error(i)), amounts.get("duration"))
+        self.column = _WITHDRAWN_VALUE
+        value = self._number(self.column, i) if self.column in self._cells else None
+        if value is not None:
+            y = as_number("value", value, "this row")
+            result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
+        self.column = _WITHDRAWN_REASON
+        cell, entry = self._cells.get(self.column, [None] * self.n)[i], self._entries.get(self.column)
+        reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
+        return [result, lambda number: Action.withdraw(number, as_reason(reason))]
 
     def _error(self, i: int) -> TrialError | str | None:
         cell, entry = self._errors[i], self._entries.get("error")
@@ -648,6 +660,10 @@ class _Reader:
 
 def _report(step: int, value: float) -> Callable[[int], Action]:
     return lambda number: Action.report(number, step, value)
+
+
+def _observation(observation: Observation) -> Callable[[int], Action]:
+    return lambda number: Action.observe(number, observation, False, False)
 
 
 def _failure(error: tuple[str, str, str | None] | None, duration: float | None) -> Callable[[int], Action]:

@@ -94,6 +94,9 @@ def _file_columns(
                 exact[i][f"attrs_{key}"] = value
         if record.error is not None and (record.error[0] or not is_restored(record.error[1])):
             exact[i]["error"] = record.error[:2]
+        reason = None if record.withdrawal is None else record.withdrawal[2]
+        if reason is not None and not is_restored(reason):
+            exact[i]["withdrawn_reason"] = reason
     times = ("started_at", "finished_at")
     made = {name: cells if name in times else [shown(cell) for cell in cells] for name, cells in columns.items()}
     if any(exact):

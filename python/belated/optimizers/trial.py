@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from belated._core import TrialRecord
 from belated.optimizers.log import Log
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, headline, merged_attrs
+from belated.optimizers.report import TrialError, Withdrawal, headline, merged_attrs
 from belated.space.space import Space
 
 
@@ -67,6 +67,7 @@ class Owner(Protocol):
     def should_stop(self, trial: Trial) -> bool: ...
     def stop(self, trial: Trial) -> None: ...
     def abandon(self, trial: Trial) -> None: ...
+    def withdraw(self, trial: Trial, *, reason: str | None) -> None: ...
 
 
 class Trial:
@@ -159,7 +160,7 @@ class Trial:
 
     @property
     def state(self) -> str:
-        """``"pending"``, ``"observed"``, ``"failed"``, ``"abandoned"`` or ``"stopped"``."""
+        """``"pending"``, ``"observed"``, ``"failed"``, ``"abandoned"``, ``"stopped"`` or ``"withdrawn"``."""
         return self._record.state
 
     @property
@@ -169,7 +170,7 @@ class Trial:
 
     @property
     def value(self) -> float | None:
-        """The observed value; None before it is reported."""
+        """The observed value; None before it is reported, and after it was withdrawn."""
         return self._record.value
 
     @property
@@ -202,6 +203,12 @@ class Trial:
         """The last reported error; None if the trial has not failed, or if an error was not reported."""
         error = self._record.error
         return None if error is None else TrialError(*error)
+
+    @property
+    def withdrawal(self) -> Withdrawal | None:
+        """The last withdrawn result: its `state`, `value`, `reason` and time `at`; None if nothing was withdrawn."""
+        withdrawal = self._record.withdrawal
+        return None if withdrawal is None else Withdrawal(*withdrawal[:3], utc(withdrawal[3]))
 
     @property
     def suggested_at(self) -> float:
@@ -282,9 +289,13 @@ class Trial:
         """Leave the trial out of the model; see `Optimizer.abandon`."""
         self._owner.abandon(self)
 
+    def withdraw(self, *, reason: str | None = None) -> None:
+        """Take back the value or the failure; see `Optimizer.withdraw`."""
+        self._owner.withdraw(self, reason=reason)
+
     def _facts(self) -> dict[str, Any]:
         """Return the data to show, in the order to show them; data that are None are left out."""
-        record, x, error = self._record, self.x, self.error
+        record, x, error, withdrawn = self._record, self.x, self.error, self.withdrawal
         point = {"params": self.params} if x is None else {"index": self.index, "x": x}
         if record.run is not None:
             index = self.index_run
@@ -299,6 +310,8 @@ class Trial:
             "value": record.value,
             "std": record.std,
             "error": None if error is None else headline(error),
+            "withdrawn_value": None if withdrawn is None else withdrawn.value,
+            "withdrawn_reason": None if withdrawn is None else withdrawn.reason,
             "attrs": self.attrs or None,
             "left_out": record.left_out,
         }

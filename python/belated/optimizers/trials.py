@@ -28,13 +28,13 @@ from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import as_amount, as_index, attrs_as_json, error_facts
+from belated.optimizers.report import as_amount, as_index, as_reason, attrs_as_json, error_facts
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import Added, check_policies, is_trials_table, read_table, trials_dataframe
 from belated.optimizers.table_files import write_csv, write_excel
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, is_table, whole_number
+from belated.space.arguments import checks_arguments, finite, is_list, is_table, whole_number
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 from belated.warn import warn
@@ -174,8 +174,9 @@ class Reading(ABC):
         (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The last columns are ``context_…`` for
         each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not have some of these data,
         the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
-        ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If
-        `Study.revise` left trials out, the column ``left_out`` has the reasons.
+        ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If a result was withdrawn,
+        the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``. If `Study.revise` left trials out, the
+        column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -671,12 +672,15 @@ class Trials(Reading, Generic[AnyLog]):
         """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
         return self._constraints
 
-    def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
-        """Log actions that were already checked, and return the number of the trial of each action.
+    def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
+        """Log actions and return the number of the trial of each action; `are_checked` if the actions were checked.
 
         Either all actions are logged, or none of them.
         """
         time = self._problem.wall_time()
+        if not are_checked:
+            for action in actions:
+                self._log.validate(action, time)
         return [self._log.record(action, time) for action in actions]
 
     def _next_fidelity(self) -> float | None:
@@ -701,7 +705,7 @@ class Trials(Reading, Generic[AnyLog]):
     ) -> None:
         """Report the value of a trial.
 
-        Values may be reported at any time and in any order, also after `fail` or `abandon`.
+        Values may be reported at any time and in any order, also after `fail`, `abandon` or `withdraw`.
 
         Parameters
         ----------
@@ -732,8 +736,8 @@ class Trials(Reading, Generic[AnyLog]):
             The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
             Use `add` to report a value at another fidelity.
         amend : bool, default False
-            Replace an earlier value and its std. The cost, the duration and the evaluated point change only if they are
-            passed again.
+            Replace an earlier value and its std, or restore a withdrawn value. The cost, the duration and the evaluated
+            point change only if they are passed again.
         replicate : bool, default False
             If the trial already has a value, record the new value as another trial at the same point (or at `params`).
 
@@ -752,7 +756,8 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a different value, and neither amend nor replicate is True. This error is not raised if a
             report is a repetition: the value and the given std, cost, duration and params are the same as before. A
-            repetition does not change the trial, and its attrs are ignored.
+            repetition does not change the trial, and its attrs are ignored. If the value was withdrawn, reporting the
+            same value is a repetition, too.
         InvalidSetting
             Both amend and replicate are True.
 
@@ -972,12 +977,59 @@ class Trials(Reading, Generic[AnyLog]):
         number = self._number_of(trial)
         self._resolve(Action.stop(number), number, "be stopped")
 
+    @checks_arguments
+    def withdraw(self, trial: Trial | int | Sequence[Trial | int], *, reason: str | None = None) -> None:
+        """Take back the value or the failure of a trial, for example of a contaminated sample.
+
+        The trial gets the state "withdrawn". The model, the best trial and the curves then leave it out, and its point
+        may be suggested again. The log keeps the withdrawn value and the reason (`Trial.withdrawal`), and estimates of
+        delays and durations keep the arrival of the result.
+
+        Afterwards, `observe` accepts another value. A report that repeats the withdrawn value has no effect, so that a
+        repeated report does not restore it; pass ``amend=True`` to restore the value.
+
+        Parameters
+        ----------
+        trial : Trial or int, or a list of these
+            The trials that are observed, failed or stopped. Either all trials of a list are withdrawn, or none of them.
+        reason : str, optional
+            The reason, which is stored with the trial. A text of more than 2 kB is shortened.
+
+        Raises
+        ------
+        InvalidValue
+            A trial is pending, abandoned or already withdrawn; or the reason is not a string. The optimizer is
+            unchanged.
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> first, second = optimizer.suggest(n=2)
+        >>> optimizer.observe(first, 0.5)
+        >>> optimizer.observe(second, 54.0)
+        >>> optimizer.withdraw(second, reason="contaminated flask")
+        >>> second.state, second.value, optimizer.best_value_
+        ('withdrawn', None, 0.5)
+        >>> optimizer.observe(second, 0.75)
+        >>> optimizer.best_value_
+        0.75
+        """
+        text = as_reason(reason)
+        given: Any = trial if is_list(trial) else [trial]
+        numbers = dict.fromkeys(map(self._number_of, given))
+        self._record_all([Action.withdraw(number, text) for number in numbers], are_checked=False)
+
     def _resolve(self, action: Action, number: int, verb: str) -> None:
         try:
             self._log.record(action, self._problem.wall_time())
         except AlreadyObserved:
             value = Trial(self, number).value
-            raise AlreadyObserved(f"trial {number} has the value {value!r} already and cannot {verb}") from None
+            raise AlreadyObserved(
+                f"trial {number} has the value {value!r} already and cannot {verb}; withdraw takes the value back"
+            ) from None
 
     @checks_arguments
     def add(

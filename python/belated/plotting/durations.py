@@ -22,8 +22,8 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A search with a model. All observed and failed trials whose duration is known are drawn. A duration of 0 is
-        drawn at a tenth of the smallest positive duration.
+        A search with a model. All observed, failed and withdrawn trials whose duration is known are drawn. A duration
+        of 0 is drawn at a tenth of the smallest positive duration.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
 
@@ -47,14 +47,23 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
     ax = axes_for(ax)
     unit, xlabel = time_scale("seconds", known.max(), "Duration")
     low, median, high, known = (each / unit for each in (predicted.low, predicted.median, predicted.high, known))
-    failed = np.array([search.trial(number).state == "failed" for number in numbers])
-    for name, chosen in (("observed", ~failed), ("failed", failed)):
+    states = np.array([search.trial(number).state for number in numbers])
+    for name in ("observed", "failed", "withdrawn"):
+        chosen = states == name
         if chosen.any():
             color, marker = LOOKS[name]
             lengths = np.stack([median - low, high - median])[:, chosen]
             look: Any = {"fmt": marker, "color": color, "markersize": 5, "elinewidth": 1, "alpha": 0.7}
             ax.errorbar(known[chosen], median[chosen], yerr=lengths, label=name, **look)
-    is_within = (low <= known) & (known <= high)
+    is_within, several = (low <= known) & (known <= high), bool((states != "observed").any())
     return finished_predictions(
-        ax, known, median, is_within, 80, "durations", scale="log", legend=bool(failed.any()), xlabel=xlabel
+        ax,
+        known,
+        median,
+        is_within,
+        80,
+        "durations",
+        scale="log",
+        legend=several,
+        xlabel=xlabel,
     )

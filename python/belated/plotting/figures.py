@@ -39,6 +39,7 @@ LOOKS = {
     "failed": (RED, "X"),
     "abandoned": (GREY, "v"),
     "stopped": (GREY, "s"),
+    "withdrawn": (GREY, "x"),
     "pending": (GREEN, ">"),
     "expired": (PURPLE, "P"),
 }

@@ -9,7 +9,13 @@ from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 
-_STATES = ("abandoned", "failed", "stopped", "pending", "observed")  # the curves of finished trials are drawn last
+_STATES = (
+    "abandoned",
+    "failed",
+    "stopped",
+    "pending",
+    "observed",
+)  # the last ones are on top
 
 
 def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool = False) -> Axes:
@@ -45,7 +51,8 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
     declared, has_model = search._source._problem.curve, search._source._has_model
     if declared is None:
         raise InvalidSetting("plot_learning_curves needs a search with curve=bl.Curve(steps)")
-    curves = {trial: trial.curve for trial in trials}
+    # The curves of withdrawn trials are not drawn.
+    curves = {trial: trial.curve for trial in trials if trial.state in _STATES}
     if not any(curves.values()):
         raise NotFitted("plot_learning_curves needs reports: no trial has reported a step")
     reported = np.array([value for curve in curves.values() for value in curve.values()])

@@ -45,7 +45,7 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     source = search._source
     late = set(source._current_log().late(source._problem.wall_time()))
     of_late = {"observed": "late", "pending": "expired"}
-    fates = [of_late[trial.state] if trial.number in late else trial.state for trial, _, _ in drawn]
+    fates = [of_late.get(trial.state, trial.state) if trial.number in late else trial.state for trial, _, _ in drawn]
     for fate, (colour, marker) in LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:

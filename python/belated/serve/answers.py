@@ -185,6 +185,8 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
+        "withdrawal": record.withdrawal
+        and dict(zip(("state", "value", "reason", "at"), record.withdrawal, strict=True)),
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,
         "changed_at": changed_at,

@@ -300,6 +300,20 @@ async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Respon
     return await report(body.now, Study.stop)
 
 
+@_post("/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
+async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
+    return await report(body.now, lambda study, number: study.withdraw(number, reason=body.reason))
+
+
+@_post("/{name}/withdraw", messages.Trials, "Take back the values or failures of several trials", _NO_TRIAL)
+async def withdraw_all(call: InStudy, body: messages.WithdrawAll) -> Response:
+    def work(study: Study) -> dict[str, Any]:
+        study.withdraw(body.numbers, reason=body.reason)
+        return answers.trials_as_data(study, [study.trial(number) for number in body.numbers])
+
+    return await call(work, body.now)
+
+
 def as_choices(params: Any) -> Any:
     """Return params from JSON with tuples in place of lists, because JSON has lists for choices that are tuples."""
 

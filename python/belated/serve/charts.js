@@ -141,7 +141,7 @@ function chosenCurves(all, best) {
 
 // Draw the reported steps of trials, and the forecasts of the values at the last step.
 function drawCurves(study, all, finals, log = false) {
-  const reported = all.filter(trial => trial.curve.some(([, value]) => value !== null));
+  const reported = all.filter(trial => trial.state !== "withdrawn" && trial.curve.some(([, value]) => value !== null));
   find("curves-card").hidden = reported.length === 0;
   if (!reported.length) return;
   const best = study.best?.number, drawn = chosenCurves(reported, best), states = Object.keys(CURVES);

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_NAME
 
-State = Literal["pending", "observed", "failed", "abandoned", "stopped"]
+State = Literal["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
 
 Amount = Annotated[float, Field(ge=0)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
@@ -84,6 +84,20 @@ class Fail(Timed):
 
 class Abandon(Timed):
     """Abandon a trial without judging its point."""
+
+
+class Withdraw(Timed):
+    """Take back the value or the failure of a trial."""
+
+    reason: str | None = Field(default=None, description="The reason; the middle of a text above 2 kB is left out.")
+
+
+class WithdrawAll(Withdraw):
+    """Take back the values or the failures of several trials: of all of them or, after an error, of none."""
+
+    numbers: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000)] = Field(
+        description="The numbers of the trials."
+    )
 
 
 class Report(Timed):
@@ -168,6 +182,15 @@ class TrialErrorAnswer(BaseModel):
     traceback: str | None
 
 
+class WithdrawalAnswer(BaseModel):
+    """A result that was taken back."""
+
+    state: Literal["observed", "failed", "stopped"] = Field(description="The state before the withdrawal.")
+    value: float | None
+    reason: str | None
+    at: float | None = Field(description="The time of the withdrawal, in seconds since 1970.")
+
+
 class TrialAnswer(BaseModel):
     """The current state of a trial. Fields for candidates, contexts or fidelities are null in a study without them."""
 
@@ -193,6 +216,7 @@ class TrialAnswer(BaseModel):
     attrs: dict[str, Any]
     error: TrialErrorAnswer | None
     left_out: str | None = Field(description="Why a revision of the study left the trial out; else null.")
+    withdrawal: WithdrawalAnswer | None = Field(description="The last result that was taken back.")
     curve: list[tuple[int, float | None]] = Field(
         description="The reported steps and their values; null for a step that failed. The answer to a report has only "
         "the step of the report."
@@ -289,6 +313,7 @@ class Counts(BaseModel):
     failed: int
     abandoned: int
     stopped: int
+    withdrawn: int
 
 
 class StudyName(BaseModel):

@@ -260,6 +260,7 @@ function draw(study, forecast) {
   pairs("figures", [["In flight", study.counts.pending], ["Observed", study.counts.observed],
     ["Failed", study.counts.failed], ["Abandoned", study.counts.abandoned],
     ...(study.counts.stopped ? [["Stopped", study.counts.stopped]] : []),
+    ...(study.counts.withdrawn ? [["Withdrawn", study.counts.withdrawn]] : []),
     ["Optimizer", study.optimizer], ["Direction", study.direction]]);
   const flight = all.filter(trial => trial.state === "pending").sort((a, b) => a.started_at - b.started_at);
   fill("flight", flight.slice(0, MOST_ROWS).map(trial => {
@@ -318,6 +319,8 @@ function csvOf(all) {
       "expires_at"].map(name => [name, trial[name]]),
     ["started_at", moment(trial.started_at)], ["changed_at", moment(trial.changed_at)],
     ["error", trial.error && [trial.error.type, trial.error.message].filter(Boolean).join(": ")],
+    ...(trial.withdrawal ? [["withdrawn_value", trial.withdrawal.value],
+      ["withdrawn_reason", trial.withdrawal.reason]] : []),
     ["fidelity", trial.fidelity], ["outside", trial.outside],
     ...(trial.params ? [] : [["index", trial.index], ["index_run", trial.index_run],
       ...prefixed("x_", trial.index === null ? trial.x : null), ...prefixed("x_run_", trial.x_run)]),

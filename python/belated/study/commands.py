@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check, export, import and delete the studies of a store, and list what is out."""
+"""`belated study`: list, show, check, export, import and delete studies, list what is out, and withdraw results."""
 
 from __future__ import annotations
 
@@ -43,6 +43,7 @@ def add_to(commands: Any) -> None:
             "add studies that `export` wrote, all or none; or add the rows of a table to a study",
         ),
         ("delete", delete_command, "delete a study with all its trials"),
+        ("withdraw", withdraw_command, "take back the values or failures of trials, all or none"),
         ("check", check_command, "verify that everything in the store is as it was written"),
     ):
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -52,8 +53,11 @@ def add_to(commands: Any) -> None:
         add_store(action)
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
-        if name in ("delete", "worklist"):
+        if name in ("delete", "withdraw", "worklist"):
             action.add_argument("name", metavar="NAME", help="which study")
+        if name == "withdraw":
+            action.add_argument("numbers", metavar="NUMBER", type=int, nargs="+", help="the numbers of the trials")
+            action.add_argument("--reason", metavar="TEXT", help="why, to keep with the trials")
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
             action.add_argument("--table", metavar="FILE", help="write the trials of the study NAME to a .csv or .xlsx")
@@ -80,6 +84,14 @@ def add_store(command: argparse.ArgumentParser) -> None:
         type=lambda text: text if "://" in text else Path(text),
         help="sqlite:///file.db, the path of the file, or postgresql://user@host/database",
     )
+
+
+def withdraw_command(arguments: argparse.Namespace) -> None:
+    """Take back the results of trials of a study, and print the trials."""
+    study = Study.load(arguments.name, arguments.store)
+    study.withdraw(arguments.numbers, reason=arguments.reason)
+    for number in arguments.numbers:
+        print(study.trial(number))
 
 
 def _names(store: Store, name: str | None) -> list[str]:

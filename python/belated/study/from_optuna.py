@@ -24,6 +24,9 @@ from belated.warn import warn
 # Optuna keeps the values of constraints in a list under this key, or keeps each value under "constraints:name".
 CONSTRAINTS = "constraints"
 
+#: The prefix of the user attributes of a study of Optuna that record withdrawn trials.
+WITHDRAWN = "belated:withdrawn:"
+
 # If a parameter has more values than this number, it is not considered as the parent of a condition.
 _MOST_LEVELS = 100
 
@@ -89,6 +92,25 @@ def ending(number: int, state: str, observation: Observation | None, error: str 
     if state == "failed":
         return Action.fail(number, None if error is None else ("", error, None), None)
     return Action.stop(number) if state == "stopped" else Action.abandon(number)
+
+
+class Withdrawn(NamedTuple):
+    """The withdrawal of a finished trial of Optuna, whose value cannot change."""
+
+    reason: str | None
+    #: The number of trials of the study at the time of the withdrawal, and this time in seconds.
+    before: int
+    at: float
+
+
+def withdrawn_trials(user_attrs: Mapping[str, Any]) -> dict[int, Withdrawn]:
+    """Return the withdrawals in the user attributes of a study, by the number of the trial."""
+    found: dict[int, Withdrawn] = {}
+    for key, each in user_attrs.items():
+        if key.startswith(WITHDRAWN):
+            withdrawn = Withdrawn(each["reason"], each["before"], each["at"])
+            found |= dict.fromkeys(each["numbers"], withdrawn)
+    return dict(sorted(found.items()))
 
 
 def dimension_of(name: str, distribution: Any) -> Dimension:
@@ -217,10 +239,10 @@ def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> O
     _check_given(given, direction, name)
     made = optimizer_from(definition_of(given), given.time, given.constraints)
     shift = 0 if made.curve is None else shift_of(made.curve, ((each.number, reports_of(each)) for each in trials))
-    changed: set[str] = set()
+    changed, withdrawn = set[str](), withdrawn_trials(study.user_attrs)
     for trial in trials:
         try:
-            changed |= _add(made, trial, shift)
+            changed |= _add(made, trial, shift, withdrawn.get(trial.number))
         except BelatedError as error:
             raise type(error)(f"trial {trial.number} of Optuna's study {name!r}: {error}") from None
     if changed:
@@ -245,7 +267,7 @@ def _check_given(given: Any, direction: str, name: str) -> None:
         raise InvalidSetting("optimizer has trials already: pass one without")
 
 
-def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
+def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | None) -> set[str]:
     """Log a trial of Optuna in its present state. Return the names of the user attributes that were changed.
 
     `shift` is added to the steps of reports, which are logged if the optimizer declares a curve.
@@ -280,6 +302,8 @@ def _add(optimizer: Optimizer, trial: Any, shift: int) -> set[str]:
         duration = None if took is None else max(took.total_seconds(), 0.0)
         observation = None if outcome.value is None else Observation(outcome.value, duration=duration)
         log.record(ending(number, outcome.state, observation, outcome.error), ended)
+    if withdrawn is not None and outcome.state not in ("pending", "abandoned"):
+        log.record(Action.withdraw(number, withdrawn.reason), withdrawn.at)
     return {name for name, (_, problem) in found.items() if problem}
 
 

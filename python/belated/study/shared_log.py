@@ -93,6 +93,7 @@ class SharedLog:
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
         self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
         self.now, self.numbers, self.best, self.stops = core.now, core.numbers, core.best, core.stops
+        self.validate = core.validate
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
         self.delays, self.arrivals, self.late = core.delays, core.arrivals, core.late
         self.next_fidelity, self.status, self.window = core.next_fidelity, core.status, core.window
@@ -421,8 +422,8 @@ class SharedLog:
         if valid is None:
             return None
         event, number = valid
-        # If a call has several actions, all actions are new trials or enqueued points.
-        number = None if number is None else number + len(events)
+        # If a call starts several trials, their numbers follow one another.
+        number = number + len(events) if number == len(self.core) else number
         events.append((event, _stored_key("observe", 0, key)))
         return number
 

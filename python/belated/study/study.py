@@ -451,7 +451,7 @@ class Study(Trials[SharedLog]):
         self.sync()
         return self._log
 
-    def _record_all(self, actions: Sequence[Action]) -> list[int | None]:
+    def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
         return self._log.record_all(actions, self._problem.wall_time())
 
     def _number_of(self, trial: Trial | int) -> int:
@@ -896,9 +896,9 @@ class Study(Trials[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space or other settings.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves, and the times of starts and ends, at the points that were
-        run. They count as added trials, which estimates of delays leave out. Pending trials, enqueued points and the
-        times of reports are not copied.
+        values, std, cost, duration, errors, attrs, curves, the last withdrawal, and the times of starts and ends, at
+        the points that were run. They count as added trials, which estimates of delays leave out. Pending trials,
+        enqueued points and the times of reports are not copied.
 
         Parameters
         ----------
@@ -1086,16 +1086,22 @@ def _add(made: Optimizer, record: TrialRecord, converted: Converted) -> bool:
     for step, value in record.curve:
         # The record lacks the times of reports. Durations are not forecast from reports with equal times.
         log.record(Action.report(number, step, value, record.attempt), record.started_at)
-    if record.value is not None:
-        observation = Observation(record.value, record.std, record.cost, record.duration)
-        log.record(Action.observe(number, observation, False, False), end)
-    elif record.state == "failed":
-        log.record(Action.fail(number, record.error, None, record.duration), end)
-    elif record.state == "abandoned":
-        log.record(Action.abandon(number), end)
-    else:
-        log.record(Action.stop(number), end)
+    if record.withdrawal is not None:
+        state, withdrawn, reason, at = record.withdrawal
+        log.record(_result(number, state, withdrawn, None, record), end)
+        log.record(Action.withdraw(number, reason), at)
+    if record.state != "withdrawn":
+        log.record(_result(number, record.state, record.value, record.std, record), end)
     return True
+
+
+def _result(number: int, state: str, value: float | None, std: float | None, record: TrialRecord) -> Action:
+    """Return the report that gives a trial this state and value, with the other data of the record."""
+    if value is not None:
+        return Action.observe(number, Observation(value, std, record.cost, record.duration), True, False)
+    if state == "failed":
+        return Action.fail(number, record.error, None, record.duration)
+    return Action.abandon(number) if state == "abandoned" else Action.stop(number)
 
 
 def _numbers(numbers: list[int]) -> str:

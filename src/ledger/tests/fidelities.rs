@@ -68,15 +68,16 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
 }
 
 proptest! {
-    /// For any order of values, fidelities and amendments, the log returns the correct best trial.
+    /// For any order of values, fidelities, amendments and withdrawals, the log returns the correct best trial.
     #[test]
     fn the_best_trial_equals_the_result_of_a_full_search(
-        steps in prop::collection::vec((0u8..5, -3i8..3, 0usize..12, any::<bool>()), 0..60),
+        steps in prop::collection::vec((0u8..6, -3i8..3, 0usize..12, any::<bool>()), 0..60),
     ) {
         let mut ledger = started(Clock::Iterations, 0);
         for (kind, value, number, amend) in steps {
-            let fidelity = [Some(0.1), Some(0.5), Some(0.5008), Some(0.9995), None][kind as usize];
+            let fidelity = [Some(0.1), Some(0.5), Some(0.5008), Some(0.9995), None, None][kind as usize];
             match amend {
+                _ if kind == 5 => { act(&mut ledger, Action::withdraw(number), 0.0).ok(); }
                 true => { observe(&mut ledger, number, value.into(), 0.0, true).ok(); }
                 false => add(&mut ledger, fidelity, (number > 2).then_some(value.into())),
             }

@@ -97,6 +97,18 @@ fn an_event_that_violates_one_condition_is_refused() {
             now: f64::NAN,
             at: None,
         },
+        Event::Withdrawn {
+            number: 1,
+            reason: None,
+            now: 2.0,
+            at: None,
+        },
+        Event::Withdrawn {
+            number: 0,
+            reason: None,
+            now: f64::NAN,
+            at: None,
+        },
     ];
     for (point, fidelity, attrs) in [(wide(), None, None), (at(), nan, None), (at(), None, bad())] {
         refused.push(Event::Enqueued {
@@ -156,6 +168,12 @@ fn an_event_that_violates_one_condition_is_refused() {
             number: 2,
             now: 2.0,
             at: None,
+        },
+        Event::Withdrawn {
+            number: 0,
+            reason: Some(String::new()),
+            now: 2.0,
+            at: Some(0.0),
         },
     ] {
         ledger.append(event).unwrap();

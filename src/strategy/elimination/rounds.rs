@@ -3,11 +3,12 @@
 //!
 //! Only trials that the strategy proposed belong to a round; enqueued and added trials do not. The data of a round are
 //! final when the next round begins. Later events about trials in the round are ignored.
+//! The current round forgets a value that is withdrawn.
 
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::ledger::{Change, Effect, Ledger, Reading, TrialNumber};
+use crate::ledger::{Change, Effect, Ledger, Reading, State, TrialNumber};
 use crate::problem::Point;
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::settings::SubExponential;
@@ -67,13 +68,14 @@ impl Rounds {
     }
 
     /// The trials whose points count as explored in a round. The point of a failed trial counts as explored until the
-    /// point should be tried again.
+    /// point should be tried again. The point of a withdrawn trial does not count.
     pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };
         let rounds = self.all.iter().take(round + 1).skip(first);
         rounds
             .flat_map(|round| round.trials.iter().copied())
             .filter(|number| !self.is_tried_again(*number, log))
+            .filter(|number| log.trials()[*number].state != State::Withdrawn)
             .collect()
     }
 
@@ -107,6 +109,13 @@ impl Rounds {
                     }
                     Effect::Dropped | Effect::Stopped => {
                         self.failed.remove(&number);
+                    }
+                    Effect::Withdrawn => {
+                        self.failed.remove(&number);
+                        // The data of earlier rounds are final.
+                        if let Some(round) = self.all.last_mut() {
+                            round.data.remove(&number);
+                        }
                     }
                     Effect::Reported => {}
                 }

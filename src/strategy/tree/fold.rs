@@ -4,6 +4,9 @@
 //! The state depends only on the changes in the log and their order, so replaying a log gives the same tree. The
 //! moments of a cell are merged from the moments of its halves. Therefore the moments do not depend on the order in
 //! which values arrive.
+//!
+//! B values, scales and the estimated bias depend on earlier values. After a withdrawal, the whole log is therefore
+//! folded again without the withdrawn results. Cells do not depend on values, so every note stays valid.
 
 mod trials;
 
@@ -84,6 +87,8 @@ pub struct Forest {
     /// The changes made by the suggestions at the end of the log.
     changes: Vec<Change>,
     folded: usize,
+    /// The partition, the instances and the bias of an empty log.
+    origin: (Partition, Vec<Instance>, Bias),
 }
 
 impl Forest {
@@ -96,7 +101,9 @@ impl Forest {
         for instance in &mut instances {
             instance.bias = bias.constant();
         }
+        let origin = (partition.clone(), instances.clone(), bias.clone());
         Self {
+            origin,
             partition,
             instances,
             bias,
@@ -117,16 +124,25 @@ impl Forest {
 
     /// Updates the tree with the new events of the log.
     pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+        if log
+            .last_withdrawal()
+            .is_some_and(|event| event >= self.folded)
+        {
+            let (partition, instances, bias) = self.origin.clone();
+            *self = Self::new(partition, instances, self.refresh, bias);
+        }
         for i in self.folded.min(log.len())..log.len() {
             if let Some(change) = log.change(i) {
-                self.fold(change, log)?;
+                let is_withdrawn = log.is_withdrawn_later(change.number, i);
+                self.fold(change, is_withdrawn, log)?;
             }
             self.folded = i + 1;
         }
         Ok(())
     }
 
-    fn fold(&mut self, change: ledger::Change, log: &Ledger) -> Result<()> {
+    /// Updates the tree with a change. If `is_withdrawn`, the result of the change is left out.
+    fn fold(&mut self, change: ledger::Change, is_withdrawn: bool, log: &Ledger) -> Result<()> {
         let number = change.number;
         let z = log.trials()[number].z();
         if !matches!(
@@ -157,11 +173,13 @@ impl Forest {
                 if steps.is_some() {
                     self.bias.start(number);
                 }
-                if let Some(reading) = reading {
+                if let Some(reading) = reading.filter(|_| !is_withdrawn) {
                     self.set(number, State::Observed(reading.value), log);
                 }
             }
             Effect::Valued { reading, run } => {
+                let before = self.trials[number].state;
+                let has_moved = run.is_some();
                 if let Some(point) = run {
                     self.set(number, State::Abandoned, log);
                     self.trials[number].node = match self.is_outside(&point, log) {
@@ -169,11 +187,18 @@ impl Forest {
                         false => self.settle(&log.problem().encode(&point)?),
                     };
                 }
-                self.set(number, State::Observed(reading.value), log);
-                self.update_bias(number, log);
+                if !is_withdrawn {
+                    self.set(number, State::Observed(reading.value), log);
+                    self.update_bias(number, log);
+                } else if has_moved {
+                    self.set(number, before, log);
+                }
             }
+            Effect::Failed | Effect::Stopped if is_withdrawn => {}
             Effect::Failed => self.set(number, State::Failed, log),
-            Effect::Dropped | Effect::Stopped => self.set(number, State::Abandoned, log),
+            Effect::Dropped | Effect::Stopped | Effect::Withdrawn => {
+                self.set(number, State::Abandoned, log)
+            }
             Effect::Reported => {}
         }
         Ok(())

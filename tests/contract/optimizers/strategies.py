@@ -136,6 +136,7 @@ def accepts(cls, arguments):
 KINDS = (
     *["suggest"] * 6,
     *["batch", "observe", "observe", "observe", "observe", "late", "amend", "replicate", "fail", "abandon"],
+    "withdraw",
     *["add", "add pending", "enqueue", "wait", "recommend", "predict", "repeat", "report", "report", "ask"],
 )
 STEPS = st.lists(st.tuples(st.sampled_from(KINDS), st.integers(0, 10**6)), min_size=4, max_size=30 if FULL else 20)
@@ -278,7 +279,8 @@ def play(opt, what, number):
             opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
     else:
         ended = ("observed",)
-        states = {"late": ("failed", "abandoned")} | dict.fromkeys(("amend", "replicate", "repeat"), ended)
+        states = {"late": ("failed", "abandoned", "withdrawn"), "withdraw": ("observed", "failed", "stopped")}
+        states |= dict.fromkeys(("amend", "replicate", "repeat"), ended)
         states = states.get(what, ("pending",))
         if what in ("report", "ask") and opt.get_params().get("curve") is None:
             return
@@ -288,6 +290,8 @@ def play(opt, what, number):
             attrs = {"number": number} if number % 3 == 0 else None
             if what == "abandon":
                 trial.abandon()
+            elif what == "withdraw":
+                trial.withdraw(reason="contaminated" if number % 2 else None)
             elif what == "report":
                 trial.report(value, max(trial.curve, default=0) % 5 + 1, attempt=number % 2)
             elif what == "ask":

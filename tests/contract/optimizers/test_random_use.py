@@ -1,7 +1,7 @@
 """Every kind of optimizer under random use. After each step the tests check laws that hold for all strategies.
 
-Trials are suggested, observed, failed and abandoned in any order. Some values are outliers, and some are reported
-wrongly and then amended.
+Trials are suggested, observed, failed, abandoned and withdrawn in any order. Some values are outliers, and some are
+reported wrongly and then amended.
 """
 
 import math
@@ -47,7 +47,7 @@ SUPPORTED = {kind: [name for name in DOMAINS if name != "candidates" or kind != 
 SUPPORTED |= {"PLAyBOOK": ["box"], "AEGiS": ["box"]}
 
 # The states in which a trial accepts a value.
-OBSERVABLE = ("pending", "failed", "abandoned")
+OBSERVABLE = ("pending", "failed", "abandoned", "withdrawn")
 
 
 def f(opt, trial):
@@ -83,6 +83,8 @@ class RandomUse(RuleBasedStateMachine):
         # If the function has no noise, each value is reported with std=0.
         self.std = 0.0 if exact else None
         self.states, self.values, self.mistyped = {}, {}, set()
+        # The withdrawn values of each trial, as (number, value).
+        self.withdrawn = set()
         # The points of trials that were abandoned after the last result.
         self.given_up = []
 
@@ -97,7 +99,26 @@ class RandomUse(RuleBasedStateMachine):
     def observe(self, data):
         trial = self.drawn(data, OBSERVABLE)
         if trial is not None:
-            self.value(trial, self.sign * f(self.opt, trial))
+            amend = self.states[trial.number] == "withdrawn" and data.draw(st.booleans(), label="amend")
+            self.value(trial, self.sign * f(self.opt, trial), amend)
+
+    @rule(data=st.data())
+    def withdraw(self, data):
+        trial = self.drawn(data, ("observed", "failed"))
+        if trial is not None:
+            trial.withdraw(reason="contaminated")
+            if trial.number in self.values:
+                self.withdrawn.add((trial.number, self.values.pop(trial.number)))
+            self.states[trial.number] = "withdrawn"
+            self.mistyped.discard(trial.number)
+
+    @rule(data=st.data())
+    def refuse_withdrawal(self, data):
+        """A list with one trial that cannot be withdrawn changes nothing."""
+        wrong, right = self.drawn(data, ("pending", "abandoned", "withdrawn")), self.drawn(data, ("observed",))
+        if wrong is not None:
+            with pytest.raises(bl.errors.InvalidValue):
+                self.opt.withdraw([wrong] if right is None else [right, wrong])
 
     @rule(data=st.data(), n=st.integers(1, 8))
     def observe_all(self, data, n):
@@ -166,6 +187,8 @@ class RandomUse(RuleBasedStateMachine):
         if not amend and trial.number in self.values:
             return
         trial.observe(value, std=self.std, amend=amend)
+        if self.states[trial.number] == "withdrawn" and (trial.number, value) in self.withdrawn and not amend:
+            return  # the report repeats a withdrawn value
         # A repeated report of the same value does not change the trial.
         if self.states[trial.number] != "observed" or self.values[trial.number] != value:
             self.given_up.clear()

@@ -104,13 +104,15 @@ def step(opt, plan, what, number):
         if opt.clock == "seconds":
             opt.time.__self__[...] += 3 * u
     else:
-        trials = [trial for trial in opt.trials if (trial.value is None) == (what != "amend")]
+        trials = [trial for trial in opt.trials if (trial.value is None) == (what not in ("amend", "withdraw"))]
         if trials:
             trial = trials[number % len(trials)]
             if what in ("fail", "give up"):
                 trial.fail(error="diverged" if number % 2 else None)
             if what in ("abandon", "give up"):  # a failed trial that is abandoned leaves the model
                 trial.abandon()
+            if what == "withdraw":
+                trial.withdraw()
             if what in ("observe", "amend"):
                 place = params_of(plan, (u + 0.5) % 1) if number % 7 == 1 else None  # run elsewhere
                 trial.observe(value, amend=what == "amend", std=0.2 if number % 5 == 0 else None, params=place)
@@ -160,7 +162,7 @@ def record(opt):
 
 KERNELS = ["matern52", "squared_exponential", "matern32", "matern12", "linear"]
 KINDS = ["suggest"] * 10 + ["observe"] * 7
-KINDS += ["batch", "add", "enqueue", "wait", "fail", "abandon", "give up", "amend"]
+KINDS += ["batch", "add", "enqueue", "wait", "fail", "abandon", "give up", "amend", "withdraw"]
 
 
 @st.composite

@@ -143,6 +143,8 @@ class RandomUse(RuleBasedStateMachine):
         self.studies.append(bl.Study.load(self.name, self.link, time=self.clock))
         # The expected state, value and attributes of each trial, and the expected attributes of the study.
         self.expected, self.attrs = [], {}
+        # The withdrawn values, as (number, value).
+        self.withdrawn = set()
 
     @rule(time=st.sampled_from(TIMES))
     def wait(self, time):
@@ -162,8 +164,24 @@ class RandomUse(RuleBasedStateMachine):
         """A value is stored even if its attributes are invalid."""
         if number < len(self.expected) and self.expected[number][1] is None:
             given, stored = attrs
-            kept = self.expected[number][2] | stored
-            self.call(which, lambda study: study.observe(number, value, attrs=given), ("observed", value, kept), number)
+            outcome = ("observed", value, self.expected[number][2] | stored)
+            if self.expected[number][0] == "withdrawn" and (number, value) in self.withdrawn:
+                outcome = self.expected[number]  # the report repeats a withdrawn value
+            self.call(which, lambda study: study.observe(number, value, attrs=given), outcome, number)
+
+    @rule(which=st.integers(0, 1), numbers=st.lists(st.integers(0, 20), min_size=1, max_size=3))
+    def withdraw(self, which, numbers):
+        """Either all results of a list are withdrawn, or none of them."""
+        known = [number for number in numbers if number < len(self.expected)]
+        if any(self.expected[number][0] not in ("observed", "failed") for number in known) or known != numbers:
+            with pytest.raises(bl.BelatedError):
+                self.studies[which].withdraw(numbers, reason="漢")
+        elif abs(self.clock.now) < 1e308:
+            self.studies[which].withdraw(numbers, reason="漢")
+            for number in set(numbers):
+                _, value, attrs = self.expected[number]
+                self.withdrawn |= {(number, value)}
+                self.expected[number] = ("withdrawn", None, attrs)
 
     @rule(which=st.integers(0, 1), number=st.integers(0, 20), attrs=st.none() | st.sampled_from(ATTRS))
     def end(self, which, number, attrs):
@@ -197,6 +215,7 @@ class RandomUse(RuleBasedStateMachine):
         new = bl.Study(self.name, self.path, OPTIMIZERS[kind](self.clock), time=self.clock)
         self.studies = [new, bl.Study.load(self.name, self.link, time=self.clock)]
         self.expected, self.attrs = [], {}
+        self.withdrawn.clear()
         with pytest.raises(bl.errors.StoreError, match="was deleted"):
             pickle.loads(pickled)
         self.use_deleted(which, reads)

@@ -84,13 +84,34 @@ def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
     assert same(best, study.best_trial_) and best["number"] == 0
     about = ok(client.get(path))
     assert (about["optimizer"], about["direction"], about["clock"]) == ("BayesOpt", "minimize", "iterations")
-    assert about["counts"] == {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1, "stopped": 0}
+    counts = {"pending": 0, "observed": 2, "failed": 1, "abandoned": 1, "stopped": 0, "withdrawn": 0}
+    assert about["counts"] == counts
     assert (about["trials"], about["events"], about["best"]) == (4, synced(study)._log.n_events(), best)
     assert ok(client.get(f"{path}/trials/1")) == page["trials"][1]
     # A late value is accepted in every state of the trial.
     for number in (2, 3):
         assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 9.0}))["state"] == "observed"
     assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
+
+
+def test_results_are_withdrawn_all_or_none(client, create, path):
+    study = create(bl.RandomSearch(SPACE, seed=1))
+    ok(client.post(f"{path}/suggest", json={"n": 4}))
+    for number, value in enumerate([1.0, 54.0, 55.0]):
+        ok(client.post(f"{path}/trials/{number}/observe", json={"value": value}))
+    found = ok(client.post(f"{path}/trials/1/withdraw", json={"reason": "contaminated"}))
+    assert (found["state"], found["value"]) == ("withdrawn", None)
+    withdrawal = found["withdrawal"]
+    assert (withdrawal["state"], withdrawal["value"], withdrawal["reason"]) == ("observed", 54.0, "contaminated")
+    events = synced(study)._log.n_events()
+    refused(client.post(f"{path}/trials/1/withdraw"), 422, "trial 1 is withdrawn and cannot be withdrawn")
+    refused(client.post(f"{path}/withdraw", json={"numbers": [0, 2, 3]}), 422, "trial 3 is pending")
+    refused(client.post(f"{path}/withdraw", json={"numbers": [0, 4]}), 404, "trial 4 is unknown")
+    assert synced(study)._log.n_events() == events
+    found = ok(client.post(f"{path}/withdraw", json={"numbers": [2, 0], "reason": "outage"}))
+    assert [(trial["number"], trial["state"]) for trial in found["trials"]] == [(2, "withdrawn"), (0, "withdrawn")]
+    about = ok(client.get(path))
+    assert about["best"] is None and about["counts"]["withdrawn"] == 3
 
 
 def test_steps_are_reported_and_the_answer_says_which_trials_stop(client, create, path):

@@ -50,7 +50,7 @@ def test_the_commands_of_the_page_run(tmp_path):
     created, suggested, observed, failed, shown = answers
     assert created["optimizer"] == "BayesOpt" and [trial["number"] for trial in suggested["trials"]] == [0, 1]
     assert observed["value"] == 0.31 and failed["error"]["message"] == "the pump stopped"
-    assert shown["counts"] == {"pending": 0, "observed": 1, "failed": 1, "abandoned": 0, "stopped": 0}
+    assert shown["counts"] == {"pending": 0, "observed": 1, "failed": 1, "abandoned": 0, "stopped": 0, "withdrawn": 0}
     # The commands must not show the token to other users in files or in arguments of processes.
     assert all((tmp_path / name).stat().st_mode & 0o077 == 0 for name in ("token.txt", "header.txt"))
     assert "other users" not in run.stderr and not re.search(r"curl[^;]*cat token", script)

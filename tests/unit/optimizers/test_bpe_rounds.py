@@ -36,7 +36,8 @@ def test_points_are_eliminated_once_for_each_round():
     opt = make(60, delay=bl.papers.SubExponential(3))
     trials = play(opt, 12, f, late=3)
     assert opt.round_ == 2 and len(opt.surviving_) < len(X)
-    others = [pickle.loads(pickle.dumps(opt)) for _ in range(3)]
+    others = [pickle.loads(pickle.dumps(opt)) for _ in range(4)]
+    others[3].withdraw([0, 1, 2])
     others[0].observe(0, 1e6, amend=True)
     others[0].observe(3, -1e6, amend=True)
     others[1].abandon(10)
@@ -58,13 +59,21 @@ def test_results_before_the_end_of_a_round_count():
     trials = base.suggest(n=8)
     for trial in trials:
         trial.observe(f[trial.index])
-    amended, failed = (pickle.loads(pickle.dumps(base)) for _ in range(2))
+    amended, failed, withdrawn = (pickle.loads(pickle.dumps(base)) for _ in range(3))
     best = int(np.argmax([f[trial.index] for trial in trials]))
     amended.observe(best, -3.0, amend=True)
     failed.add(int(base.trials[best].index), -3.0)
-    for opt in (base, amended, failed):
+    withdrawn.withdraw(best)
+    # In `missing`, the value of this trial never arrived.
+    missing = make(60)
+    for trial in missing.suggest(n=8):
+        if trial.number != best:
+            trial.observe(f[trial.index])
+    for opt in (base, amended, failed, withdrawn, missing):
         opt.suggest()
     assert_array_equal(base.surviving_, failed.surviving_)
+    assert_array_equal(withdrawn.surviving_, missing.surviving_)
+    assert not np.array_equal(base.surviving_, withdrawn.surviving_)
     assert not np.array_equal(base.surviving_, amended.surviving_)
 
 

@@ -166,6 +166,7 @@ USAGES = {
     "export": "[--salvage] [--table FILE] STORE [NAME]",
     "import": "[--value COLUMN] [--missing WHAT] [--skip] FILE STORE [NAME]",
     "delete": "STORE NAME",
+    "withdraw": "[--reason TEXT] STORE NAME NUMBER [NUMBER ...]",
     "check": "STORE",
 }
 
@@ -186,4 +187,4 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         assert text.lower() in shown.lower()
         for argument in re.findall(r"--\w+|[A-Z]+", re.sub(r"(--\w+) [A-Z]+", r"\1", USAGES[name])):
             # Every argument is explained.
-            assert re.search(rf"^ +{re.escape(argument.strip('[]'))} +\w", shown, re.MULTILINE)
+            assert re.search(rf"^ +{argument} +\w", shown, re.MULTILINE)

@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use crate::error::Result;
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
@@ -108,8 +108,8 @@ impl Design<'_> {
     }
 
     /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
-    /// Trials that failed before the first success, or were abandoned before the last value or failure, are left out,
-    /// because they give no information about f.
+    /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure,
+    /// are left out, because they give no information about f.
     fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
         let recently_abandoned = log.recently_abandoned();
         let is_given = |&number: &TrialNumber| {
@@ -117,7 +117,7 @@ impl Design<'_> {
             !trial.is_chosen()
                 && !trial.left_out
                 && !self.failed.contains(&number)
-                && (trial.state != State::Abandoned || recently_abandoned.contains(&number))
+                && (!trial.is_dropped() || recently_abandoned.contains(&number))
                 && log.context(number) == context
         };
         let numbers = (0..log.trials().len()).filter(is_given);
@@ -192,12 +192,13 @@ pub fn most_uncertain(
 }
 
 /// Returns the trials whose points should not be suggested next. The result contains every trial, except trials that
-/// were abandoned before the last value or failure was reported, and trials that a revision left out.
+/// were withdrawn, trials that were abandoned before the last value or failure was reported, and trials that a revision
+/// left out.
 pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {
         let trial = &log.trials()[*number];
-        !trial.left_out && (trial.state != State::Abandoned || recent.contains(number))
+        !trial.left_out && (!trial.is_dropped() || recent.contains(number))
     };
     (0..log.trials().len()).filter(stands).collect()
 }

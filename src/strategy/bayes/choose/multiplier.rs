@@ -39,7 +39,7 @@ pub fn recent_trials(
     let counts = |(_, trial): &(usize, &Trial)| match trial.state {
         _ if trial.left_out => false,
         State::Pending => trial.is_arriving(query.now, query.wall_time, window),
-        State::Abandoned | State::Stopped => false,
+        State::Abandoned | State::Stopped | State::Withdrawn => false,
         State::Observed | State::Failed => {
             let age = query.now - trial.suggested_at;
             trial.suggested && window.is_some() && !is_beyond(age, window)

@@ -332,7 +332,7 @@ impl TrainingSet {
             return Ok(());
         };
         let fits = self.settings.surrogate.fits();
-        // If a row was removed or changed, use the base that the next suggestion will set: all current rows.
+        // If rows were removed or changed, use the base that the next suggestion will set: all current rows.
         let known = |std: &Option<f64>| std.is_some();
         let moving =
             !fits && (self.fold.stds.iter().any(known) || self.pseudo_observations.is_fitted());

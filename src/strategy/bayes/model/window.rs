@@ -33,7 +33,7 @@ pub fn choose_window(
     query: Query,
     stop: &mut Stop,
 ) -> Result<Option<ChosenWindow>> {
-    let arrived = |trial: &&Trial| trial.suggested && trial.state == State::Observed;
+    let arrived = |trial: &&Trial| trial.suggested && trial.outcome() == State::Observed;
     let arrivals = log.trials().iter().filter(arrived).count();
     if arrivals < MIN_ARRIVALS || last.is_some_and(|last| 4 * arrivals < 5 * last.arrivals) {
         return Ok(None);

@@ -37,7 +37,7 @@ fn expense_of(log: &Ledger, number: TrialNumber, resource: Resource) -> Option<f
         let curve = log.problem().curve?;
         trial.complete_duration(log.started_at(number), curve.steps)
     };
-    match trial.state {
+    match trial.outcome() {
         State::Failed => complete().or(trial.duration()),
         State::Stopped => complete(),
         _ => trial.duration(),
@@ -53,9 +53,10 @@ impl Expenses {
         resource: Resource,
     ) -> Option<Self> {
         let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
+        // Withdrawn trials have ended, although they are not rows of the model of f.
         let is_stopped = |number: &TrialNumber| {
             let trial = &log.trials()[*number];
-            trial.state == State::Stopped && !trial.left_out
+            matches!(trial.state, State::Stopped | State::Withdrawn) && !trial.left_out
         };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();
@@ -74,12 +75,12 @@ impl Expenses {
         }
         let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
         let age = |number: TrialNumber| {
-            let end = match log.trials()[number].state {
+            let end = match log.trials()[number].outcome() {
                 _ if log.trials()[number].left_out => None,
                 State::Stopped if expense(number).is_some() => None,
                 State::Pending => query.wall_time,
                 State::Abandoned | State::Stopped => log.finished_at(number),
-                State::Observed | State::Failed => None,
+                State::Observed | State::Failed | State::Withdrawn => None,
             };
             let age = end? - log.started_at(number)?;
             (age > 0.0).then(|| (number, age.ln()))

@@ -29,8 +29,8 @@ pub struct Fold {
     /// Pending trials whose values will be discarded if the values arrive after the window. For each trial, the map
     /// contains the time of the suggestion and the window.
     pub(super) waiting: BTreeMap<TrialNumber, (f64, Option<f64>)>,
-    /// Whether a row was removed or changed since the last suggestion. After such a change, all rows are factorised
-    /// again.
+    /// Whether a row of the `base` was removed, or any row was changed, since the last suggestion. After such a change,
+    /// all rows are factorised together.
     pub(super) reordered: bool,
     /// The number of times that the point of an ended trial was corrected to the point that was actually run.
     pub n_moves: usize,
@@ -116,8 +116,9 @@ impl Fold {
                 // at the floor, and this row is removed.
                 self.remove_row(number);
             }
-            Effect::Dropped => {
+            Effect::Dropped | Effect::Withdrawn => {
                 self.waiting.remove(&number);
+                self.revised |= self.was_fitted_as_ended(number);
                 self.remove_ended(number);
                 self.remove_row(number);
             }
@@ -166,7 +167,7 @@ impl Fold {
     }
 
     /// Prepares a suggestion at time `now`. If late values are discarded, trials whose window has passed become rows
-    /// permanently. If a row was removed or changed, all current rows are then factorised together. `rewind` undoes
+    /// permanently. If `reordered`, all current rows are then factorised together. `rewind` undoes
     /// both changes.
     pub(super) fn before_suggestion(&mut self, now: f64) {
         let mut checkpoint = self.checkpoint();
@@ -266,13 +267,21 @@ impl Fold {
         }
     }
 
+    /// Whether the model of success was fitted to the result of this trial in the last fit.
+    fn was_fitted_as_ended(&self, number: TrialNumber) -> bool {
+        let fit = self.fit.as_ref().and_then(|fit| fit.success.as_ref());
+        let place = self.ended.iter().position(|ended| *ended == number);
+        fit.zip(place).is_some_and(|(fit, place)| place < fit.rows)
+    }
+
     fn remove_row(&mut self, number: TrialNumber) {
         if let Some(row) = self.rows.iter().position(|row| *row == number) {
             self.revised |= self.fitted_units(row).is_some();
             self.rows.remove(row);
             self.stds.remove(row);
             self.values.remove(row);
-            self.reordered = true;
+            // Rows that were not factorised together are appended one by one again.
+            self.reordered |= row < self.base;
         }
     }
 
