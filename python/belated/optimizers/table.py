@@ -193,10 +193,12 @@ def is_trials_table(params: Any) -> bool:
 
 
 class Row(NamedTuple):
-    """A row of a table as actions: one that adds the trial, and those that the new trial's number completes."""
+    """A row of a table as actions: one that adds the trial, those that the new trial's number completes, and the
+    withdrawal of the result."""
 
     add: Action
     rest: list[Callable[[int], Action]]
+    withdrawal: Callable[[int], Action] | None
 
 
 class Rows(NamedTuple):
@@ -468,7 +470,8 @@ class _Reader:
         self.column = "attrs"
         attrs = self._attrs_at(i)
         add = Action.add(place, context, observation, fidelity, attrs)
-        return Row(add, self._rest(i, state, amounts))
+        withdrawal = self._withdrawal(i) if state == "withdrawn" else None
+        return Row(add, self._rest(i, state, amounts), withdrawal)
 
     def _fidelity(self, i: int) -> float | None:
         self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
@@ -633,21 +636,25 @@ class _Reader:
         elif state == "stopped":
             rest.append(Action.stop)
         elif state == "withdrawn":
-            rest += self._withdrawn(i, amounts)
+            rest.append(self._withdrawn_result(i, amounts))
         return rest
 
-    def _withdrawn(self, i: int, amounts: Mapping[str, float]) -> list[Callable[[int], Action]]:
-        """Return the actions that report and withdraw a result. A withdrawn trial without a withdrawn value failed."""
+    def _withdrawn_result(self, i: int, amounts: Mapping[str, float]) -> Callable[[int], Action]:
+        """Return the action that reports a withdrawn result. A withdrawn trial without a withdrawn value failed."""
         result = _failure(error_facts(self._error(i)), amounts.get("duration"))
         self.column = _WITHDRAWN_VALUE
         value = self._number(self.column, i) if self.column in self._cells else None
         if value is not None:
             y = as_number("value", value, "this row")
             result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
+        return result
+
+    def _withdrawal(self, i: int) -> Callable[[int], Action]:
+        """Return the action that withdraws a result."""
         self.column = _WITHDRAWN_REASON
         cell, entry = self._cells.get(self.column, [None] * self.n)[i], self._entries.get(self.column)
         reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
-        return [result, lambda number: Action.withdraw(number, as_reason(reason))]
+        return lambda number: Action.withdraw(number, as_reason(reason))
 
     def _error(self, i: int) -> TrialError | str | None:
         cell, entry = self._errors[i], self._entries.get("error")

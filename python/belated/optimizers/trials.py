@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -102,6 +103,7 @@ class Reading(ABC):
 
     def trial(self, number: int) -> Trial:
         """Return the trial with this number; raise UnknownTrial if it does not exist."""
+        self._source._current_log()
         return Trial(self._source, self._source._number_of(number))
 
     @property
@@ -175,8 +177,8 @@ class Reading(ABC):
         each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not have some of these data,
         the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
         ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If a result was withdrawn,
-        the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``. If `Study.revise` left trials out, the
-        column ``left_out`` has the reasons.
+        the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``. If `Study.revise` left trials out,
+        the column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -1154,9 +1156,12 @@ class Trials(Reading, Generic[AnyLog]):
 
         rows, skipped, numbers = self._in_present_problem(record)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
-        rest = [action(trial.number) for trial, row in zip(trials, rows, strict=True) for action in row.rest]
-        if rest:
-            self._in_present_problem(lambda: self._record_all(rest))
+        made = list(zip((trial.number for trial in trials), rows, strict=True))
+        rest = [action(number) for number, row in made for action in row.rest]
+        withdrawals = [row.withdrawal(number) for number, row in made if row.withdrawal is not None]
+        for actions in (rest, withdrawals):  # a withdrawal needs the result that is withdrawn
+            if actions:
+                self._in_present_problem(partial(self._record_all, actions))
         return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments

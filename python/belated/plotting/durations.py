@@ -47,7 +47,8 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
     ax = axes_for(ax)
     unit, xlabel = time_scale("seconds", known.max(), "Duration")
     low, median, high, known = (each / unit for each in (predicted.low, predicted.median, predicted.high, known))
-    states = np.array([search.trial(number).state for number in numbers])
+    trials = search.trials
+    states = np.array([trials[number].state for number in numbers])
     for name in ("observed", "failed", "withdrawn"):
         chosen = states == name
         if chosen.any():

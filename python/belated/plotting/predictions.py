@@ -43,7 +43,8 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
     """
     figures.checked_search(search, "plot_predictions")
     numbers, mean, std = search._leave_one_out()
-    values = np.array([search.trial(number).value for number in numbers], dtype=float)  # None becomes NaN
+    trials = search.trials
+    values = np.array([trials[number].value for number in numbers], dtype=float)  # None becomes NaN
     known = ~np.isnan(values)
     observed, mean, std = values[known], mean[known], std[known]
     scale = figures.value_scale(log, observed)

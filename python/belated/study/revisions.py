@@ -193,9 +193,14 @@ def check_feasible(optimizer: Optimizer) -> None:
 
 
 class Converter:
-    """Converts the trials of the first stages to the problem of the last stage."""
+    """Converts the trials of the first stages to the problem of the last stage.
 
-    def __init__(self, stages: Sequence[Stage]) -> None:
+    If `measured` is True, a point beyond a bound, between steps or without a row of the new problem remains a
+    measurement at this point. Otherwise only points that were such measurements before remain.
+    """
+
+    def __init__(self, stages: Sequence[Stage], measured: bool = True) -> None:
+        self._measured = measured
         self._problems = [stage.problem for stage in stages]
         self._steps = [_Step(a.problem, b.problem, b.revision) for a, b in zip(stages, stages[1:], strict=False)]
         self._last = len(stages) - 1
@@ -231,7 +236,7 @@ class Converter:
 
     def queued(self, place: Place) -> Place:
         """Return an enqueued point in the new problem."""
-        return self.place(self._last - 1, place, None)
+        return self.place(self._last - 1, place, None, measured=False)
 
     def _fidelity(self, record: TrialRecord) -> float | None:
         old, new = self._problems[record.problem], self._problems[-1]
@@ -245,17 +250,23 @@ class Converter:
         return None
 
     def place(
-        self, problem: int, place: Place, context: list[float] | None, problem_of_context: int | None = None
+        self,
+        problem: int,
+        place: Place,
+        context: list[float] | None,
+        problem_of_context: int | None = None,
+        measured: bool | None = None,
     ) -> Place:
         """Return a point of an earlier problem in the new problem, or raise InvalidPoint."""
+        measured = self._measured if measured is None else measured
         old, new = self._problems[problem].domain, self._problems[-1].domain
         if isinstance(old, Candidates) and isinstance(new, Candidates):
-            key = problem, tuple(place) if isinstance(place, list) else place
+            key = problem, tuple(place) if isinstance(place, list) else place, measured
             if key not in self._equal_rows:
                 row = np.asarray(old.params_at(place), dtype=np.float64)
                 found: Place | None = new.core.find(row) if old.width == new.width else None
-                if found is None and isinstance(place, list) and old.width == new.width:
-                    found = place  # the row was measured, and was never a candidate
+                if found is None and (measured or isinstance(place, list)) and old.width == new.width:
+                    found = row.tolist()
                 self._equal_rows[key] = found
             known = self._equal_rows[key]
             if known is None:
@@ -272,7 +283,7 @@ class Converter:
                 raise InvalidPoint(f"{name}={short_repr(value)}, and {what}")
         # Values of parameters that are inactive now are left out. A point that was measured beyond a bound or between
         # steps may also be so in the new space.
-        measured = isinstance(old, Space) and not old.contains(old.named_at(place))
+        measured = measured or (isinstance(old, Space) and not old.contains(old.named_at(place)))
         return new.locate(new.nested(new.active_part(part)), measured=measured)
 
     def context(self, problem: int, place: Place, context: list[float]) -> list[float]:

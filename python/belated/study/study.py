@@ -575,13 +575,13 @@ class Study(Trials[SharedLog]):
         if params is None or len(stages) == 1:
             return params
         try:
-            self._problem.domain.locate(params)
+            self._problem.domain.locate(params, measured=True)
         except InvalidPoint:
             number = self._number_of(trial)
             started = [i for i, stage in enumerate(stages) if stage.first <= number]
             for i in range(started[-1], len(stages) - 1):
                 with suppress(InvalidPoint):
-                    place, record = stages[i].problem.domain.locate(params), self._log.trial(number)
+                    place, record = stages[i].problem.domain.locate(params, measured=True), self._log.trial(number)
                     if record.problem == i and record.place == place and record.run is None:
                         return None  # the trial was run as suggested
                     return self._problem.domain.params_at(Converter(stages).place(i, place, None))
@@ -947,7 +947,7 @@ class Study(Trials[SharedLog]):
         changes = checked_revision(self._problem, made._problem, (fill, map, keep), has_trials=False)
         definition = definition_of(made)
         stage = Stage(made, definition, Revision(definition, *changes, "constraints" in arguments))
-        converter = Converter([*log.stages, stage])
+        converter = Converter([*log.stages, stage], measured=False)
         left_out: dict[str, list[int]] = {"pending": [], "outside": []}
         for number in log.numbers(None):
             record = log.trial(number)
