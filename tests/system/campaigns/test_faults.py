@@ -129,6 +129,11 @@ def test_a_value_long_after_its_lease_is_accepted_and_used(program):
     clean(program("leases").run())
 
 
+def test_four_weeks_of_a_laboratory(program):
+    pytest.importorskip("pandas")
+    assert len(clean(program("laboratory").run())["weeks"]) == 4
+
+
 def test_opening_needs_no_refit(program):
     figures = clean(program("open").run(observations=200, events=2000, calls=50))
     assert figures["bayes_opt"]["refits"] == 0 and figures["random_search"]["events"] == 2005
