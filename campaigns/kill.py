@@ -1,8 +1,8 @@
 """Check that acknowledged events are not lost if writers are killed at any time: python campaigns/kill.py.
 
-Workers suggest, report steps of learning curves, observe, fail, add and revise the space in one study. Each worker
-records every call in a file, before the call and after it has returned. Each worker is killed with SIGKILL after a
-random time and replaced. The new worker repeats the interrupted call with the same key. At the end, the event table
+Workers suggest, report steps of learning curves, observe, fail, withdraw, add and revise the space in one study. Each
+worker records every call in a file, before the call and after it has returned. Each worker is killed with SIGKILL after
+a random time and replaced. The new worker repeats the interrupted call with the same key. At the end, the event table
 must contain every acknowledged event, and no key and no step more than once. The sequence numbers must not have gaps,
 and the database must be intact. The program starts a new study from time to time; every fourth study uses Bayesian
 optimisation. With --store postgresql, the studies are stored in PostgreSQL. The program prints JSON.
@@ -13,7 +13,6 @@ import os
 import random
 import sys
 import time
-import warnings
 from collections import Counter
 from pathlib import Path
 
@@ -21,8 +20,8 @@ import harness
 
 import belated as bl
 
-# The share of the calls that revise the space.
-REVISIONS = 0.03
+# The shares of the calls that revise the space, and that withdraw a result.
+REVISIONS, WITHDRAWALS = 0.03, 0.05
 
 
 def note(descriptor, **what):
@@ -41,10 +40,11 @@ def work(store, name, slot, notes, seed, end=None):
     for line in known:
         if line["what"] == "done" and line["call"] in ("observe", "fail"):
             pending.pop(line["number"], None)
+    ended = [line["number"] for line in known if line["what"] == "done" and line["call"] in ("observe", "fail")]
+    ended = [number for number in ended if number not in withdrawn(known)]
     steps = Counter(line["number"] for line in known if line["what"] == "done" and line["call"] == "report")
     chance = random.Random(seed)
     calls = len(known)
-    warnings.simplefilter("ignore", bl.BelatedWarning)  # trials are left out
     try:
         study = bl.Study.load(name, store)
         while end is None or not end.exists():
@@ -57,6 +57,8 @@ def work(store, name, slot, notes, seed, end=None):
                 call = chance.choice(["suggest"] * 5 + others + ["add"])
                 if chance.random() < REVISIONS:
                     call = "revise"
+                elif ended and chance.random() < WITHDRAWALS:
+                    call = "withdraw"
                 calls += 1
                 key = f"{slot}-{calls}-{seed}"
                 arguments = {}
@@ -67,10 +69,10 @@ def work(store, name, slot, notes, seed, end=None):
                         arguments["value"] = harness.objective(pending[number])
                     if call == "report":
                         arguments["step"] = steps[number] + 1
+                elif call == "withdraw":
+                    arguments = {"number": ended.pop(chance.randrange(len(ended)))}
                 elif call == "revise":
-                    # Tree search cannot leave trials out.
-                    narrow = [] if isinstance(study._optimizer, bl.TreeSearch) else [1.0]
-                    arguments = {"high": chance.choice([2.0, *narrow])}
+                    arguments = {"high": chance.choice([1.0, 2.0])}
                 elif call == "add":
                     arguments = {"params": {"x": chance.random(), "y": chance.random()}, "value": chance.random()}
                 note(descriptor, what="begin", call=call, key=key, arguments=arguments)
@@ -85,6 +87,12 @@ def work(store, name, slot, notes, seed, end=None):
             elif call == "revise":
                 study.revise(space={"x": (0.0, 1.0), "y": (0.0, arguments["high"])})
                 answer = arguments
+            elif call == "withdraw":
+                # A withdrawal does not take a key, so the repeated call looks whether the first call succeeded.
+                if study.trial(arguments["number"]).state != "withdrawn":
+                    study.withdraw(arguments["number"], reason=key)
+                ended = [number for number in ended if number != arguments["number"]]
+                answer = arguments
             elif call == "report":
                 study.report(arguments["number"], arguments["value"], arguments["step"])
                 steps[arguments["number"]] = arguments["step"]
@@ -95,6 +103,7 @@ def work(store, name, slot, notes, seed, end=None):
                 else:
                     study.fail(arguments["number"])
                 pending.pop(arguments["number"], None)
+                ended.append(arguments["number"])
                 answer = arguments
             note(descriptor, what="done", call=call, key=key, **answer)
     except BaseException as error:
@@ -108,12 +117,23 @@ def read(notes):
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+def withdrawn(lines):
+    """Return the numbers of the trials whose results were withdrawn by acknowledged calls."""
+    return {line["number"] for line in lines if line["what"] == "done" and line["call"] == "withdraw"}
+
+
 def compare(study, notes, failures):
     """Check that the study contains every acknowledged call; return the number of acknowledged calls."""
     trials = {number: (params, state, value) for number, params, state, value in harness.state(study)}
     curves = {trial.number: trial.curve for trial in study.trials}
     acknowledged = revisions = 0
-    for line in (line for file in notes for line in read(file)):
+    lines = [line for file in notes for line in read(file)]
+    gone = withdrawn(lines)
+    # The last call of a killed worker may have withdrawn a result without being acknowledged.
+    begun = {
+        line["arguments"].get("number") for line in lines if line["what"] == "begin" and line["call"] == "withdraw"
+    }
+    for line in lines:
         if line["what"] == "error":
             failures.note(line["error"])
         if line["what"] != "done":
@@ -125,6 +145,10 @@ def compare(study, notes, failures):
         params, state, value = trials.get(line["number"], (None, None, None))
         if line["call"] in ("suggest", "add") and params != line["params"]:
             failures.note(f"lost: {line}, the study has {params}")
+        if line["call"] == "withdraw" and state != "withdrawn":
+            failures.note(f"lost: {line}, the study has {state}")
+        if line["number"] in gone or (line["number"] in begun and state == "withdrawn"):
+            continue
         if line["call"] in ("observe", "add") and (state, value) != ("observed", line["value"]):
             failures.note(f"lost: {line}, the study has {state} {value}")
         if line["call"] == "report" and curves[line["number"]].get(line["step"]) != line["value"]:
