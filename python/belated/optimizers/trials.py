@@ -1021,8 +1021,8 @@ class Trials(Reading, Generic[AnyLog]):
         """
         text = as_reason(reason)
         given: Any = trial if is_list(trial) else [trial]
-        numbers = dict.fromkeys(map(self._number_of, given))
-        self._record_all([Action.withdraw(number, text) for number in numbers], are_checked=False)
+        actions = [Action.withdraw(number, text) for number in dict.fromkeys(map(self._number_of, given))]
+        self._in_present_problem(lambda: self._record_all(actions, are_checked=False))
 
     def _resolve(self, action: Action, number: int, verb: str) -> None:
         try:

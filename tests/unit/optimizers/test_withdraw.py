@@ -304,3 +304,13 @@ def test_a_handle_that_has_not_read_the_value_withdraws_it():
     other.withdraw(0, reason="seen elsewhere")
     study.sync()
     assert trial.withdrawal.reason == "seen elsewhere"
+
+
+def test_a_process_that_has_not_read_a_revision_withdraws(tmp_path):
+    url = f"sqlite:///{tmp_path}/s.db"
+    study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    study.observe(study.suggest(), 1.0)
+    other = bl.Study.load("s", url)
+    study.revise(space={"x": (0.0, 2.0)})
+    other.withdraw(0, reason="wrong flask")
+    assert study.trial(0).state == "withdrawn"
