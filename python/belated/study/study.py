@@ -31,7 +31,7 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.revisions import Converted, Converter, Revision, Stage, check_feasible, checked_revision
+from belated.study.revisions import Converted, Converter, Revision, Stage, check_feasible, checked_revision, parameters
 from belated.study.shared_log import ProblemRevised, SharedLog
 from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
@@ -949,19 +949,25 @@ class Study(Trials[SharedLog]):
         stage = Stage(made, definition, Revision(definition, *changes, "constraints" in arguments))
         converter = Converter([*log.stages, stage], measured=False)
         left_out: dict[str, list[int]] = {"pending": [], "outside": []}
+        reason: str | None = None
         for number in log.numbers(None):
             record = log.trial(number)
             if record.state == "pending":
                 left_out["pending"].append(number)
-            elif not _add(made, record, converter.trial(record)):
+            elif not _add(made, record, found := converter.trial(record)):
                 left_out["outside"].append(number)
+                reason = reason or found[4]
         if self._create(name, target, made, made.time, self.attrs) is None:
             raise InvalidSetting(exists)
         copied = type(self)(name, target, time=made.time, constraints=made.constraints)
-        reasons = {"outside": "do not belong to the space", "pending": "are pending"}
-        found = [f"{_numbers(left_out[key])} {reason}" for key, reason in reasons.items() if left_out[key]]
-        if found:
-            warn(f"study {name!r} has {copied.n_trials} of the {len(log)} trials of {self.name!r}: {'; '.join(found)}")
+        lacks = parameters(made._problem).keys() - parameters(self._problem).keys() - (fill or {}).keys()
+        advice = f"; fill= gives {sorted(lacks)} a value" if lacks else ""
+        why = {"outside": f"do not belong to the space ({reason}{advice})", "pending": "are pending"}
+        counted = [f"{_numbers(left_out[key])} {each}" for key, each in why.items() if left_out[key]]
+        if counted:
+            warn(
+                f"study {name!r} has {copied.n_trials} of the {len(log)} trials of {self.name!r}: {'; '.join(counted)}"
+            )
         return copied
 
     @property
