@@ -15,6 +15,9 @@ from belated.store import open_store
 from belated.store.memory import MemoryStore
 
 LAB = {"heat": (20.0, 120.0), "acid": (0.0, 1.0)}
+#: A revision that removes a choice leaves trials out. A narrower bound keeps them as measurements outside.
+SOLVENTS = LAB | {"solvent": ["water", "oil", "tea"]}
+WITHOUT_OIL = LAB | {"solvent": ["water", "tea"]}
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -32,9 +35,9 @@ def f(params):
     return -((params["heat"] - 90.0) ** 2) / 1000 + 0.1 * params["acid"]
 
 
-def make(store, name="lab", n=8, kind=bl.BayesOpt, **arguments):
+def make(store, name="lab", n=8, kind=bl.BayesOpt, space=LAB, **arguments):
     """Return a study with n values."""
-    study = bl.Study(name, store, kind(LAB, seed=1, **arguments), time=still)
+    study = bl.Study(name, store, kind(space, seed=1, **arguments), time=still)
     for _ in range(n):
         trial = study.suggest()
         trial.observe(f(trial.params))
@@ -43,6 +46,12 @@ def make(store, name="lab", n=8, kind=bl.BayesOpt, **arguments):
 
 def load(store, name="lab", **arguments):
     return bl.Study.load(name, store, time=still, **arguments)
+
+
+def random_points(n):
+    """Return points of the space."""
+    numbers = np.random.default_rng(0).uniform([20, 0], [120, 1], (n, 2)).tolist()
+    return [{"heat": heat, "acid": acid} for heat, acid in numbers]
 
 
 def memory(space, points, values, **arguments):
@@ -173,15 +182,15 @@ def test_two_revisions_equal_one(store):
 # Trials that the new problem lacks.
 
 
-def test_trials_outside_are_left_out_and_return():
-    study = memory(
-        LAB, [{"heat": 110.0, "acid": 0.5}, {"heat": 30.0, "acid": 0.5}, {"heat": 115.0, "acid": 0.1}], [9.0, 1.0, None]
-    )
+def test_trials_that_the_new_problem_lacks_are_left_out_and_return():
+    points = [("oil", 110.0, 0.5), ("tea", 30.0, 0.5), ("oil", 115.0, 0.1)]
+    study = memory(SOLVENTS, [dict(zip(("solvent", "heat", "acid"), each)) for each in points], [9.0, 1.0, None])
     with pytest.warns(bl.BelatedWarning, match=r"2 \(numbers 0, 2\) of the 3 trials"):
-        study.revise(space=LAB | {"heat": (20.0, 100.0)})
+        study.revise(space=WITHOUT_OIL)
     first, second, pending = study.trials
-    assert (first.state, first.value, first.params) == ("observed", 9.0, {"heat": 110.0, "acid": 0.5})
-    assert "110.0" in first.left_out and second.left_out is None and [*study.left_out] == [0, 2]
+    oil = {"heat": 110.0, "acid": 0.5, "solvent": "oil"}
+    assert (first.state, first.value, first.params) == ("observed", 9.0, oil)
+    assert "'oil'" in first.left_out and second.left_out is None and [*study.left_out] == [0, 2]
     assert study.best_trial_ == second and study.pending == [pending]
     table = study.trials_dataframe()
     assert table["left_out"].notna().tolist() == [True, False, True] and table["value"][0] == 9.0
@@ -192,28 +201,28 @@ def test_trials_outside_are_left_out_and_return():
         pending.observe(21.0)
     pending.observe(20.0)
     # The trial was run at a point of the present space.
-    pending.observe(21.0, params={"heat": 99.0, "acid": 0.0}, amend=True)
+    pending.observe(21.0, params={"heat": 99.0, "acid": 0.0, "solvent": "tea"}, amend=True)
     assert study.best_trial_ == pending and pending.left_out is None and study.best_params_["heat"] == 99.0
-    study.revise(space=LAB)
-    assert study.left_out == {} and study.best_trial_ == pending and first.params["heat"] == 110.0
-    assert pending.params == {"heat": 115.0, "acid": 0.1} and pending.params_run["heat"] == 99.0
+    study.revise(space=SOLVENTS)
+    assert study.left_out == {} and study.best_trial_ == pending and first.params == oil
+    assert pending.params == oil | {"heat": 115.0, "acid": 0.1} and pending.params_run["heat"] == 99.0
 
 
 @pytest.mark.parametrize("pending", [None, "ignore", bl.Censor(floor=-20.0), "liar", "nearest"])
 def test_the_model_ignores_trials_that_are_left_out(store, pending):
-    """The reference has the same trials, but those outside were added with values and then abandoned."""
-    inside = LAB | {"heat": (60.0, 120.0)}
-    study = make(store, n=10, pending=pending)
+    """The revision removes the choice of the pending trial."""
+    study = make(store, n=10, space=SOLVENTS, pending=pending)
     lost, failed = study.suggest(), study.suggest()
     study.fail(failed)
+    inside = [each for each in SOLVENTS["solvent"] if each != lost.params["solvent"]]
     with pytest.warns(bl.BelatedWarning):
-        study.revise(space=inside)
+        study.revise(space=LAB | {"solvent": inside})
     out = study.left_out
-    assert 0 < len(out) < 12
+    assert lost.number in out and 1 < len(out) < 12
     rows = [row for row in study._leave_one_out()[0]]
     assert sorted(rows) == [n for n in range(10) if n not in out]
     go_on([study], n=2)
-    assert all(60 <= trial.params["heat"] <= 120 for trial in study.trials if trial.number not in out)
+    assert all((trial.params["solvent"] in inside) == (trial.number not in out) for trial in study.trials)
     assert study.best_value_ == max(
         trial.value for trial in study.trials if trial.value is not None and not trial.left_out
     )
@@ -226,17 +235,19 @@ def test_the_model_ignores_trials_that_are_left_out(store, pending):
 
 
 def test_the_model_with_trials_left_out_equals_the_model_of_the_others():
-    points = [{"heat": h, "acid": a} for h, a in np.random.default_rng(0).uniform([20, 0], [120, 1], (14, 2)).tolist()]
+    points = random_points(14)
+    for point, solvent in zip(points, SOLVENTS["solvent"] * 5):
+        point["solvent"] = solvent
     values = [f(point) for point in points]
-    study = bl.Study("s", MemoryStore(), bl.BayesOpt(LAB, seed=2))
+    study = bl.Study("s", MemoryStore(), bl.BayesOpt(SOLVENTS, seed=2))
     study.add(points, values)
     with pytest.warns(bl.BelatedWarning):
-        study.revise(space=LAB | {"heat": (50.0, 120.0)})
-    left = [i for i in range(14) if points[i]["heat"] >= 50]
-    assert len(left) < 14
-    other = bl.BayesOpt(LAB | {"heat": (50.0, 120.0)}, seed=2)
+        study.revise(space=WITHOUT_OIL)
+    left = [i for i in range(14) if points[i]["solvent"] != "oil"]
+    assert [*study.left_out] == [1, 4, 7, 10, 13]
+    other = bl.BayesOpt(WITHOUT_OIL, seed=2)
     other.add([points[i] for i in left], [values[i] for i in left])
-    grid = [{"heat": heat, "acid": 0.5} for heat in (55.0, 80.0, 115.0)]
+    grid = [{"heat": heat, "acid": 0.5, "solvent": "tea"} for heat in (55.0, 80.0, 115.0)]
     for mine, theirs in zip(study.predict(grid), other.predict(grid), strict=True):
         assert mine.tolist() == theirs.tolist()
 
@@ -290,10 +301,12 @@ def test_contexts_candidates_and_fidelities_can_be_revised():
     rows = [[10.0, 7.0], [20.0, 7.0], [30.0, 7.0]]
     study = bl.Study("c", MemoryStore(), bl.BayesOpt(candidates=rows, seed=0))
     study.add([0, 2], [1.0, 2.0])
-    with pytest.warns(bl.BelatedWarning):
-        study.revise(candidates=[[40.0, 7.0], *rows[:2]])
-    assert study.trial(0).index == 1 and study.trial(1).x.tolist() == rows[2] and "30.0" in study.left_out[1]
+    study.revise(candidates=[[40.0, 7.0], *rows[:2]])
+    assert study.trial(0).index == 1 and study.trial(1).x.tolist() == rows[2] and study.trial(1).outside
     assert study.suggest().index in (0, 2)
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(candidates=[[20.0], [40.0]])
+    assert [*study.left_out] == [0, 1, 2] and "30.0" in study.left_out[1]
 
 
 def test_pending_points_keys_leases_and_attrs_stay(store):
@@ -357,13 +370,14 @@ def test_a_study_that_exists_is_compared_with_the_present_problem(store):
 
 
 def test_copies_and_exports_have_the_present_problem(store, tmp_path, capsys):
-    study = make(store, n=4)
+    study = make(store, n=4, space=SOLVENTS)
+    gone = study.trial(0).params["solvent"]
     with pytest.warns(bl.BelatedWarning):
-        study.revise(space={"heat": (20.0, 60.0), "acid": (0.0, 1.0)})
+        study.revise(space=LAB | {"solvent": [each for each in SOLVENTS["solvent"] if each != gone]})
     with pytest.warns(bl.BelatedWarning, match="do not belong"):
         copied = study.copy("copied")
     assert copied.n_trials == 4 - len(study.left_out)
-    whole = study.copy("whole", LAB)
+    whole = study.copy("whole", SOLVENTS)
     assert [trial.params for trial in whole.trials] == [trial.params for trial in study.trials]
     file, other = tmp_path / "out.jsonl", f"sqlite:///{tmp_path}/other.db"
     assert cli.main(["study", "export", store]) == cli.DONE
@@ -531,9 +545,10 @@ def test_optimizers_that_cannot_be_revised_refuse():
         study.revise(candidates=np.linspace(0, 1, 5)[:, None])
     assert state(study)[0] == before[0] and study.suggest().number == 1
     study = make(MemoryStore(), n=6, kind=bl.TreeSearch)
+    study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
     before = state(study)
     with pytest.raises(InvalidSetting, match="TreeSearch"):
-        study.revise(space=LAB | {"heat": (20.0, 30.0)})
+        study.revise(space=LAB, keep={"time": 13.0})
     assert state(study) == before
 
 
@@ -564,10 +579,11 @@ def test_a_damaged_revision_is_refused(store):
 
 def test_a_copy_takes_the_same_arguments():
     """The trials of a copy have the points, values and constraints of a revised study."""
-    space = {"x": (0.0, 1.0), "solvent": ["Water ", "oil"], "stirrer": ["A", "B"]}
+    space = {"x": (0.0, 1.0), "solvent": ["Water ", "oil", "tea"], "stirrer": ["A", "B"]}
     points = [{"x": i / 8, "solvent": space["solvent"][i % 2], "stirrer": "AAAB"[i % 4]} for i in range(8)]
+    points[6]["solvent"] = "tea"
     study = memory(space, points, [float(i) for i in range(8)])
-    new = {"space": {"x": (0.0, 0.7), "solvent": ["water", "oil"], "time": (1.0, 24.0)}}
+    new = {"space": {"x": (0.0, 1.0), "solvent": ["water", "oil"], "time": (1.0, 24.0)}}
     new |= {"fill": {"time": 12.0}, "map": {"solvent": {"Water ": "water"}}, "keep": {"stirrer": "A"}}
     new |= {"constraints": [lambda params: params["x"] < 0.3], "direction": "minimize"}
     with pytest.warns(bl.BelatedWarning, match="do not belong to the space"):
@@ -600,24 +616,32 @@ def test_a_log_that_is_read_again_keeps_revisions_and_constraints(store):
 
 
 def test_tables_and_files_of_a_revised_study_are_read_back(tmp_path):
-    """The trials that are not left out are restored bit for bit; the others are refused by row."""
+    """The trials that are not left out are restored bit for bit, also outside; the others are refused by row."""
     pandas = pytest.importorskip("pandas")
-    points = [{"heat": heat, "acid": 0.1 + heat / 7e3} for heat in (50.0 / 3, 110.0, 35.5)]
-    study = memory(LAB | {"heat": (0.0, 120.0)}, points, [1.0 / 3, 2.0, None])
+    points = [
+        {"heat": heat, "acid": 0.1 + heat / 7e3, "solvent": solvent}
+        for heat, solvent in ((50.0 / 3, "tea"), (90.0, "oil"), (35.5, "water"), (331.0 / 3, "tea"))
+    ]
+    study = memory(SOLVENTS | {"heat": (0.0, 120.0)}, points, [1.0 / 3, 2.0, None, 4.0 / 3])
     with pytest.warns(bl.BelatedWarning):
         study.revise(
-            space={"time": (1.0, 24.0), "acid": (0.0, 1.0), "heat": (0.0, 100.0)}, fill={"time": 12.3456789012345678}
+            space={"time": (1.0, 24.0)} | WITHOUT_OIL | {"heat": (0.0, 100.0)}, fill={"time": 12.3456789012345678}
         )
-    study.observe(2, 5.0, params={"time": 2.0, "acid": 0.3, "heat": 1.0 / 3})
+    study.observe(2, 5.0, params={"time": 2.0, "acid": 0.3, "heat": 1.0 / 3, "solvent": "tea"})
     assert study.worklist().empty
     study.to_csv(tmp_path / "trials.csv")
     found = pandas.read_csv(tmp_path / "trials.csv")
-    assert "110.0" in found["left_out"][1]
+    assert "'oil'" in found["left_out"][1] and found["outside"].tolist() == [False, False, False, True]
     other = bl.RandomSearch(study.domain, seed=0)
     added = other.add(found, on_error="skip")
     assert [each.row for each in added.skipped] == [1]
-    assert [trial.params for trial in added.trials] == [study.trial(0).params, study.trial(2).params_run]
-    assert [trial.value for trial in added.trials] == [1.0 / 3, 5.0]
+    assert [trial.params for trial in added.trials] == [
+        study.trial(0).params,
+        study.trial(2).params_run,
+        study.trial(3).params,
+    ]
+    assert [trial.value for trial in added.trials] == [1.0 / 3, 5.0, 4.0 / 3]
+    assert [trial.outside for trial in added.trials] == [False, False, True]
 
 
 def test_points_measured_outside_stay_so_until_the_space_has_them(store):
