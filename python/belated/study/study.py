@@ -627,10 +627,17 @@ class Study(Trials[SharedLog]):
 
         Notes
         -----
-        Trials keep their numbers, states, values, keys, leases and attrs, and their delays still count. If the point of
-        a trial does not belong to the new problem, the trial is *left out*: the model and `best_trial_` ignore the
-        trial, and `Trial.left_out` is the reason. Pending trials accept values as before. If a trial that is left out
-        is reported with `params` of the new problem, it is used again.
+        Trials keep their numbers, states, values, keys, leases and attrs, and their delays still count. Pending trials
+        accept values as before.
+
+        A trial beyond a new bound, or at a row that is not a candidate any longer, counts as measured outside: the
+        model uses the value at its point, `best_trial_` ignores it, and `Trial.outside` is True. Between two new steps,
+        a trial is an ordinary observation.
+
+        If the new problem cannot express a trial, the trial is *left out*: the model and `best_trial_` ignore it, and
+        `Trial.left_out` is the reason. Examples are a choice that was removed, another value than `keep`, a value ≤ 0
+        on a logarithmic scale, and a context or fidelity out of range. If a trial that is left out is reported with
+        `params` of the new problem, it is used again.
 
         The next suggestion fits the model again, unless the encoded points and the settings of the optimizer are equal.
         New constraints hold for later suggestions only. Other processes use the new problem as soon as they read the
@@ -908,7 +915,7 @@ class Study(Trials[SharedLog]):
             The space of the new study. Trials whose point does not belong to this space are left out, with a
             `BelatedWarning` that counts them. A point belongs to the space if it has a value in range for each
             parameter that is not a constant, and if each parameter that the space lacks was a constant. `fill` and
-            `keep` add points. Default None: the same space.
+            `keep` add points. Trials outside the space of this study are copied, too. Default None: the same space.
         store : str or path, optional
             The store of the new study; see `Study`. Default None: the store of this study.
         fill, map, keep, **arguments

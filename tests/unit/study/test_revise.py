@@ -4,6 +4,7 @@ import json
 import math
 import multiprocessing
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from belated import _core, cli
 from belated.errors import InvalidPoint, InvalidSetting, InvalidSpace, StoreError
 from belated.store import open_store
 from belated.store.memory import MemoryStore
+from tests.unit.optimizers.dense_posterior import DensePosterior
 
 LAB = {"heat": (20.0, 120.0), "acid": (0.0, 1.0)}
 #: A revision that removes a choice leaves trials out. A narrower bound keeps them as measurements outside.
@@ -183,8 +185,11 @@ def test_two_revisions_equal_one(store):
 
 
 def test_trials_that_the_new_problem_lacks_are_left_out_and_return():
-    points = [("oil", 110.0, 0.5), ("tea", 30.0, 0.5), ("oil", 115.0, 0.1)]
-    study = memory(SOLVENTS, [dict(zip(("solvent", "heat", "acid"), each)) for each in points], [9.0, 1.0, None])
+    points = [
+        {"heat": heat, "acid": acid, "solvent": solvent}
+        for heat, acid, solvent in ((110.0, 0.5, "oil"), (30.0, 0.5, "tea"), (115.0, 0.1, "oil"))
+    ]
+    study = memory(SOLVENTS, points, [9.0, 1.0, None])
     with pytest.warns(bl.BelatedWarning, match=r"2 \(numbers 0, 2\) of the 3 trials"):
         study.revise(space=WITHOUT_OIL)
     first, second, pending = study.trials
@@ -235,9 +240,7 @@ def test_the_model_ignores_trials_that_are_left_out(store, pending):
 
 
 def test_the_model_with_trials_left_out_equals_the_model_of_the_others():
-    points = random_points(14)
-    for point, solvent in zip(points, SOLVENTS["solvent"] * 5):
-        point["solvent"] = solvent
+    points = [point | {"solvent": SOLVENTS["solvent"][i % 3]} for i, point in enumerate(random_points(14))]
     values = [f(point) for point in points]
     study = bl.Study("s", MemoryStore(), bl.BayesOpt(SOLVENTS, seed=2))
     study.add(points, values)
@@ -663,3 +666,179 @@ def test_points_measured_outside_stay_so_until_the_space_has_them(store):
     assert study.trial(0).outside and study.left_out == {} and study.best_value_ == 1.0
     study.revise(candidates=[[10.0], [15.0]])
     assert study.trial(0).index_run == 1 and study.best_value_ == 3.0
+
+
+# Trials outside a narrowed space.
+
+
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_a_narrowed_bound_keeps_trials_as_measurements_outside(store, kind):
+    study = bl.Study("lab", store, kind(LAB, seed=1), time=still)
+    study.add(random_points(12), [f(point) for point in random_points(12)])
+    study.add({"heat": 115.0, "acid": 0.5}, 9.0)
+    pending = study.add({"heat": 25.0, "acid": 0.5})
+    before = [(trial.state, trial.value, trial.params) for trial in study.trials]
+    assert study.best_value_ == 9.0
+    study.revise(space=LAB | {"heat": (60.0, 100.0)})
+    assert [(trial.state, trial.value, trial.params) for trial in study.trials] == before and study.left_out == {}
+    assert [trial.outside for trial in study.trials] == [not 60 <= each[2]["heat"] <= 100 for each in before]
+    inside = [trial for trial in study.trials if trial.value is not None and not trial.outside]
+    assert 1 < len(inside) < 12 and study.best_value_ == max(trial.value for trial in inside) < 9.0
+    assert study.best_trial(outside=True).value == 9.0
+    assert 60 <= study.recommend()["heat"] <= 100
+    # A pending trial outside accepts a value, in a process that read the earlier problem, too.
+    assert study.pending == [pending]
+    pending.observe(10.0)
+    load(store).observe(pending, 11.0, amend=True)
+    study.sync()
+    assert pending.value == 11.0 and pending.outside and study.best_value_ < 9.0
+    for _ in range(3):
+        trial = study.suggest()
+        assert 60 <= trial.params["heat"] <= 100
+        trial.observe(f(trial.params))
+    for widened in (study, load(store)):
+        if widened is study:
+            study.revise(space=LAB)
+        assert not any(trial.outside for trial in widened.trials) and widened.best_value_ == 11.0
+        assert widened.best_params_ == {"heat": 25.0, "acid": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("pending", "inputs"),
+    [(None, "warped"), (None, "plain"), ("ignore", "warped"), (bl.Censor(floor=-20.0), "warped"), ("liar", "plain")],
+)
+def test_a_narrowed_study_equals_a_new_study_with_values_outside(pending, inputs):
+    """Both studies fit at the next suggestion. The trials outside are observed, failed, pending and withdrawn."""
+    points, narrow, studies = random_points(14), LAB | {"heat": (60.0, 100.0)}, []
+    for space in (LAB, narrow):
+        optimizer = bl.BayesOpt(space, seed=4, pending=pending, surrogate=bl.GP(inputs=inputs))
+        study = bl.Study("s", MemoryStore(), optimizer, time=still)
+        study.add(points, [f(point) for point in points[:-1]] + [None])
+        study.fail(study.add({"heat": 21.0, "acid": 0.5}))
+        study.withdraw(study.add({"heat": 22.0, "acid": 0.5}, 99.0))
+        studies.append(study)
+    revised, fresh = studies
+    revised.revise(space=narrow)
+    outside = [not 60 <= trial.params["heat"] <= 100 for trial in fresh.trials]
+    assert [trial.outside for trial in revised.trials] == [trial.outside for trial in fresh.trials] == outside
+    assert 5 < sum(outside) < 13 and outside[13]
+    assert revised.best_trial_.number == fresh.best_trial_.number
+    go_on(studies, n=2)
+    for study in studies:
+        study.observe(13, f(points[13]))
+    go_on(studies, n=2)
+    mine, theirs = ([trial._record.note for trial in study.trials] for study in studies)
+    assert mine == theirs and mine[-1] is not None
+
+
+def test_the_model_has_values_outside_a_narrowed_bound_where_they_were_measured():
+    """The reference computes the posterior in the units of the new space."""
+    points, theta = random_points(9), {"kernel": "matern52", "lengthscale": 0.3, "signal_std": 1.5, "noise_std": 0.1}
+    values = [f(point) for point in points]
+    surrogate = bl.GP(**theta, mean="zero", targets="raw")
+    study = bl.Study("s", MemoryStore(), bl.BayesOpt(LAB, seed=4, surrogate=surrogate, initial=0))
+    study.add(points, values)
+    study.revise(space=LAB | {"heat": (60.0, 100.0)})
+    assert 2 < sum(trial.outside for trial in study.trials) < 9
+
+    def columns(points):
+        return np.array([[(point["heat"] - 60) / 40, point["acid"]] for point in points])
+
+    dense = DensePosterior(columns(points), values, 0.3, 1.5**2, 0.01)
+    grid = [{"heat": heat, "acid": 0.5} for heat in (20.0, 55.0, 80.0, 101.0, 119.0)] + points
+    mean, std = study.predict(grid)
+    assert np.allclose(mean, dense.mean(columns(grid)), rtol=0, atol=1e-8)
+    assert np.allclose(std**2, dense.variances(columns(grid)), rtol=0, atol=1e-8)
+
+
+def test_rows_that_are_not_candidates_any_longer_are_measurements_outside(store):
+    rows = np.linspace(0.0, 10.0, 11)[:, None]
+    study = bl.Study("c", store, bl.BayesOpt(candidates=rows, seed=0), time=still)
+    study.add([1, 4, 8], [1.0, 2.0, 9.0])
+    pending = study.suggest()
+    kept = [row for row in range(11) if row not in (8, pending.index)]
+    study.revise(candidates=rows[kept])
+    assert study.left_out == {} and [trial.outside for trial in study.trials] == [False, False, True, True]
+    assert study.best_value_ == 2.0 and study.best_trial(outside=True).x.tolist() == [8.0]
+    assert study.predict([[8.0]])[0][0] > study.predict([[4.0]])[0][0]
+    pending.observe(10.0)
+    assert pending.value == 10.0 and study.best_value_ == 2.0
+    assert all(0 <= study.suggest().index < 9 for _ in range(4))
+    study.revise(candidates=rows)
+    assert not any(trial.outside for trial in study.trials) and study.best_trial_ == pending
+    again = load(store, "c")
+    assert again.trial(2).index == 8 and again.best_value_ == 10.0
+
+
+def test_points_off_a_new_step_are_ordinary_observations():
+    study = memory({"n": (0, 100)}, [{"n": 30}, {"n": 37}, {"n": 95}], [1.0, 2.0, 3.0])
+    study.revise(space={"n": bl.Integer(0, 90, step=10)})
+    assert [trial.outside for trial in study.trials] == [False, False, True] and study.left_out == {}
+    assert study.best_params_ == {"n": 37} and study.suggest().params["n"] % 10 == 0
+
+
+def test_a_copy_has_the_trials_outside_that_its_study_has():
+    study = memory(LAB, [{"heat": 50.0, "acid": 0.1}, {"heat": 110.0, "acid": 0.2}], [1.0, 2.0])
+    with pytest.warns(bl.BelatedWarning, match=r"1 \(number 1\) do not belong"):
+        assert study.copy("narrow", LAB | {"heat": (20.0, 100.0)}).n_trials == 1
+    study.revise(space=LAB | {"heat": (20.0, 100.0)})
+    copied = study.copy("copied")
+    assert [trial.outside for trial in copied.trials] == [False, True] and copied.best_value_ == 1.0
+
+
+def test_trees_go_on_with_the_values_inside_a_narrowed_space(store):
+    study = make(store, n=9, kind=bl.TreeSearch)
+    lost = study.suggest()
+    low = lost.params["heat"] + 1.0
+    study.revise(space=LAB | {"heat": (low, 120.0)})
+    assert lost.outside and study.left_out == {} and study.pending == [lost]
+    lost.observe(99.0)
+    for _ in range(6):
+        trial = study.suggest()
+        assert low <= trial.params["heat"] <= 120
+        trial.observe(f(trial.params))
+    assert study.best_value_ < 99.0
+    assert load(store).suggest().params == study.trials[-1].params
+
+
+@pytest.mark.parametrize(
+    ("before", "value", "after", "found"),
+    [
+        ((-1.0, 1.0), 0.05, bl.Real(0.1, 10.0, log=True), "outside"),
+        ((-1.0, 1.0), -0.5, bl.Real(0.1, 10.0, log=True), "left out"),
+        ((-1.0, 1.0), 0.0, bl.Real(0.1, 10.0, log=True), "left out"),
+        ((0, 9), 7, (0.0, 5.0), "outside"),
+        ((0.0, 9.0), 7.0, (0, 5), "outside"),
+        ((0.0, 9.0), 3.5, (0, 5), "left out"),
+        ((0.0, 1.0), 0.2, bl.Categorical([0.5, 0.7]), "left out"),
+        ((0.0, 1.0), 0.5, bl.Categorical([0.5, 0.7]), "inside"),
+        (["a", "b"], "b", ["a", "c"], "left out"),
+        ((0.0, 1.0), 0.5, 0.7, "left out"),
+        ((0.0, 1.0), 0.5, 0.5, "inside"),
+    ],
+)
+def test_trials_are_left_out_if_the_new_parameter_refuses_the_value(before, value, after, found):
+    study = memory({"x": before, "y": (0.0, 1.0)}, [{"x": value, "y": 0.5}], [1.0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.revise(space={"x": after, "y": (0.0, 1.0)})
+    trial = study.trial(0)
+    assert (trial.left_out is not None) == (found == "left out")
+    assert trial.outside == (found == "outside")
+    assert trial.value == 1.0 and trial.params == {"x": value, "y": 0.5}
+    assert study.best_trial_ == (trial if found == "inside" else None)
+
+
+def test_contexts_and_fidelities_outside_leave_trials_out():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, context={"age": (0.0, 9.0)}, fidelity=bl.Fidelity(1, 9))
+    study = bl.Study("s", MemoryStore(), optimizer)
+    for age, fidelity in ((8.0, 9), (2.0, 1), (2.0, 9)):
+        study.add({"x": 0.5}, 1.0, {"age": age}, fidelity=fidelity)
+    with pytest.warns(bl.BelatedWarning, match=r"2 \(numbers 0, 1\)"):
+        study.revise(context={"age": (0.0, 5.0)}, fidelity=bl.Fidelity(3, 9))
+
+
+def test_trials_that_a_new_constraint_refuses_are_used_like_others():
+    study = memory(LAB, [{"heat": 110.0, "acid": 0.1}], [1.0])
+    study.revise(constraints=[cool])
+    assert study.left_out == {} and not study.trial(0).outside and study.best_value_ == 1.0
