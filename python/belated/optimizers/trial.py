@@ -118,7 +118,7 @@ class Trial:
 
     @property
     def outside(self) -> bool:
-        """Whether the trial was run beyond a bound, or at a point that is not a candidate.
+        """Whether the trial lies beyond a bound, or at a point that is not a candidate.
 
         The model uses its value, but `best_trial_` ignores it.
         """
