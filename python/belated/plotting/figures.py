@@ -29,7 +29,7 @@ _FIGURE_WIDTH = 7.6  # inches; texts of the normal sizes stay readable if the fi
 
 # The colours of Okabe and Ito (2008), which people with any colour vision can distinguish.
 BLUE, ORANGE, GREEN, RED, PURPLE, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#8C8C8C"
-PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, "#56B4E9", "black")
+PALETTE = (BLUE, RED, GREEN, ORANGE, PURPLE, "#56B4E9", "black", GREY)
 DASHES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))  # to distinguish curves without colour
 
 # State or category of trials → colour and marker. The markers differ, so that plots can be read in grey.

@@ -36,9 +36,11 @@ from belated.replays.runner import Options, Replay, run_all, seed_of
 METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
 #: Methods that are compared by the number of evaluations.
 SEQUENTIAL = ("seqTS", "synTS", "asyTS")
+EVERY_METHOD = tuple(dict.fromkeys((*METHODS, *SEQUENTIAL)))
 #: Methods that run on all functions to count wins, and the distribution of evaluation times in these runs.
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
+DASHES: Mapping[str, str] = {"syn": "--", "asy": "-", "seq": ":"}
 
 #: Function → number of workers M, and evaluation times of the panels of figures 4 and 5; our choice, except for M = 12
 #: on Hartmann6. Figure 2 shows some of these panels.
@@ -212,7 +214,7 @@ def counts(described: Sequence[Report]) -> Report:
 def shown_in(found: Report, function: str, times: str) -> dict[str, Report]:
     """Return a dict from each method of a panel to the results of the method; methods are in the order of the paper."""
     shown = {s["method"]: s for s in found["settings"] if (s["function"], s["times"]) == (function, times)}
-    return {method: shown[method] for method in dict.fromkeys((*METHODS, *SEQUENTIAL)) if method in shown}
+    return {method: shown[method] for method in EVERY_METHOD if method in shown}
 
 
 def panels_of(found: Report) -> dict[str, dict[str, Report]]:
@@ -265,7 +267,7 @@ def _sentences(found: Report) -> list[str]:
 
 
 def figure(found: Report) -> Any:
-    """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods.
+    """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods and dotted for seqTS.
 
     If methods reach a regret of 0 (in corners, which belated's search reaches exactly), the axis of the panel is linear
     below `LINEAR`, so that it contains 0, and time ends soon after the last of these methods reached 0.
@@ -278,24 +280,20 @@ def figure(found: Report) -> Any:
         "bands": False,
     }
     drawn += [_panel(shown, title, **common) for title, shown in panels_of(found).items()]
-    made = report.draw_panels(drawn, 3, legends=1)
-    # All panels except the first have the same methods. A legend of ten lines would hide their curves.
-    made.legend(*made.axes[1].get_legend_handles_labels(), loc="outside lower center", ncols=5)
+    made = report.draw_panels(drawn, 3, below=6)
     for ax, (curves, _, _) in zip(made.axes[1:], drawn[1:], strict=False):
         at_zero = [np.asarray(mean) < ZERO for _, mean, _ in curves]
         if reached := [int(np.argmax(each)) for each in at_zero if each.any()]:
             ax.set_yscale("symlog", linthresh=LINEAR)
             end = min(2 * max(reached), N_READINGS)
             ax.set(ylim=(-LINEAR / 5, None), xlim=(0.0, common["x"][end]))
-    for ax in made.axes:
-        ax.title.set_fontsize("small")
     return made
 
 
 def _panel(shown: dict[str, Report], title: str, **arguments: Any) -> report.Panel:
-    dashes = ["--" if method.startswith("syn") else "-" for method in shown]
-    arguments |= {"title": title, "ylabel": "Simple regret", "log": True, "dashes": dashes}
-    return report.panel(shown.values(), shown, **arguments)
+    arguments |= {"title": title, "ylabel": "Simple regret", "log": True}
+    dashes = [DASHES[method[:3]] for method in EVERY_METHOD]
+    return report.panel(shown.values(), shown, among=EVERY_METHOD, dashes=dashes, **arguments)
 
 
 REPLAYS = [

@@ -48,11 +48,13 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from belated import plotting
+from belated.plotting.figures import PALETTE
 from belated.replays import report, rivals, rivals_bayesian, wang
 from belated.replays.reference_tree import Instance, best_so_far
 from belated.replays.report import Array, Report
@@ -309,12 +311,16 @@ def figure_noise(found: Report) -> Any:
     names = dict.fromkeys(each["function"] for each in found["settings"])
     made, axes = plotting.grid(1, len(names))
     for name, ax in zip(names, axes, strict=True):
-        for algorithm in NOISE_ALGORITHMS:
+        for k, algorithm in enumerate(NOISE_ALGORITHMS):
+            # The algorithms are side by side, so that equal values are seen.
+            at = np.arange(len(NOISES)) + 0.1 * (k - (len(NOISE_ALGORITHMS) - 1) / 2)
+            style: dict[str, Any] = {"color": PALETTE[k], "marker": wang.MARKERS[k], "linestyle": "none"}
             shown = [s for s in found["settings"] if (s["function"], s["algorithm"]) == (name, algorithm)]
-            ax.plot([max(each["regret"], 1e-7) for each in shown], marker="o", label=algorithm)
-        ax.set(title=name, yscale="log", ylabel="Median simple regret")
-        ax.set_xticks(range(len(NOISES)), list(NOISES), rotation=30, ha="right", fontsize="x-small")
-    axes[0].legend(fontsize="x-small")
+            ax.plot(at, [max(each["regret"], wang.FLOOR) for each in shown], label=algorithm, markersize=5, **style)
+        ax.set(title=name, yscale="log", xlabel="Noise", ylabel="Median simple regret")
+        ax.set_xticks(range(len(NOISES)), [fill(noise, 12) for noise in NOISES], fontsize="x-small")
+        ax.grid(alpha=0.3, axis="y")
+    report.legend_below(made, len(names))
     return made
 
 

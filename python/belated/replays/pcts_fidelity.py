@@ -151,7 +151,10 @@ def figure(found: Report) -> Any:
     panels: dict[str, list[Report]] = {}
     for delays, function in itertools.product(wang.DELAYS, FUNCTIONS):
         shown = shown_in(found, function, delays)
-        named = [each | {"algorithm": f"PCTS+{each['bound']}, {each['evaluates']}"} for each in shown]
+        named = [
+            each | {"algorithm": "random" if each["bound"] == RANDOM else f"PCTS+{each['bound']}, {each['evaluates']}"}
+            for each in shown
+        ]
         panels[f"{function}, {delays} delays"] = named
     return wang.regret_figure(panels, found["duration"], len(FUNCTIONS))
 

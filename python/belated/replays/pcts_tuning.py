@@ -351,12 +351,10 @@ def figure(found: Report) -> Any:
     """Return Figure 3: the best accuracy of the recommendations so far against time, as the median over runs."""
     curves = [(each["algorithm"], each["curve_best_median"], 0.0) for each in found["settings"]]
     dashes = ["-" if each["algorithm"].startswith("PCTS") else "--" for each in found["settings"]]
-    axes = {"x": found["times"], "xlabel": "Time", "ylabel": "Best accuracy at full fidelity"}
-    made = report.draw_panels([(curves, {**axes, "bands": False, "dashes": dashes}, ())], columns=1)
-    # Set the limits of the vertical axis, because the first results are far below the later results.
-    ends = [float(curve[-1]) for _, curve, _ in curves if not math.isnan(curve[-1])]
-    if ends:
-        made.axes[0].set_ylim(bottom=max(0.0, min(ends) - 0.1))
+    axes = {"x": found["times"], "xlabel": "Time", "ylabel": "Best accuracy at full fidelity", "title": found["data"]}
+    made = report.draw_panels([(curves, {**axes, "bands": False, "dashes": dashes}, ())], columns=1, below=2)
+    made.set_figwidth(5.5)  # the legend is wider than a panel
+    made.axes[0].set_ylim(top=min(1.0, made.axes[0].get_ylim()[1]))
     return made
 
 

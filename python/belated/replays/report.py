@@ -59,28 +59,59 @@ def format_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def panel(
-    settings: Iterable[Report], labels: Iterable[str] = (), dotted: Sequence[ArrayLike] = (), **arguments: Any
+    settings: Iterable[Report],
+    labels: Iterable[str] = (),
+    dotted: Sequence[ArrayLike] = (),
+    among: Iterable[str] = (),
+    **arguments: Any,
 ) -> Panel:
-    """Return a panel with the mean curves of settings. By default, the labels are the names of the algorithms."""
+    """Return a panel with the mean curves of settings. By default, the labels are the names of the algorithms.
+
+    If `among` is given, it contains the labels of several panels. A label then has the same style in these panels,
+    because each label without a curve has a blank curve.
+    """
     settings = list(settings)
     labels = list(labels) or [setting["algorithm"] for setting in settings]
-    curves = [(label, s["curve_mean"], s["curve_stderr"]) for label, s in zip(labels, settings, strict=True)]
-    return curves, {"dashes": ["-"], **arguments}, dotted
+    curves = {label: (label, s["curve_mean"], s["curve_stderr"]) for label, s in zip(labels, settings, strict=True)}
+    blank = np.full(len(settings[0]["curve_mean"]), math.nan)
+    # A label that begins with an underscore is left out of the legend.
+    drawn = [curves.get(label, (f"_{label}", blank, blank)) for label in among or labels]
+    return drawn, {"dashes": ["-"], **arguments}, dotted
 
 
-def draw_panels(panels: Sequence[Panel], columns: int, legends: int | None = None) -> Any:
-    """Return a figure of panels, row by row. If `legends` is given, only this number of panels have legends."""
+def draw_panels(panels: Sequence[Panel], columns: int, below: int = 0) -> Any:
+    """Return a figure of panels, row by row.
+
+    If `below` is given, one legend with this number of columns is below the panels. Otherwise each panel has a legend.
+    """
     figure, axes = plotting.grid(-(-len(panels) // columns), columns)
     for (curves, settings, dotted), ax in zip(panels, axes, strict=False):
-        # A label that begins with an underscore is left out of the legend.
         plotting.plot_curves([("_dotted", curve, 0.0) for curve in dotted], ax, dashes=[":"], bands=False)
         plotting.plot_curves(curves, ax, **settings)
+        ax.title.set_fontsize("small")
+        if dotted:
+            ax.plot([], [], color="black", linestyle=":", label="Dotted: as published")
+            ax.legend(fontsize="small")
     for ax in axes[len(panels) :]:
         ax.axis("off")
-    for ax in axes[len(axes) if legends is None else legends :]:
+    if below:
+        legend_below(figure, below)
+    return figure
+
+
+def legend_below(figure: Any, columns: int) -> None:
+    """Replace the legends of the panels by one legend below the panels, which has the labels of all panels.
+
+    The labels are in the order of the panel with the most labels. The figure grows by the height of the legend.
+    """
+    entries: dict[str, Any] = {}
+    for ax in sorted(figure.axes, key=lambda ax: len(ax.get_legend_handles_labels()[1]), reverse=True):
+        handles, labels = ax.get_legend_handles_labels()
+        entries |= {label: handle for label, handle in zip(labels, handles, strict=True) if label not in entries}
         if (legend := ax.get_legend()) is not None:
             legend.remove()
-    return figure
+    figure.set_figheight(figure.get_figheight() + 0.2 * math.ceil(len(entries) / columns) + 0.1)
+    figure.legend(entries.values(), entries, loc="outside lower center", ncols=columns, fontsize="small")
 
 
 def read_json(data: Path | None, name: str) -> Any:

@@ -212,11 +212,11 @@ def figure(found: Report) -> Any:
         for noise in NOISES:
             shown = shown_in(found, *panel, noise)
             curves = [{"curve_mean": s["regret"]["mean"], "curve_stderr": s["regret"]["stderr"]} for s in shown]
-            labels = [s["method"] for s in shown]
+            labels = ["UCB (standard)" if s["method"] == "UCB" else s["method"] for s in shown]
             title = f"{', '.join(panel)}, noise {noise:g}"
             axes: dict[str, Any] = {"title": title, "xlabel": "Evaluations", "ylabel": "Simple regret", "log": True}
             panels.append(report.panel(curves, labels, bands=False, **axes))
-    return report.draw_panels(panels, 2 * len(NOISES), legends=1)
+    return report.draw_panels(panels, 2 * len(NOISES), below=len(METHODS))
 
 
 REPLAYS = [

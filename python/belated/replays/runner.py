@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 from unittest.mock import patch
 
@@ -103,7 +104,7 @@ class Replay:
     @property
     def description(self) -> str:
         """The first line of the text."""
-        return (self.text or "").partition("\n")[0].rstrip(".")
+        return (self.text or "").partition("\n")[0].rstrip(".").replace("`", "")
 
     def run(self, options: Options) -> Report:
         """Return the report, which contains the results of the replay and the options that it used."""
@@ -115,8 +116,13 @@ class Replay:
         return how | self.make(filled)
 
     def draw(self, report: Report, path: Path) -> None:
-        """Draw the figure of a report into a file."""
-        plotting.save(self.figure(report), path)
+        """Draw the figure of a report into a file, with a title: the description and the number of runs."""
+        figure, runs = self.figure(report), report["runs"]
+        title = f"{self.description} ({runs}\N{NO-BREAK SPACE}{'run' if runs == 1 else 'runs'})"
+        title = fill(title, int(12 * figure.get_figwidth()))  # the mean width of a letter is less than 1/12 inch
+        figure.suptitle(title, fontsize="medium")
+        figure.set_figheight(figure.get_figheight() + 0.17 * (title.count("\n") + 1))
+        plotting.save(figure, path)
 
 
 def execute(replay: Replay, options: Options) -> Report:

@@ -155,7 +155,10 @@ def figure(found: Report) -> Any:
     drawn = []
     for name, (title, members) in drawn_panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]
-        drawn.append(report.panel(chosen, labels(members), title=f"{name}: {title}", ylabel="Simple regret"))
+        # A mean delay has the same colour with --given, although the panel then lacks the mean 2.
+        among = labels(PANELS["1(a)"][1]) if name == UNIT else ()
+        axes = {"title": f"{name}: {title}", "ylabel": "Simple regret"}
+        drawn.append(report.panel(chosen, labels(members), among=among, **axes))
     return report.draw_panels(drawn, columns=3)
 
 

@@ -50,6 +50,8 @@ DELAYS: Mapping[str, DelayDistribution] = {"constant": Constant(4.0), "geometric
 TABLES = {"constant": "constant_delay_4s", "geometric": "geometric_delay_mean_10s"}
 DATA_FILE = "wang2022_tables.json"
 
+#: Regrets below this value are drawn at it, because a logarithmic axis does not contain 0.
+FLOOR = 1e-7
 #: One marker for each algorithm of a figure. Colours and dashes repeat with different periods, so that styles differ.
 MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<", ">", "*", "h", "p")
 
@@ -162,25 +164,30 @@ def at_readings(times: Array, values: Array, duration: float) -> Array:
 def regret_figure(panels: Mapping[str, Sequence[Report]], duration: float, columns: int) -> Any:
     """Return a figure with a panel for each title: median regret against time, one curve for each algorithm.
 
-    Bars extend from the minimum to the maximum over the runs, as in the paper. An algorithm has the same style in all
-    panels, and the legend is below the panels.
+    Bars extend from the minimum to the maximum over the runs, as in the paper; one run has no bars. An algorithm has
+    the same style in all panels, and the legend is below the panels. The regret axis begins at most a decade below the
+    smallest median above `FLOOR`, so bars may be cut.
     """
     figure, axes = plotting.grid(-(-len(panels) // columns), columns)
     names = list(dict.fromkeys(each["algorithm"] for settings in panels.values() for each in settings))
     at = report.readings(duration, N_READINGS)
     for ax, (title, settings) in zip(axes, panels.items(), strict=True):
+        least = math.inf
         for each in settings:
             # The computed regret may be 0 or negative, because the paper's optimum is rounded.
-            low, median, high = np.maximum(np.asarray(each["curve_regret"], dtype=float), 1e-7)
+            low, median, high = np.maximum(np.asarray(each["curve_regret"], dtype=float), FLOOR)
+            least = min(least, np.min(median, where=median > FLOOR, initial=math.inf))
             k = names.index(each["algorithm"])
-            bars: dict[str, Any] = {"yerr": (median - low, high - median), "elinewidth": 0.8, "capsize": 2}
+            errors = (median - low, high - median) if (high > low).any() else None
+            bars: dict[str, Any] = {"yerr": errors, "elinewidth": 0.8, "capsize": 2}
             bars |= {"errorevery": (k, len(MARKERS)), "markevery": (k, len(MARKERS)), "markersize": 4}
             bars |= {"color": PALETTE[k % len(PALETTE)], "linestyle": DASHES[k % len(DASHES)], "marker": MARKERS[k]}
             ax.errorbar(at, median, label=each["algorithm"], **bars)
         ax.set(title=title, xlabel="Time", ylabel="Median simple regret", yscale="log")
+        if ax.get_ylim()[0] < least / 10 < math.inf:
+            ax.set_ylim(bottom=least / 10)
         ax.grid(alpha=0.3)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2 * columns, fontsize="small")
+    report.legend_below(figure, 2 * columns)
     return figure
 
 
