@@ -46,10 +46,10 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 EXACT = "exact"
 
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
-_WITHDRAWN_VALUE, _WITHDRAWN_REASON = "withdrawn_value", "withdrawn_reason"
+_WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT = "withdrawn_value", "withdrawn_reason", "left_out"
 _OTHERS = (
-    *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at", "left_out"),
-    *(_WITHDRAWN_VALUE, _WITHDRAWN_REASON, EXACT),
+    *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at"),
+    *(_WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT, EXACT),
 )
 
 
@@ -148,9 +148,13 @@ def trial_columns(
             ]
             columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
-        columns |= _candidate_columns("", domain.width, [record.place for record in records])
+        columns |= _candidate_columns("", [_row_at(problem_of(each.problem), problem, each.place) for each in records])
         if has_runs:
-            columns |= _candidate_columns("_run", domain.width, runs)
+            places = [
+                None if each.run is None else _row_at(problem_of(each.problem_of_run), problem, each.run)
+                for each in records
+            ]
+            columns |= _candidate_columns("_run", places)
     contexts = problem.context_space
     if contexts is not None:
         found = [(problem_of(record.problem).context_space, record.context) for record in records]
@@ -161,7 +165,7 @@ def trial_columns(
     attrs = [merged_attrs(record.attrs) for record in records]
     columns |= _columns("attrs_", dict.fromkeys(key for each in attrs for key in each), attrs)
     if any(record.left_out is not None for record in records):
-        columns["left_out"] = [record.left_out for record in records]
+        columns[_LEFT_OUT] = [record.left_out for record in records]
     return columns
 
 
@@ -170,13 +174,21 @@ def _named_at(problem: Problem, place: Place) -> dict[str, Any]:
     return problem.domain.named_at(place)
 
 
-def _candidate_columns(suffix: str, width: int, places: Sequence[Place | None]) -> dict[str, list[Any]]:
+def _row_at(earlier: Problem, problem: Problem, place: Place) -> Place:
+    """Return the place of a trial. The index of a candidate of an earlier problem is replaced by its row."""
+    if earlier is problem or not isinstance(earlier.domain, Candidates):
+        return place
+    row: list[float] = earlier.domain.params_at(place).tolist()
+    return row
+
+
+def _candidate_columns(suffix: str, places: Sequence[Place | None]) -> dict[str, list[Any]]:
     """Return the column of row numbers and, if a point is not a candidate, a column for each of its numbers."""
     columns: dict[str, list[Any]] = {
         f"index{suffix}": [place if isinstance(place, int) else None for place in places],
     }
     rows = [dict(enumerate(place)) if isinstance(place, list) else {} for place in places]
-    return columns | (_columns(f"x{suffix}_", range(width), rows) if any(rows) else {})
+    return columns | _columns(f"x{suffix}_", range(max(map(len, rows), default=0)), rows)
 
 
 def _columns(prefix: str, names: Iterable[Any], rows: Sequence[Mapping[Any, Any]]) -> dict[str, list[Any]]:
@@ -307,10 +319,12 @@ class _Reader:
         self._has_values = bool(named) or (
             given["value"] is None and any(name in self._others for name in ("value", "state"))
         )
+        is_table_of_trials = self._has_values and {"state", _LEFT_OUT} <= set(self._others)
+        self._left_out: list[Any] = self._cells[_LEFT_OUT] if is_table_of_trials else [None] * self.n
         if isinstance(space, Candidates):
             self._locate_row(table, named)
         elif self._has_values or prefixed:
-            unknown = [name.removeprefix("params_") for name in self._others if name.startswith("params_")]
+            unknown = [name.removeprefix("params_") for name in self._others if self._is_unknown(name)]
             space.core.check_known([repr(name) for name in unknown])
             self._check_complete(space)
         else:
@@ -321,6 +335,13 @@ class _Reader:
         self._emptied: list[str] = []
         if isinstance(space, Space):
             self._emptied = [name for name in space if None in map(as_read, choices_of(space[name]) or ())]
+
+    def _is_unknown(self, name: str) -> bool:
+        """Return whether the column of a parameter is unknown. Trials that were left out may have other parameters."""
+        if not name.startswith("params_") or not any(self._left_out):
+            return name.startswith("params_")
+        cells = zip(self._cells[name], self._left_out, strict=True)
+        return any(cell is not None and reason is None for cell, reason in cells)
 
     def _locate_row(self, table: Any, named: list[str]) -> None:
         """Find the column with the indices of candidates, or the columns of their rows."""
@@ -448,6 +469,11 @@ class _Reader:
     def row(self, i: int) -> Row | None:
         """Return the actions of a row; None if its value is missing and such rows are left out."""
         self._entries = self._exact_entries(i)
+        self.column, reason = _LEFT_OUT, self._left_out[i]
+        if reason is not None:
+            raise InvalidPoint(
+                f"the trial was left out by a revision ({reason}): correct its point, and empty this cell"
+            )
         state, y = self._state(i)
         if state is None:
             return None

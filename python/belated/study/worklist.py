@@ -55,7 +55,7 @@ def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -
     )
     columns = trial_columns(problem, [record for record, _ in found], None, False, problem_of)
     kept = {name: columns[name] for name in columns if name in ("number", "index")}
-    kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_"))}
+    kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_", "x_"))}
     kept |= {name: cells for name, cells in columns.items() if name == "fidelity"}
     kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
     kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])

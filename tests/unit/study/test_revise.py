@@ -647,6 +647,39 @@ def test_tables_and_files_of_a_revised_study_are_read_back(tmp_path):
     assert [trial.outside for trial in added.trials] == [False, False, True]
 
 
+def test_tables_do_not_restore_trials_that_are_left_out_elsewhere(tmp_path):
+    """A parameter, a context or a fidelity was removed, or candidates got another column."""
+    pandas = pytest.importorskip("pandas")
+    removed = memory({"x": (0.0, 1.0), "c": ["a", "b"]}, [{"x": 0.5, "c": "a"}, {"x": 0.6, "c": "b"}], [1.0, 2.0])
+    contextual = bl.Study("t", MemoryStore(), bl.BayesOpt({"x": (0.0, 1.0)}, context={"air": ["dry", "wet"]}, seed=0))
+    contextual.add([{"x": 0.5}, {"x": 0.6}], [1.0, 2.0], [{"air": "dry"}, {"air": "wet"}])
+    cheap = memory({"x": (0.0, 1.0)}, {"x": 0.5}, 1.0, fidelity=bl.Fidelity(1, 10))
+    cheap.add({"x": 0.6}, 2.0, fidelity=4)
+    rows = bl.Study("c", MemoryStore(), bl.BayesOpt(candidates=[[1.0], [2.0], [3.0]], seed=0))
+    rows.suggest(n=2)
+    for study, changes in [
+        (removed, {"space": {"x": (0.0, 1.0)}, "keep": {"c": "a"}}),
+        (contextual, {"context": None, "keep": {"air": "dry"}}),
+        (cheap, {"fidelity": None}),
+        (rows, {"candidates": [[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]]}),
+    ]:
+        with pytest.warns(bl.BelatedWarning):
+            study.revise(**changes)
+        study.to_csv(tmp_path / "trials.csv")
+        found = pandas.read_csv(tmp_path / "trials.csv")
+        for other in (study, study.optimizer.__class__(**study.optimizer.get_params(deep=False))):
+            before = other.n_trials
+            with pytest.raises(InvalidPoint, match="column 'left_out'"):
+                other.add(found)
+            added = other.add(found, on_error="skip")
+            assert [each.row for each in added.skipped] == [*study.left_out] and study.left_out
+            assert other.n_trials == before + len(found) - len(study.left_out)
+            assert all(trial.value in (None, 1.0) for trial in added.trials)
+    # An index would name another candidate of the present list.
+    table = rows.worklist()
+    assert table["index"].isna().all() and table["x_0"].tolist() == [trial.x[0] for trial in rows.trials]
+
+
 def test_points_measured_outside_stay_so_until_the_space_has_them(store):
     study = make(store, n=4)
     study.observe(0, 99.0, params={"heat": 125.0, "acid": 0.5}, amend=True)
