@@ -178,7 +178,7 @@ def _row_at(earlier: Problem, problem: Problem, place: Place) -> Place:
     """Return the place of a trial. The index of a candidate of an earlier problem is replaced by its row."""
     if earlier is problem or not isinstance(earlier.domain, Candidates):
         return place
-    row: list[float] = earlier.domain.params_at(place).tolist()
+    row: list[float | None] = earlier.domain.params_at(place).tolist()
     return row
 
 
