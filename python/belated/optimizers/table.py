@@ -148,10 +148,10 @@ def trial_columns(
             ]
             columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
-        columns |= _candidate_columns("", [_row_at(problem_of(each.problem), problem, each.place) for each in records])
+        columns |= _candidate_columns("", [row_at(problem_of(each.problem), problem, each.place) for each in records])
         if has_runs:
             places = [
-                None if each.run is None else _row_at(problem_of(each.problem_of_run), problem, each.run)
+                None if each.run is None else row_at(problem_of(each.problem_of_run), problem, each.run)
                 for each in records
             ]
             columns |= _candidate_columns("_run", places)
@@ -174,7 +174,7 @@ def _named_at(problem: Problem, place: Place) -> dict[str, Any]:
     return problem.domain.named_at(place)
 
 
-def _row_at(earlier: Problem, problem: Problem, place: Place) -> Place:
+def row_at(earlier: Problem, problem: Problem, place: Place) -> Place:
     """Return the place of a trial. The index of a candidate of an earlier problem is replaced by its row."""
     if earlier is problem or not isinstance(earlier.domain, Candidates):
         return place

@@ -8,6 +8,7 @@ import numpy as np
 
 from belated._core import NumericalError
 from belated.optimizers.report import merged_attrs
+from belated.optimizers.table import row_at
 from belated.optimizers.trial import Trial
 from belated.serve.messages import Page, State
 from belated.serve.problems import as_json
@@ -167,8 +168,11 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         data["params_run"] = None if record.run is None else of_run.params_at(record.run)
     else:
         data["x"] = domain.params_of(record).tolist()
-        data["index"] = record.place if isinstance(record.place, int) else None
-        data["x_run" if isinstance(record.run, list) else "index_run"] = record.run
+        place = row_at(problem, study._problem, record.place)
+        data["index"] = place if isinstance(place, int) else None
+        if record.run is not None:
+            run = row_at(study._problem_of(record.problem_of_run), study._problem, record.run)
+            data["x_run" if isinstance(run, list) else "index_run"] = run
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
     data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside")}

@@ -321,7 +321,7 @@ function csvOf(all) {
     ["error", trial.error && [trial.error.type, trial.error.message].filter(Boolean).join(": ")],
     ...(trial.withdrawal ? [["withdrawn_value", trial.withdrawal.value],
       ["withdrawn_reason", trial.withdrawal.reason]] : []),
-    ["fidelity", trial.fidelity], ["outside", trial.outside],
+    ["fidelity", trial.fidelity], ["outside", trial.outside], ...(trial.left_out ? [["left_out", trial.left_out]] : []),
     ...(trial.params ? [] : [["index", trial.index], ["index_run", trial.index_run],
       ...prefixed("x_", trial.index === null ? trial.x : null), ...prefixed("x_run_", trial.x_run)]),
     ...prefixed("params_", trial.params), ...prefixed(`params_${run}`, trial.params_run),

@@ -31,6 +31,20 @@ def test_the_server_reads_a_revision_of_another_process(client, study, path):
     assert ok(client.get(f"{path}/best"))["trial"]["number"] == 1
 
 
+def test_a_trial_at_earlier_candidates_has_its_row_and_no_index(client, create, path):
+    study = create(bl.BayesOpt(candidates=[[1.0], [2.0], [3.0]], seed=0))
+    first, second = ok(client.post(f"{path}/suggest", json={"n": 2}))["trials"]
+    ok(client.post(f"{path}/trials/1/observe", json={"value": 1.0, "params": first["index"]}))
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(candidates=[[1.0, 5.0], [2.0, 5.0], [3.0, 5.0]])
+    found = ok(client.get(f"{path}/trials/1"))
+    assert (found["index"], found["x"], found["index_run"], found["x_run"]) == (None, second["x"], None, first["x"])
+    ok(client.post(f"{path}/trials/0/observe", json={"value": 2.0, "params": 2}))
+    found = ok(client.get(f"{path}/trials/0"))
+    assert (found["index"], found["x"], found["index_run"], found["x_run"]) == (None, first["x"], 2, None)
+    assert study.trial(0).x.tolist() == first["x"]
+
+
 def test_the_server_cannot_suggest_under_constraints_of_another_process(client, study, path):
     study.revise(constraints=[lambda params: params["x"] < 0.5])
     refused(client.post(f"{path}/suggest", json={}), 422, "constraints")
