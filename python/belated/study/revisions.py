@@ -275,12 +275,7 @@ class Converter:
         assert isinstance(new, Space)
         values = self._values(problem, place, context, problem_of_context)
         part = {name: value for name, value in values.items() if name in new}
-        others = self._problems[-1].context_space or ()
-        for name, value in values.items():
-            if name not in new and name not in others:
-                kept = [short_repr(step.keep[name]) for step in self._steps if name in step.keep]
-                what = f"the space is for {name}={kept[-1]}" if kept else "the space lacks this parameter"
-                raise InvalidPoint(f"{name}={short_repr(value)}, and {what}")
+        self._check_removed(values, InvalidPoint)
         # Values of parameters that are inactive now are left out. A point that was measured beyond a bound or between
         # steps may also be so in the new space.
         measured = measured or (isinstance(old, Space) and not old.contains(old.named_at(place)))
@@ -288,11 +283,24 @@ class Converter:
 
     def context(self, problem: int, place: Place, context: list[float]) -> list[float]:
         """Return the context of an earlier problem in the new problem, or raise InvalidContext."""
-        new = self._problems[-1].context_space
+        old, new = self._problems[problem].context_space, self._problems[-1].context_space
+        values = self._values(problem, place, context, None)
+        if old is not None:
+            of_context = old.named_at(list(context))
+            self._check_removed({name: value for name, value in values.items() if name in of_context}, InvalidContext)
         if new is None:
             return []
-        values = self._values(problem, place, context, None)
         return new.numbers(new.nested({name: value for name, value in values.items() if name in new}))
+
+    def _check_removed(self, values: Mapping[str, Any], error: type[InvalidPoint] | type[InvalidContext]) -> None:
+        """Raise an error if a removed parameter has another value than the new problem is for."""
+        domain, contexts = self._problems[-1].domain, self._problems[-1].context_space
+        known = {*(domain if isinstance(domain, Space) else ()), *(contexts or ())}
+        for name, value in values.items():
+            if name not in known:
+                kept = [short_repr(step.keep[name]) for step in self._steps if name in step.keep]
+                what = f"the space is for {name}={kept[-1]}" if kept else "the space lacks this parameter"
+                raise error(f"{name}={short_repr(value)}, and {what}")
 
     def _values(
         self, problem: int, place: Place, context: list[float] | None, problem_of_context: int | None

@@ -647,6 +647,24 @@ def test_tables_and_files_of_a_revised_study_are_read_back(tmp_path):
     assert [trial.outside for trial in added.trials] == [False, False, True]
 
 
+@pytest.mark.parametrize("domain", [{"space": {"x": (0.0, 1.0)}}, {"candidates": [[0.25], [0.5], [0.75]]}])
+def test_a_trial_in_another_context_than_the_kept_one_does_not_return(domain):
+    study = bl.Study("t", MemoryStore(), bl.BayesOpt(**domain, context={"air": ["dry", "wet"]}, seed=0))
+    for air in ("dry", "wet"):
+        study.suggest(context={"air": air})
+    study.observe(1, 9.0)
+    with pytest.warns(bl.BelatedWarning, match="1 \\(number 1\\)"):
+        study.revise(context=None, keep={"air": "dry"})
+    study.observe(0, 1.0)
+    assert [*study.left_out] == [1] and study.best_value_ == 1.0
+    params = {"x": 0.5} if "space" in domain else 1
+    study.observe(1, 8.0, params=params, amend=True)
+    assert [*study.left_out] == [1] and study.best_value_ == 1.0 and study.trial(1).value == 8.0
+    study.revise(context={"air": ["dry", "wet"]}, fill={"air": "dry"})
+    assert study.left_out == {} and [trial.context["air"] for trial in study.trials] == ["dry", "wet"]
+    assert study.best_value_ == 8.0
+
+
 def test_tables_do_not_restore_trials_that_are_left_out_elsewhere(tmp_path):
     """A parameter, a context or a fidelity was removed, or candidates got another column."""
     pandas = pytest.importorskip("pandas")
