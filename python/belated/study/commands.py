@@ -259,7 +259,13 @@ def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
         table = pandas.read_csv(arguments.file) if suffix == ".csv" else pandas.read_excel(arguments.file)
     except (ValueError, BadZipFile) as error:
         raise StoreError(f"{arguments.file} cannot be read as a table: {error}") from None
-    table.index += 2  # the number of the line in the file, after the line of names
+    if len(table) and not isinstance(table.index, pandas.RangeIndex):
+        # pandas takes the first cells of such lines as labels, and moves the others below wrong names.
+        raise StoreError(
+            f"{arguments.file} has a line with more cells than the first line has names: name every column, and remove "
+            "separators at the ends of lines"
+        )
+    table.index = pandas.RangeIndex(2, len(table) + 2)  # the number of the line in the file, after the line of names
     added = Study.load(arguments.name, arguments.store).add(
         table,
         value=arguments.value,

@@ -150,3 +150,15 @@ def test_commands_name_the_lines_of_a_table(tmp_path, capsys):
     assert run(capsys, "export", path, "--table", file)[0] == 1
     assert run(capsys, "export", path, "s", "--table", tmp_path / "trials.txt")[0] == 1
     assert study.n_trials == 2
+
+
+@pytest.mark.parametrize("line", ["25,50,2.0,", "25,50,2.0,3.0,4.0", "25,50,2.0,a remark"])
+def test_a_line_with_more_cells_than_names_is_refused(line, tmp_path, capsys):
+    """pandas would read T=50 and yield=2 from columns of other names."""
+    path, file = tmp_path / "lab.db", tmp_path / "old.csv"
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch({"T": (20.0, 100.0)}, seed=0))
+    file.write_text(f"T,pressure,yield\n{line}\n", encoding="utf-8")
+    code, text = run(capsys, "import", file, path, "s", "--value", "yield", "--missing", "pending")
+    assert code == 1 and "more cells" in text and study.n_trials == 0
+    file.write_text("T,pressure,yield\n", encoding="utf-8")
+    assert run(capsys, "import", file, path, "s", "--value", "yield") == (0, "s: 0 trials added\n")
