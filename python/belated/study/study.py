@@ -1096,7 +1096,8 @@ def _add(made: Optimizer, record: TrialRecord, converted: Converted) -> bool:
     attrs = attrs_as_json(merged_attrs(record.attrs))
     number = log.record(Action.add(place, context or None, None, fidelity, attrs), record.started_at)
     assert number is not None  # the trial is new
-    for step, value in record.curve:
+    # A problem without curves does not have reports of trials from before the revision that removed its curve.
+    for step, value in record.curve if made._problem.curve is not None else ():
         # The record lacks the times of reports. Durations are not forecast from reports with equal times.
         log.record(Action.report(number, step, value, record.attempt), record.started_at)
     if record.withdrawal is not None:

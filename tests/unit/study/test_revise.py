@@ -665,6 +665,24 @@ def test_a_trial_in_another_context_than_the_kept_one_does_not_return(domain):
     assert study.best_value_ == 8.0
 
 
+@pytest.mark.parametrize("when", ["revise", "copy"])
+def test_a_study_without_its_former_curve_is_copied(when):
+    study = bl.Study("t", MemoryStore(), bl.BayesOpt({"x": (0.0, 1.0)}, curve=bl.Curve(5), seed=0))
+    for trial, end in zip(study.suggest(n=3), ("observe", "stop", "withdraw"), strict=True):
+        trial.report(1.0, 4)
+        if end == "observe":
+            trial.observe(2.0)
+        else:
+            trial.stop()
+    study.withdraw(2)
+    changes = {"curve": None, "stopping": None}
+    if when == "revise":
+        study.revise(**changes)
+    copied = study.copy("copy", **({} if when == "revise" else changes))
+    assert [(trial.state, trial.value) for trial in copied.trials] == [(t.state, t.value) for t in study.trials]
+    assert study.trial(0).curve == {4: 1.0} and copied.trial(0).curve == {}
+
+
 def test_tables_do_not_restore_trials_that_are_left_out_elsewhere(tmp_path):
     """A parameter, a context or a fidelity was removed, or candidates got another column."""
     pandas = pytest.importorskip("pandas")
