@@ -80,7 +80,7 @@ BODIES |= {
         "cost is text": '"cost":"1"',
         "duration is negative": '"duration":-1.0',
         "duration is infinite": '"duration":1e999',
-        "point outside": '"point":{"numbers":[0.5,7.5]}',
+        "point is infinite": '"point":{"numbers":[0.5,1e999]}',
         "point too short": '"point":{"numbers":[0.5]}',
         "point has an index": '"point":{"candidate":3}',
         "point is NaN": '"point":{"numbers":[0.5,NaN]}',
@@ -119,7 +119,7 @@ BODIES |= {
     for what, fields in {
         "point too short": ('{"numbers":[0.5]}', "[]", '{"reading":{"value":1.0}}'),
         "point too long": ('{"numbers":[0.5,0.5,0.5]}', "[]", '{"reading":{"value":1.0}}'),
-        "point outside": ('{"numbers":[0.5,7.5]}', "[]", '{"reading":{"value":1.0}}'),
+        "point is infinite": ('{"numbers":[0.5,1e999]}', "[]", '{"reading":{"value":1.0}}'),
         "point is null": ("null", "[]", '{"reading":{"value":1.0}}'),
         "point has an index": ('{"candidate":3}', "[]", '{"reading":{"value":1.0}}'),
         "context undeclared": (X, "[0.5]", '{"reading":{"value":1.0}}'),

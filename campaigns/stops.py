@@ -19,6 +19,7 @@ import server
 import belated as bl
 
 KINDS = {"suggest": "Suggested", "observe": "Observed", "fail": "Failed", "add": "Added", "report": "Reported"}
+KINDS |= {"withdraw": "Withdrawn", "revise": "Revised"}
 
 
 def run(stops=50, workers=8, longest=1.0, down=0.5, seed=0, limit=None):

@@ -135,7 +135,8 @@ def trial_columns(
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
         columns["fidelity"] = [problem_of(record.problem).fidelity_of(record.fidelity) for record in records]
-    columns["outside"] = [record.outside for record in records]
+    if any(record.outside for record in records):
+        columns["outside"] = [record.outside for record in records]
     domain, runs = problem.domain, [record.run for record in records]
     has_runs = any(run is not None for run in runs)
     if isinstance(domain, Space):

@@ -791,9 +791,11 @@ class Trials(Reading, Generic[AnyLog]):
             raise InvalidSetting(
                 f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
             )
-        numbers, checked = self._problem.context_numbers(context), self._problem.check_fidelity(fidelity)
+        problem = self._problem
+        numbers, checked = problem.context_numbers(context), problem.check_fidelity(fidelity)
         trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
-        window = None if self._window is None else finite(self._window)
+        window = self._window
+        window = None if window is None else finite(window)
         if window is not None:
             self._check_limit("window", window, 0.25)
         return trials[0] if n is None else trials

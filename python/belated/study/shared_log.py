@@ -239,7 +239,10 @@ class SharedLog:
     def _check_known(self, n_stages: int) -> None:
         """Raise ProblemRevised if there are more stages: the arguments of the call belong to an earlier problem."""
         if len(self.stages) != n_stages:
-            raise ProblemRevised(f"study {self.name!r} was revised: call again")
+            raise self._revised()
+
+    def _revised(self) -> ProblemRevised:
+        return ProblemRevised(f"study {self.name!r} was revised: call again")
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
         if any(record.key is not None and len(record.key.split(":", 2)) != 3 for record in records):
@@ -351,7 +354,8 @@ class SharedLog:
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
-            self._check_known(n_stages)
+            if len(self.stages) != n_stages:
+                raise self._revised()
             earlier = self._earlier(n, context, fidelity, key)
             if earlier:
                 return earlier
@@ -371,7 +375,8 @@ class SharedLog:
             n_attempts, started = 0, None
             while started is None:
                 self.sync()
-                self._check_known(n_stages)
+                if len(self.stages) != n_stages:
+                    raise self._revised()
                 earlier = self._earlier(n, context, fidelity, key)
                 if earlier:
                     return earlier
@@ -433,7 +438,8 @@ class SharedLog:
         n_stages = len(self.stages)
 
         def observe(events: Events) -> None:
-            self._check_known(n_stages)
+            if len(self.stages) != n_stages:
+                raise self._revised()
             earlier = self._keyed.get(_stored_key("observe", 0, key))
             if earlier is None:
                 self._record(action, time, key, events)

@@ -327,11 +327,11 @@ class Study(Trials[SharedLog]):
 
     @property
     def _problem(self) -> Problem:  # type: ignore[override]
-        return self._log.optimizer._problem
+        return self._log.stages[-1].optimizer._problem
 
     @property
     def _constraints(self) -> Constraints | None:  # type: ignore[override]
-        return self._log.optimizer._constraints
+        return self._log.stages[-1].optimizer._constraints
 
     @property
     def _rule(self) -> Stopping | None:  # type: ignore[override]
@@ -339,12 +339,12 @@ class Study(Trials[SharedLog]):
 
     @property
     def _window(self) -> float | Literal["auto"] | None:  # type: ignore[override]
-        return self._log.optimizer._window
+        return self._log.stages[-1].optimizer._window
 
     @property
     def _stored_constraints(self) -> Sequence[str]:
         stored: Sequence[str] = self._log.stages[-1].definition["problem"].get("constraints", ())
-        return list(stored)
+        return stored
 
     def _problem_of(self, number: int) -> Problem:
         return self._log.stages[number].problem
