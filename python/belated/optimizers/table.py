@@ -49,7 +49,7 @@ EXACT = "exact"
 _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT = "withdrawn_value", "withdrawn_reason", "left_out"
 _OTHERS = (
     *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at"),
-    *(_WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT, EXACT),
+    *("outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT, EXACT),
 )
 
 

@@ -169,16 +169,16 @@ class Reading(ABC):
         """Return all trials as a pandas DataFrame, one row for each trial.
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
-        ``"type: message"``), fidelity if it was declared, and outside (see `Trial.outside`). The next columns are
-        ``params_…``, one for each name. For candidates, the column ``index`` has the row number in the array. If a
-        trial was run at a point that differs from the suggested point, there are also columns ``params_run_…`` (for
-        candidates, ``index_run``). If a point is not a candidate, its numbers are in the columns ``x_0``, ``x_1``, …
-        (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The last columns are ``context_…`` for
-        each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not have some of these data,
-        the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column of ``run_x`` is
-        ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If a result was withdrawn,
-        the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``. If `Study.revise` left trials out,
-        the column ``left_out`` has the reasons.
+        ``"type: message"``), fidelity if it was declared, and outside if a trial lies outside (see `Trial.outside`).
+        The next columns are ``params_…``, one for each name. For candidates, the column ``index`` has the row number in
+        the array. If a trial was run at a point that differs from the suggested point, there are also columns
+        ``params_run_…`` (for candidates, ``index_run``). If a point is not a candidate, its numbers are in the columns
+        ``x_0``, ``x_1``, … (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The last columns
+        are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not
+        have some of these data, the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column
+        of ``run_x`` is ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If a result
+        was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``. If `Study.revise` left
+        trials out, the column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.

@@ -169,7 +169,7 @@ class SharedLog:
                     self._apply_revision(records[0])
                 records = records[1:]
 
-    def set_constraints(self, functions: Sequence[Constraint] | None) -> None:
+    def set_constraints(self, functions: Sequence[Constraint]) -> None:
         """Replace the constraints of the optimizer in force."""
         last = self.stages[-1]
         optimizer = optimizer_from(last.definition, last.optimizer.time, functions)

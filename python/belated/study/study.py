@@ -315,7 +315,8 @@ class Study(Trials[SharedLog]):
                 f"constraints has {n_given} functions, and study {self.name!r} has {n_stored} "
                 f"{self._stored_constraints}: pass the same ones in the same order, or replace them by study.revise(…)"
             )
-        self._log.set_constraints(self._functions or None)
+        if self._functions:
+            self._log.set_constraints(self._functions)
         if not is_new:
             self._check_suggested()
 

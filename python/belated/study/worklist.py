@@ -96,7 +96,9 @@ def _delays(log: Log, now: float) -> DelayDistribution:
             end = now if record.expires_at is None else min(now, record.expires_at)
         if end is not None:
             ages.append(max(end - record.started_at, 0.0))
-            outcomes.append(_OUTCOMES.get(record.state, 0))
+            # A withdrawn result has arrived.
+            withdrawn = record.withdrawal if record.state == "withdrawn" else None
+            outcomes.append(_OUTCOMES.get(record.state if withdrawn is None else withdrawn[0], 0))
     return DelayDistribution(np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64), clock="seconds")
 
 

@@ -133,6 +133,18 @@ def test_candidates_and_studies(way, tmp_path):
     assert facts(third) == facts(opt)
 
 
+def test_parameters_may_have_the_names_of_columns():
+    space = dict.fromkeys(["outside", "left_out", "withdrawn_value", "number"], (0.0, 1.0))
+    optimizer = bl.RandomSearch(space, seed=0)
+    first, second = optimizer.suggest(n=2)
+    optimizer.observe(first, 1.0, params=first.params | {"outside": 1.5})
+    optimizer.observe(second, 2.0)
+    optimizer.withdraw(second)
+    again = bl.RandomSearch(space, seed=1).add(through_csv(optimizer))
+    assert [trial.params for trial in again] == [first.params_run, second.params]
+    assert [(trial.outside, trial.state) for trial in again] == [(True, "observed"), (False, "withdrawn")]
+
+
 def edited(tmp_path):
     opt = bl.RandomSearch({"T": (0.0, 100.0), "lot": ["1", 1]}, seed=0)
     opt.add([{"T": 100 / 3, "lot": 1}, {"T": 200 / 3, "lot": "1"}], [1 / 3, None])

@@ -162,3 +162,19 @@ def test_a_line_with_more_cells_than_names_is_refused(line, tmp_path, capsys):
     assert code == 1 and "more cells" in text and study.n_trials == 0
     file.write_text("T,pressure,yield\n", encoding="utf-8")
     assert run(capsys, "import", file, path, "s", "--value", "yield") == (0, "s: 0 trials added\n")
+
+
+def test_the_arrival_of_a_withdrawn_result_counts_in_the_due_times():
+    def due(withdraws):
+        now = [1e9]
+        study = bl.Study("s", MemoryStore(), bl.RandomSearch({"x": (0.0, 1.0)}, seed=0), time=lambda: now[0])
+        for _ in range(5):
+            trial = study.suggest()
+            now[0] += 100.0
+            trial.observe(1.0)
+            if withdraws:
+                trial.withdraw()
+        study.suggest()
+        return study.worklist()["due_utc"][0]
+
+    assert due(True) == due(False)
