@@ -136,6 +136,10 @@ class Parameter:
     def categorical(labels: list[str]) -> Parameter:
         """Choices without an order, with these labels."""
 
+    @staticmethod
+    def described(labels: list[str], vectors: list[list[float]]) -> Parameter:
+        """Choices without an order, each with a vector of descriptors."""
+
     @property
     def width(self) -> int:
         """Number of encoded columns."""
@@ -656,6 +660,8 @@ class GaussianProcess:
     def kernel(self) -> str: ...
     @property
     def lengthscale(self) -> NDArray[np.float64]: ...
+    @property
+    def descriptor_lengthscale(self) -> NDArray[np.float64]: ...
     @property
     def variance(self) -> float: ...
     @property

@@ -85,7 +85,7 @@ impl<'d> Evidence<'d> {
         }
     }
 
-    /// Writes the derivatives of log p(y) with respect to log ℓ (one per column), log σ_f² and log λ to `gradient`. The
+    /// Writes the derivatives of log p(y) with respect to log ℓ (one per column), log ℓ₁, log σ_f² and log λ to `gradient`. The
     /// arguments must be the arguments of the last call of [`Self::value`], whose result was finite. Returns false if
     /// `cancelled` returns true.
     ///
@@ -207,7 +207,8 @@ struct GradientSums<'a, 'd> {
 impl GradientSums<'_, '_> {
     /// Returns the terms of the gradient, summed over these rows.
     fn over(&self, rows: Range<usize>) -> Vec<f64> {
-        let (n, d) = self.data.x.dim();
+        let n = self.data.x.nrows();
+        let d = self.kernel.width() + self.kernel.descriptor_lengthscale.len();
         let mut sums = vec![0.0; d + 2];
         let length = n - rows.start;
         let (mut k, mut slope, mut w) = (vec![0.0; length], vec![0.0; length], vec![0.0; length]);

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use ndarray::ArrayView2;
 
 use super::calibration::{Fitted, may_replace};
+use super::described::with_descriptors;
 use super::evidence::{Data, MIN_LOG_BAYES_FACTOR};
 use super::hyperparameters::{Hyperparameters, NOISELESS, is_noiseless};
 use super::input_warps::best_input_warp;
@@ -97,7 +98,7 @@ pub struct Found {
 /// compared on the coarsest level. With several levels, the starts are first compared on half of the coarsest level.
 /// The kernels are compared first, on the first variant. A kernel replaces the kernels before it in the list only with
 /// strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of single columns
-/// are compared under the best variant. If there is little noise, a kernel, variant or input warp must also predict
+/// are compared under the best variant, and then descriptors of categories. If there is little noise, a kernel, variant or input warp must also predict
 /// left-out values better than the one that it replaces ([`may_replace`]).
 ///
 /// The first of the `known` θ is the main start, whose input warp is used until input warps are compared. Random starts
@@ -121,8 +122,9 @@ pub fn fit_best(
         });
     }
     let known_starts: Vec<_> = known.iter().map(|theta| settings.encode(theta)).collect();
-    let first = known_starts[0].clone();
+    let mut first = known_starts[0].clone();
     let bounds = settings.bounds(&first);
+    let mut bounds_of_all = bounds.clone();
     let mut bounds_of_part = bounds.clone();
     let mut starts = known_starts.clone();
     for _ in starts.len()..settings.n_restarts {
@@ -180,15 +182,29 @@ pub fn fit_best(
         let (best, p) = best_variant(problem, variants, &rows, (end, &known_starts), call.stop)?;
         let part = Part::of(variants[best].data, &rows);
         let problem = problem.on(part.data());
-        chosen.input_warp = best_input_warp(&problem, &p, call.stop)?;
+        let input_warp = best_input_warp(&problem, &p, call.stop)?;
+        chosen.input_warp = input_warp;
+        let problem = Problem {
+            data: part.data(),
+            settings: &chosen,
+            bounds: &bounds_of_part,
+            tolerance: &COARSE,
+        };
+        let described = with_descriptors(&problem, &p, known, call.stop)?;
         (variant, starts) = (best, vec![p]);
         // If there is nothing to compare on the kept rows, the end point on all rows is also a start.
         if variants.len() == 1 && families.len() == 1 {
             starts.extend(of_all_rows);
         }
+        if let Some((settings, p)) = described {
+            first = settings.with_entries(&first, 0.0, 0.0);
+            bounds_of_all = settings.bounds(&first);
+            (chosen, starts) = (settings, vec![p]);
+        }
     }
     let problem = Problem {
         settings: &chosen,
+        bounds: &bounds_of_all,
         ..problem.on(variants[variant].data)
     };
     let p = if let [_] = levels[..] {
@@ -232,9 +248,13 @@ pub fn fit_again(
     if let Some(theta) = settings.given() {
         return Ok(found(theta));
     }
+    let described = match last.descriptor_lengthscale.is_empty() {
+        true => None,
+        false => settings.with_descriptors(),
+    };
     let settings = FitSettings {
         input_warp: last.input_warp.clone(),
-        ..settings.clone()
+        ..described.unwrap_or_else(|| settings.clone())
     };
     let start = settings.encode(last);
     let problem = Problem {

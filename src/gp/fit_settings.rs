@@ -1,13 +1,11 @@
 //! The settings for fitting the hyperparameters, and the parametrisation p of θ.
 //!
-//! Notation: p = (log ℓ…, log σ_f², log λ), and d is the number of columns. Columns of the same group share one entry
-//! log ℓ of p.
-
-use std::ops::Range;
+//! Notation: p = (log ℓ…, log ℓ₁…, log σ_f², log λ), and d is the number of columns. Columns of the same group share one
+//! entry log ℓ of p. ℓ₁ is the lengthscale of descriptors.
 
 use super::Hyperparameters;
 use super::evidence::Evidence;
-use super::kernel::{InputWarp, Kernel, KernelFamily};
+use super::kernel::{Category, InputWarp, Kernel, KernelFamily};
 use super::priors::{self, kind};
 
 /// Bounds on ℓ, σ_f² and λ. The bounds are wide enough to be inactive for data of unit scale in a unit cube. A column
@@ -21,7 +19,9 @@ pub struct FitSettings {
     /// The group of each column, 0, 1, …. Columns of the same group have the same lengthscale.
     pub groups: Vec<usize>,
     /// The columns of each category, which share a group.
-    pub categories: Vec<Range<usize>>,
+    pub categories: Vec<Category>,
+    /// The group of ℓ₁ for each category with descriptors, 0, 1, …. The list is empty if descriptors are not used.
+    pub descriptor_groups: Vec<usize>,
     /// Given hyperparameters. Each `None` is fitted.
     pub lengthscale: Option<Vec<f64>>,
     pub signal_variance: Option<f64>,
@@ -62,6 +62,7 @@ impl FitSettings {
             family,
             groups,
             categories: Vec::new(),
+            descriptor_groups: Vec::new(),
             lengthscale: None,
             signal_variance: None,
             noise_variance: None,
@@ -97,9 +98,15 @@ impl FitSettings {
         )
     }
 
-    /// The number of groups.
-    pub(super) fn n_lengthscales(&self) -> usize {
+    /// The number of groups of columns, without the groups of descriptors.
+    fn n_groups(&self) -> usize {
         self.groups.iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// The number of groups, each of which has one lengthscale.
+    pub(super) fn n_lengthscales(&self) -> usize {
+        let of_descriptors = self.descriptor_groups.iter().max();
+        self.n_groups() + of_descriptors.map_or(0, |last| last + 1)
     }
 
     /// The parametrisation p of θ. Variances that the settings give replace the variances of θ.
@@ -107,6 +114,14 @@ impl FitSettings {
         let mut p = vec![0.0; self.n_lengthscales()];
         for (&group, l) in self.groups.iter().zip(&theta.lengthscale) {
             p[group] = l.ln();
+        }
+        let first = self.n_groups();
+        for (&group, l) in self
+            .descriptor_groups
+            .iter()
+            .zip(&theta.descriptor_lengthscale)
+        {
+            p[first + group] = l.ln();
         }
         let signal_variance = self.signal_variance.unwrap_or(theta.signal_variance);
         let noise_variance = self.noise_variance.unwrap_or(theta.noise_variance);
@@ -121,6 +136,11 @@ impl FitSettings {
             lengthscale: self.groups.iter().map(|&k| lengthscale[k].exp()).collect(),
             signal_variance: rest[0].exp(),
             noise_variance: rest[1].exp(),
+            descriptor_lengthscale: self
+                .descriptor_groups
+                .iter()
+                .map(|k| lengthscale[self.n_groups() + k].exp())
+                .collect(),
             input_warp: self.input_warp.clone(),
         }
     }
@@ -176,7 +196,8 @@ impl FitSettings {
         cancelled: &mut dyn FnMut() -> bool,
     ) -> bool {
         let (d, theta) = (self.groups.len(), self.decode(p));
-        let mut by_theta = vec![0.0; d + 2];
+        let m = self.descriptor_groups.len();
+        let mut by_theta = vec![0.0; d + m + 2];
         let kernel = self.kernel(&theta);
         let complete = evidence.gradient(&kernel, theta.noise_variance, &mut by_theta, cancelled);
         gradient.fill(0.0);
@@ -184,7 +205,10 @@ impl FitSettings {
         for (&group, g) in self.groups.iter().zip(&by_theta) {
             gradient[group] += g;
         }
-        gradient[n_lengthscales..].copy_from_slice(&by_theta[d..]);
+        for (&group, g) in self.descriptor_groups.iter().zip(&by_theta[d..]) {
+            gradient[self.n_groups() + group] += g;
+        }
+        gradient[n_lengthscales..].copy_from_slice(&by_theta[d + m..]);
         self.add_priors(p, gradient);
         complete
     }

@@ -23,6 +23,9 @@ pub struct Hyperparameters {
     pub signal_variance: f64,
     /// The noise variance λ.
     pub noise_variance: f64,
+    /// ℓ₁, with one lengthscale per category with descriptors. The list is empty if descriptors are not used.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub descriptor_lengthscale: Vec<f64>,
     /// The input warp w. By default, the input warp is the identity.
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
@@ -35,6 +38,7 @@ impl Hyperparameters {
             lengthscale,
             signal_variance,
             noise_variance,
+            descriptor_lengthscale: Vec::new(),
             input_warp: InputWarp::default(),
         }
     }
@@ -47,7 +51,13 @@ impl Hyperparameters {
             signal_variance: self.signal_variance,
             input_warp: self.input_warp.clone(),
             categories: Vec::new(),
+            descriptor_lengthscale: self.descriptor_lengthscale.clone(),
         }
+    }
+
+    /// ℓ and ℓ₁.
+    fn all_lengthscales(&self) -> impl Iterator<Item = &f64> {
+        self.lengthscale.iter().chain(&self.descriptor_lengthscale)
     }
 
     /// Returns an error if a value is invalid.
@@ -59,7 +69,7 @@ impl Hyperparameters {
             return invalid("lengthscale", "[]".to_string(), expected);
         }
         let expected = "give a finite number above 0";
-        if let Some(bad) = self.lengthscale.iter().find(|l| !positive(**l)) {
+        if let Some(bad) = self.all_lengthscales().find(|l| !positive(**l)) {
             return invalid("lengthscale", bad.to_string(), expected);
         }
         if !positive(self.signal_variance) {

@@ -154,6 +154,7 @@ mod tests {
             lengthscale: vec![0.15, 0.4],
             signal_variance: 1.0,
             noise_variance: 1e-4,
+            descriptor_lengthscale: Vec::new(),
             input_warp: InputWarp::new(maps),
         };
         let gp = GaussianProcess::new(FAMILY, &theta).unwrap();

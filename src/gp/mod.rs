@@ -9,10 +9,12 @@
 //! * [`evidence`]: log p(y | X, θ) and its gradient; [`priors`]: priors on θ
 //! * [`fit`]: the fit of θ by maximum a posteriori; [`fit_settings`]: the settings of a fit; [`starts`]: the starts of
 //!   its searches; [`levels`]: the rows that the searches use; [`search`]: the local searches; [`refine`]: the search
-//!   on increasing numbers of rows; [`input_warps`]: the choice of the columns that are warped
+//!   on increasing numbers of rows; [`input_warps`]: the choice of the columns that are warped;
+//!   [`described`]: the choice between categories with descriptors and plain categories
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
 pub mod calibration;
+mod described;
 pub mod draw;
 pub mod evidence;
 pub mod fantasies;

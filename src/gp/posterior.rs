@@ -5,13 +5,13 @@
 //!
 //! mu(x) = kᵀα = vᵀz,  var(x) = k(x, x) − |v|²  (Rasmussen & Williams 2006, eqs. 2.25–2.26).
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, s};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
-use crate::gp::kernel::{Kernel, KernelFamily, ScaledPoints};
+use crate::gp::kernel::{Category, Kernel, KernelFamily, ScaledPoints};
 use crate::gp::solved_tail::SolvedTail;
 use crate::numerics::cholesky::subtract_gram_of_rows;
 use crate::numerics::growing_cholesky::{GrowingCholesky, slices};
@@ -81,7 +81,7 @@ impl GaussianProcess {
     }
 
     /// Sets the columns of categories. The posterior must not have rows yet.
-    pub(crate) fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
+    pub(crate) fn with_categories(mut self, categories: &[Category]) -> Self {
         self.kernel = self.kernel.with_categories(categories);
         self
     }
@@ -92,6 +92,7 @@ impl GaussianProcess {
             lengthscale: self.kernel.lengthscale.clone(),
             signal_variance: self.kernel.signal_variance,
             noise_variance: self.noise_variance,
+            descriptor_lengthscale: self.kernel.descriptor_lengthscale.clone(),
             input_warp: self.kernel.input_warp.clone(),
         }
     }

@@ -380,6 +380,7 @@ mod tests {
             family: KernelFamily::Matern52,
             groups: vec![0, 1, 2],
             categories: Vec::new(),
+            descriptor_groups: Vec::new(),
             lengthscale: None,
             signal_variance: None,
             noise_variance: None,

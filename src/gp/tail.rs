@@ -222,9 +222,9 @@ impl GaussianProcess {
             let kernel = self.kernel();
             let warped = |x: &f64, d: usize| kernel.input_warp.value(*x, d);
             let offsets = row.iter().zip(x).zip(&kernel.lengthscale).enumerate();
-            offsets
-                .map(|(d, ((a, b), l))| ((warped(a, d) - warped(b, d)) / l).powi(2))
-                .sum()
+            let of_columns =
+                offsets.map(|(d, ((a, b), l))| ((warped(a, d) - warped(b, d)) / l).powi(2));
+            of_columns.sum::<f64>() + kernel.descriptor_distance(row, x)
         };
         let mut near: Vec<(f64, f64)> = self
             .rows()

@@ -251,6 +251,7 @@ fn mismatch() -> Error {
 fn is_encoded_as(before: &Problem, after: &Problem) -> bool {
     before.domain() == after.domain()
         && before.context_coordinates() == after.context_coordinates()
+        && before.descriptors() == after.descriptors()
         && before.fidelity == after.fidelity
         && before.curve == after.curve
         && before.direction == after.direction

@@ -33,7 +33,7 @@ pub use conditions::Condition;
 pub use declarations::{Declaration, Role};
 pub use domain::{Domain, Member, Objective};
 pub use fidelity::{Fidelity, PowerCost};
-pub use parameter::{Cell, Choices, Coordinate, Integer, Kind, Parameter, Real};
+pub use parameter::{Cell, Choices, Coordinate, Described, Integer, Kind, Parameter, Real};
 pub use point::Point;
 pub(crate) use product::indices;
 pub use product::{Product, columns};
@@ -172,6 +172,19 @@ impl Problem {
         let context = self.context.as_ref();
         let product = context.and_then(|space| space.domain().product());
         product.map_or(&[], |product| product)
+    }
+
+    /// The descriptors of choices in a point followed by its context: the first column of each parameter whose choices
+    /// have descriptors, and the vectors of its choices.
+    pub(crate) fn descriptors(&self) -> Vec<(usize, Vec<Vec<f64>>)> {
+        let of_points = match &self.members {
+            Members::Space(space) => space.descriptors(),
+            Members::Candidates(_) => Vec::new(),
+        };
+        let context = self.context.iter().flat_map(Space::descriptors);
+        let width = self.domain().width();
+        let of_context = context.map(|(start, vectors)| (width + start, vectors));
+        of_points.into_iter().chain(of_context).collect()
     }
 
     /// The numbers of columns of an encoded point and of an encoded context.

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::conditions::{Condition, Conditions};
 use super::declarations::{Declaration, Role, check_width, conditions, list, without_constants};
 use super::parameter::Kind;
-use super::{Domain, Product, columns};
+use super::{Domain, Parameter, Product, columns};
 use crate::error::{Error, Result};
 
 /// The parameters of a search space or of contexts.
@@ -69,6 +69,16 @@ impl Space {
     /// The positions of the searched parameters among all parameters.
     pub(crate) fn searched(&self) -> &[usize] {
         &self.searched
+    }
+
+    /// The first column of each parameter whose choices have descriptors, and the vectors of its choices.
+    pub(crate) fn descriptors(&self) -> Vec<(usize, Vec<Vec<f64>>)> {
+        let searched = self.searched.iter().zip(&self.at);
+        let described = searched.filter_map(|(&i, at)| match &self.declared[i].parameter {
+            Parameter::Described(choices) => Some((at.start, choices.vectors().to_vec())),
+            _ => None,
+        });
+        described.collect()
     }
 
     /// The number of parameters, including constants.

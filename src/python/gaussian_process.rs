@@ -256,6 +256,12 @@ impl GaussianProcess {
     }
 
     #[getter]
+    fn descriptor_lengthscale<'py>(&self, py: Python<'py>) -> Vector<'py> {
+        let lengthscale = py.detach(|| self.lock().theta.descriptor_lengthscale.clone());
+        lengthscale.into_pyarray(py)
+    }
+
+    #[getter]
     fn variance(&self, py: Python<'_>) -> f64 {
         py.detach(|| self.lock().theta.signal_variance)
     }

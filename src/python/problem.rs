@@ -7,8 +7,8 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::problem::{
-    self, Choices, Clock, Curve, CurveValue, Declaration, Direction, Integer, Members, Point,
-    PowerCost, Real, Role,
+    self, Choices, Clock, Curve, CurveValue, Declaration, Described, Direction, Integer, Members,
+    Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;
@@ -58,6 +58,12 @@ impl Parameter {
     #[staticmethod]
     fn categorical(labels: Vec<String>) -> Self {
         Self::new(problem::Parameter::Categorical(Choices::unordered(labels)))
+    }
+
+    #[staticmethod]
+    fn described(labels: Vec<String>, vectors: Vec<Vec<f64>>) -> PyResult<Self> {
+        let made = Described::new(labels, vectors)?;
+        Ok(Self::new(problem::Parameter::Described(made)))
     }
 
     #[getter]

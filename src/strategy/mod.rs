@@ -49,6 +49,9 @@ pub struct Setup {
     pub domain: Arc<Domain>,
     /// The coordinates of the context. The list is empty if a context is not declared.
     pub context: Vec<Coordinate>,
+    /// The descriptors of choices: the first column of each parameter whose choices have descriptors, and the vectors of
+    /// its choices. The columns of a context follow the columns of a point.
+    pub descriptors: Vec<(usize, Vec<Vec<f64>>)>,
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,
     pub clock: Clock,
@@ -63,6 +66,7 @@ impl Setup {
         Self {
             domain: problem.domain().clone(),
             context: problem.context_coordinates().to_vec(),
+            descriptors: problem.descriptors(),
             fidelity: problem.fidelity.clone(),
             clock: problem.clock,
             direction: problem.direction,
@@ -260,6 +264,7 @@ mod tests {
                 .unwrap()
                 .into(),
             context: vec![],
+            descriptors: vec![],
             fidelity: None,
             clock: Clock::Iterations,
             direction: Direction::Maximize,

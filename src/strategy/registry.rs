@@ -108,6 +108,7 @@ mod tests {
                 .unwrap()
                 .into(),
             context: vec![],
+            descriptors: vec![],
             fidelity: None,
             clock: Clock::Iterations,
             direction: Direction::Maximize,

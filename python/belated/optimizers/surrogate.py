@@ -35,6 +35,10 @@ class Surrogate:
         of both choices. However, if the choices of a `Categorical` have different lengthscales, the entry is a dict
         with one number for each choice (a tuple if some choices are not hashable). The columns of candidates have the
         names x0, x1, ….
+    descriptor_lengthscales : dict
+        The lengthscale of the descriptors of each `Categorical` by name, if the model uses descriptors. If this number
+        is small, choices with different descriptors have different values. The root mean square distance between two
+        choices is the same with and without descriptors, so both lengthscales of a `Categorical` can be compared.
     signal_std : float
         Standard deviation of f around its mean, in units of f. If bad values are compressed, this number describes f at
         good values.
@@ -64,6 +68,7 @@ class Surrogate:
 
     kernel: str
     lengthscales: dict[str, Lengthscale]
+    descriptor_lengthscales: dict[str, float]
     signal_std: float
     noise_std: float
     mean: float
@@ -71,13 +76,16 @@ class Surrogate:
     n_observed: int
 
     def __repr__(self) -> str:
-        facts = [f"{field.name}={rounded(getattr(self, field.name))}" for field in fields(self)]
+        shown = [field.name for field in fields(self) if getattr(self, field.name) != {}]
+        facts = [f"{name}={rounded(getattr(self, name))}" for name in shown]
         return f"Surrogate({', '.join(facts)})"
 
     def _repr_html_(self) -> str:
         facts = [(field.name, rounded(getattr(self, field.name))) for field in fields(self)]
         lengthscales = [(f"lengthscale of {name}", rounded(value)) for name, value in self.lengthscales.items()]
-        return html_table(["Surrogate", ""], facts[:1] + lengthscales + facts[2:])
+        descriptors = self.descriptor_lengthscales.items()
+        lengthscales += [(f"lengthscale of the descriptors of {name}", rounded(value)) for name, value in descriptors]
+        return html_table(["Surrogate", ""], facts[:1] + lengthscales + facts[3:])
 
 
 def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: float, log_slope: float) -> Surrogate:
@@ -97,9 +105,14 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
         lengthscales = _by_name(domain.items(), lengthscale[:start])
     if contexts is not None:
         lengthscales |= _by_name(contexts.items(), lengthscale[start:])
+    named = [] if isinstance(domain, Candidates) else list(domain.items())
+    named += [] if contexts is None else list(contexts.items())
+    described = [name for name, each in named if isinstance(each, Categorical) and each.uses_descriptors]
     return Surrogate(
         kernel=model.kernel,
         lengthscales=lengthscales,
+        # The list is empty if the model does not use descriptors.
+        descriptor_lengthscales=dict(zip(described, model.descriptor_lengthscale.tolist(), strict=False)),
         signal_std=scale * math.sqrt(model.variance),
         noise_std=scale * math.sqrt(model.noise),
         mean=mean,

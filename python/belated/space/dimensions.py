@@ -18,6 +18,7 @@ from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, copied, real_number, shown, whole_number
+from belated.space.descriptors import read_descriptors, vectors, written
 
 # The type of the columns of a single value. Reading a list is several times as fast as reading an array.
 Columns: TypeAlias = Sequence[float] | NDArray[np.float64]
@@ -364,8 +365,13 @@ class Choices(Parameter):
         copies = any(copied(value) is not value for value in options)
         for name, value in ((self._field, options), ("options", options), ("_places", places), ("_copies", copies)):
             object.__setattr__(self, name, value)
-        core = getattr(_core.Parameter, self._kind)([short_repr(value) for value in options])
-        self._declare(core, f"{type(self).__name__}({short_repr(list(options))})")
+        call = f"{type(self).__name__}({short_repr(list(options))})"
+        self._declare(self._core([short_repr(value) for value in options], call), call)
+
+    def _core(self, labels: list[str], call: str) -> _core.Parameter:
+        """Return the core's parameter. `call` is the user's declaration, for messages."""
+        made: _core.Parameter = getattr(_core.Parameter, self._kind)(labels)
+        return made
 
     def _read(self, given: Any) -> _Places:
         """Return the values of a list; raise an error if the list is too short or a value occurs twice."""
@@ -447,26 +453,53 @@ class Categorical(Choices):
         with a single choice is a constant: it appears in the params, but is not searched.
     when : mapping, optional
         As for `Real`.
+    descriptors : mapping, DataFrame or array, optional
+        Numbers that describe the choices, such as the properties of solvents: a mapping of choice → {name: number}, a
+        DataFrame indexed by choice, or an array of shape (choices, k). `BayesOpt` then learns from the results whether
+        choices with similar descriptors have similar values. Columns that do not contain numbers, or are equal for all
+        choices, are dropped with a `BelatedWarning`; the same warning names columns with missing entries, which are
+        replaced by the mean. Afterwards, the attribute is a list with a dict for each choice. Default None: the model
+        treats all pairs of different choices alike.
 
     Raises
     ------
     InvalidSpace
-        The argument is not a sequence, is empty, contains a choice twice, or contains a dimension.
+        The argument is not a sequence, is empty, contains a choice twice, or contains a dimension; or the descriptors
+        miss a choice, name another one, or are infinite.
 
     Examples
     --------
     >>> from belated import Categorical
     >>> Categorical(["rbf", "linear", None]).encode("linear")
     array([0., 1., 0.])
+    >>> Categorical(["hexane", "water"], descriptors={"hexane": {"logP": 3.9}, "water": {"logP": -1.4}}).descriptors
+    [{'logP': 3.9}, {'logP': -1.4}]
     """
 
     choices: Sequence[Any]
     when: Mapping[str, Any] | None = field(default=None, hash=False)
+    descriptors: Any = field(default=None, hash=False)
 
     _field = "choices"
     _kind = "categorical"
     _least = 1
     _advice = "give at least one"
+
+    def _written(self) -> dict[str, Any]:
+        return super()._written() | {"descriptors": written(self.descriptors)}
+
+    @property
+    def uses_descriptors(self) -> bool:
+        """Whether the descriptors distinguish three or more choices, so that the model can use them."""
+        return self.descriptors is not None and vectors(self.descriptors) is not None
+
+    def _core(self, labels: list[str], call: str) -> _core.Parameter:
+        if self.descriptors is None:
+            return super()._core(labels, call)
+        read = read_descriptors(self.descriptors, self.options, lambda choice: self._places.find(copied(choice)), call)
+        object.__setattr__(self, "descriptors", read)
+        z = vectors(read)
+        return super()._core(labels, call) if z is None else _core.Parameter.described(labels, z.tolist())
 
 
 Dimension: TypeAlias = Real | Integer | Ordinal | Categorical

@@ -2,12 +2,10 @@
 //!
 //! Notation as in the parent module: x̃ = w(x)/ℓ, q is r² or x̃ᵀx̃', k = σ_f² κ(q), g = dk/dq. Points are rows.
 
-use std::ops::Range;
-
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2};
 use rand_distr::{Distribution, StandardNormal};
-use serde::{Deserialize, Serialize};
 
+use super::category::{Category, Descriptors};
 use super::{InputWarp, KernelFamily, ScaledPoints, linear};
 use crate::numerics::simd::{
     add_multiple, add_squared_differences, dot, weighted_differences, weighted_squared_differences,
@@ -15,7 +13,7 @@ use crate::numerics::simd::{
 use crate::random::Rng;
 
 /// A covariance function σ_f²·κ with one lengthscale per column (ARD) and an optional input warp.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Kernel {
     pub family: KernelFamily,
     /// The lengthscale ℓ of each column.
@@ -23,17 +21,18 @@ pub struct Kernel {
     /// The signal variance σ_f².
     pub signal_variance: f64,
     /// The input warp w, which is the identity for the linear family.
-    #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     pub input_warp: InputWarp,
     /// The columns of each category, a one-hot group that shares a lengthscale. The list is empty for the linear
     /// family. [`ScaledPoints`] stores the contribution of a category to r², so that a category is as cheap as one
     /// column.
-    pub categories: Vec<Range<usize>>,
+    pub categories: Vec<Category>,
+    /// The lengthscale ℓ₁ of each category with descriptors. If the list is empty, descriptors are not used.
+    pub descriptor_lengthscale: Vec<f64>,
 }
 
 impl Kernel {
     /// Sets the columns of each category. The linear family ignores categories.
-    pub fn with_categories(mut self, categories: &[Range<usize>]) -> Self {
+    pub fn with_categories(mut self, categories: &[Category]) -> Self {
         if self.family.is_stationary() {
             self.categories = categories.to_vec();
         }
@@ -158,7 +157,7 @@ impl Kernel {
 
     /// Adds Σ_{j ≥ i} w_j·D_jd to entry d, where dk(x_i, x_j)/d log ℓ_d = −g·D_jd. D_jd is 2 (x̃_id − x̃_jd)² for
     /// stationary kernels, and 2 x̃_id x̃_jd for the linear kernel. The sum of a category is added to its first column.
-    /// `x_i` contains the columns of point i.
+    /// `x_i` contains the columns of point i. The sums of ℓ₁ follow the sums of the columns.
     pub fn add_lengthscale_sums(
         &self,
         x_i: &[f64],
@@ -178,14 +177,43 @@ impl Kernel {
         }
         for (c, category) in self.categories.iter().enumerate() {
             let column = &x.column(self.category_column(x_i, c))[i..];
-            sums[category.start] += 2.0 * dot(column, w);
+            sums[category.columns.start] += 2.0 * dot(column, w);
         }
+        for (k, (c, descriptors, l)) in self.described().enumerate() {
+            let own = x.column(self.width() + self.categories.len() + k);
+            let squares = own[i..]
+                .iter()
+                .zip(w)
+                .map(|(&other, w)| w * descriptors.square(own[i] as usize, other as usize));
+            let by_descriptors = 2.0 * squares.sum::<f64>() / (l * l);
+            sums[self.categories[c].columns.start] -= by_descriptors;
+            sums[self.width() + k] += by_descriptors;
+        }
+    }
+
+    /// The categories whose descriptors are used: the number, the descriptors, and ℓ₁.
+    pub(super) fn described(&self) -> impl Iterator<Item = (usize, &Descriptors, f64)> {
+        let all = self.categories.iter().enumerate();
+        let all = all.filter_map(|(c, each)| Some((c, each.descriptors.as_deref()?)));
+        let with_lengthscale = all.zip(&self.descriptor_lengthscale);
+        with_lengthscale.map(|((c, descriptors), l)| (c, descriptors, *l))
+    }
+
+    /// The contribution of descriptors to r².
+    pub(crate) fn descriptor_distance(&self, a: ArrayView1<f64>, b: ArrayView1<f64>) -> f64 {
+        let of_category = |(c, descriptors, l): (usize, &Descriptors, f64)| {
+            descriptors.square(self.choice_number(a, c), self.choice_number(b, c)) / (l * l)
+        };
+        self.described().map(of_category).sum()
     }
 
     /// The columns that do not belong to a category.
     pub fn plain_columns(&self) -> impl Iterator<Item = usize> {
-        let starts = self.categories.iter().map(|category| category.start);
-        let ends = self.categories.iter().map(|category| category.end);
+        let starts = self
+            .categories
+            .iter()
+            .map(|category| category.columns.start);
+        let ends = self.categories.iter().map(|category| category.columns.end);
         let (first, last) = (std::iter::once(0), std::iter::once(self.width()));
         first
             .chain(ends)
@@ -203,7 +231,14 @@ impl Kernel {
     /// The column of the choice of a point in category c, or `None` if the point does not have a choice. If entries are
     /// not one-hot, the first entry of at least ½ is the choice.
     pub(super) fn choice(&self, z: ArrayView1<f64>, c: usize) -> Option<usize> {
-        self.categories[c].clone().find(|&d| z[d] >= 0.5)
+        self.categories[c].columns.clone().find(|&d| z[d] >= 0.5)
+    }
+
+    /// The number of the choice of a point in category c. The number of choices stands for a point without a choice.
+    pub(super) fn choice_number(&self, z: ArrayView1<f64>, c: usize) -> usize {
+        let columns = &self.categories[c].columns;
+        self.choice(z, c)
+            .map_or(columns.len(), |column| column - columns.start)
     }
 
     /// A random frequency ω from the spectral density, such that E cos(ωᵀ(w(x) − w(x'))) = κ, or `None` for the linear
@@ -212,7 +247,15 @@ impl Kernel {
         let factor = (self.family.stationary()?.spectral_factor)(rng);
         let normal = |rng: &mut Rng| -> f64 { StandardNormal.sample(rng) };
         let omega = self.lengthscale.iter().map(|l| factor * normal(rng) / l);
-        Some(omega.collect())
+        let mut omega: Vec<f64> = omega.collect();
+        for (c, descriptors, l) in self.described() {
+            let draw = descriptors.normal_draw(rng);
+            let columns = self.categories[c].columns.clone();
+            for (omega, z) in omega[columns].iter_mut().zip(draw) {
+                *omega += factor * z / l;
+            }
+        }
+        Some(omega)
     }
 
     /// w_d(x)/ℓ_d, limited to finite values, so that the distance between a point and itself is 0, and products of the

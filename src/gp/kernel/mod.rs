@@ -6,10 +6,12 @@
 //!
 //! * [`covariance`]: blocks of k, and derivatives of k with respect to points and lengthscales; [`points`]: scaled and
 //!   transposed points
+//! * [`category`]: one-hot groups of columns, and the descriptors of their choices
 //! * [`input_warp`]: maps that are applied to the columns before scaling
 //! * one file per family: k and g as functions of q, and the spectral density. A new family needs a file, a variant of
 //!   [`KernelFamily`], and a line in each of the lists below.
 
+mod category;
 mod covariance;
 mod input_warp;
 mod linear;
@@ -26,6 +28,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::random::Rng;
 
+pub use category::{Category, Descriptors, n_described};
 pub use covariance::Kernel;
 pub use input_warp::{InputWarp, Kumaraswamy};
 pub use points::ScaledPoints;

@@ -9,7 +9,9 @@ use super::Kernel;
 /// Scaled points: `values[d * capacity + j]` is entry d of point j. Outside categories, the entry is x̃_jd. In a
 /// category C, the entry is |s_d e_d − x̃_j|²_C, the contribution to r² if the other point has choice d. One further
 /// column per category contains |x̃_j|²_C, the contribution if the other point does not have a choice. In both
-/// formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer.
+/// formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer. If the kernel uses the
+/// descriptors of C, the entries include their contribution to r², and one further column contains the number of the
+/// choice of point j.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,
@@ -36,7 +38,9 @@ impl ScaledPoints {
     /// Appends further points, scaled for this kernel.
     pub fn append(&mut self, kernel: &Kernel, x: ArrayView2<f64>) {
         let width = kernel.width();
-        let (d, n) = (width + kernel.categories.len(), self.n + x.nrows());
+        let n_categories = kernel.categories.len();
+        let d = width + n_categories + kernel.descriptor_lengthscale.len();
+        let n = self.n + x.nrows();
         if n > self.capacity {
             let capacity = n + n / 4 + 8;
             let mut values = vec![0.0; d * capacity];
@@ -56,13 +60,25 @@ impl ScaledPoints {
                 let unit = |k: usize| kernel.scaled(1.0, k).powi(2);
                 let own = kernel.choice(row, c);
                 self.values[at(width + c)] = own.map_or(0.0, unit);
-                for k in category.clone() {
+                for k in category.columns.clone() {
                     self.values[at(k)] = match own {
                         Some(own) if own == k => 0.0,
                         Some(own) => unit(k) + unit(own),
                         None => unit(k),
                     };
                 }
+            }
+            for (i, (c, descriptors, l)) in kernel.described().enumerate() {
+                let (start, own) = (
+                    kernel.categories[c].columns.start,
+                    kernel.choice_number(row, c),
+                );
+                let columns = kernel.categories[c].columns.len();
+                for k in 0..columns {
+                    self.values[at(start + k)] += descriptors.square(k, own) / (l * l);
+                }
+                self.values[at(width + c)] += descriptors.square(columns, own) / (l * l);
+                self.values[at(width + n_categories + i)] = own as f64;
             }
         }
         self.n = n;

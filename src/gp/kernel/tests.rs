@@ -23,6 +23,7 @@ fn kernel(family: KernelFamily) -> Kernel {
         signal_variance: 2.5,
         input_warp: InputWarp::default(),
         categories: Vec::new(),
+        descriptor_lengthscale: Vec::new(),
     }
 }
 
@@ -38,6 +39,7 @@ fn huge_points_have_distance_zero_from_themselves_and_a_large_distance_from_othe
             signal_variance: 2.5,
             input_warp: InputWarp::default(),
             categories: Vec::new(),
+            descriptor_lengthscale: Vec::new(),
         };
         let x = arr2(&[[f64::MAX, 1e300], [0.5, f64::MIN], [1e300, 0.5]]);
         let points = kernel.scale(x.view());
@@ -174,8 +176,8 @@ fn appended_points_equal_points_scaled_at_once() {
 }
 
 /// Rows whose columns 1 to 3 and 5 to 6 are one-hot. In every fifth row, the one-hot columns are 0.
-fn with_categories() -> (Vec<std::ops::Range<usize>>, Array2<f64>) {
-    let categories = vec![1..4, 5..7];
+fn with_categories() -> (Vec<Category>, Array2<f64>) {
+    let categories = vec![(1..4).into(), (5..7).into()];
     let x = Array2::from_shape_fn((30, 8), |(i, d)| match d {
         0 | 4 | 7 => (1.7 * i as f64 + 2.9 * d as f64).sin(),
         1..4 => f64::from(i % 5 != 0 && i % 3 == d - 1),
@@ -194,6 +196,7 @@ fn categories_change_the_stored_columns_but_not_the_kernel() {
             signal_variance: 2.5,
             input_warp: InputWarp::default(),
             categories: Vec::new(),
+            descriptor_lengthscale: Vec::new(),
         };
         let kernel = plain.clone().with_categories(&categories);
         let (gram, expected) = (kernel.gram(x.view()), plain.gram(x.view()));
@@ -220,10 +223,124 @@ fn categories_change_the_stored_columns_but_not_the_kernel() {
                 assert!((by_l[d] - plain_by_l[d]).abs() < 1e-12);
             }
             for category in &categories {
-                let sum = |by: &[f64]| by[category.clone()].iter().sum::<f64>();
+                let sum = |by: &[f64]| by[category.columns.clone()].iter().sum::<f64>();
                 assert!((sum(&by_l) - sum(&plain_by_l)).abs() < 1e-12);
             }
         }
+    }
+}
+
+/// A kernel on two numbers around a category of three choices with descriptors, and a category of two choices without.
+fn with_descriptors(
+    family: KernelFamily,
+    own: f64,
+    of_descriptors: f64,
+) -> (Kernel, [[f64; 2]; 3]) {
+    let z = [[0.3, -1.1], [0.9, 0.4], [-1.2, 0.7]];
+    let mut described = Category::from(1..4);
+    let vectors = z.iter().map(|z| z.to_vec()).collect();
+    described.descriptors = Some(Descriptors::new(vectors).into());
+    let kernel = Kernel {
+        lengthscale: vec![0.8, own, own, own, 1.3, 0.6, 0.6, 2.0],
+        descriptor_lengthscale: vec![of_descriptors],
+        ..kernel(family)
+    };
+    (kernel.with_categories(&[described, (5..7).into()]), z)
+}
+
+/// The rows of `with_categories` with the vectors of their choices in two further columns. A row without a choice has
+/// the vector 0.
+fn embedded(x: &Array2<f64>, z: [[f64; 2]; 3]) -> Array2<f64> {
+    let vector = |i: usize, k: usize| (0..3).map(|c| x[[i, 1 + c]] * z[c][k]).sum();
+    Array2::from_shape_fn((x.nrows(), 10), |(i, d)| match d {
+        8.. => vector(i, d - 8),
+        _ => x[[i, d]],
+    })
+}
+
+#[test]
+fn descriptors_are_further_columns_of_the_textbook_formula() {
+    let (_, x) = with_categories();
+    for family in KernelFamily::ALL {
+        if family == KernelFamily::Linear {
+            continue;
+        }
+        for (own, of_descriptors) in [(1.7, 0.9), (1e150, 0.9), (1.7, 1e150)] {
+            let (kernel, z) = with_descriptors(family, own, of_descriptors);
+            let plain = Kernel {
+                lengthscale: [&kernel.lengthscale[..], &[of_descriptors; 2]].concat(),
+                categories: Vec::new(),
+                descriptor_lengthscale: Vec::new(),
+                ..kernel.clone()
+            };
+            let y = embedded(&x, z);
+            let gram = kernel.gram(x.view());
+            assert_eq!(gram, gram.t());
+            for (i, j) in (0..30).flat_map(|i| (0..30).map(move |j| (i, j))) {
+                let expected = direct(&plain, &y.row(i).to_vec(), &y.row(j).to_vec());
+                assert!((gram[[i, j]] - expected).abs() < 1e-13);
+            }
+            let r2: f64 = (8..10)
+                .map(|d| ((y[[1, d]] - y[[0, d]]) / of_descriptors).powi(2))
+                .sum();
+            assert!((kernel.descriptor_distance(x.row(1), x.row(0)) - r2).abs() < 1e-13);
+            let rows = (kernel.scale(x.view()), plain.scale(y.view()));
+            for i in 0..30 {
+                let w: Vec<f64> = (i..30).map(|j| (0.7 * j as f64).cos()).collect();
+                let (mut sums, mut expected) = ([0.0; 9], [0.0; 10]);
+                kernel.add_lengthscale_sums(&x.row(i).to_vec(), &rows.0, i, &w, &mut sums);
+                plain.add_lengthscale_sums(&y.row(i).to_vec(), &rows.1, i, &w, &mut expected);
+                let own: f64 = expected[1..4].iter().sum();
+                assert!((sums[1] - own).abs() < 1e-12);
+                assert!((sums[8] - expected[8] - expected[9]).abs() < 1e-12);
+                assert!((sums[0] - expected[0]).abs() < 1e-12 && sums[2..4] == [0.0; 2]);
+            }
+        }
+        // With an infinite lengthscale, descriptors change nothing.
+        let (kernel, _) = with_descriptors(family, 1.7, f64::INFINITY);
+        let plain = Kernel {
+            descriptor_lengthscale: Vec::new(),
+            ..kernel.clone()
+        };
+        assert_eq!(kernel.gram(x.view()), plain.gram(x.view()));
+    }
+}
+
+#[test]
+fn appended_points_with_descriptors_equal_points_scaled_at_once() {
+    let (_, x) = with_categories();
+    let (kernel, _) = with_descriptors(KernelFamily::Matern52, 1.7, 0.9);
+    let mut grown = ScaledPoints::default();
+    for row in x.rows() {
+        grown.append(&kernel, row.insert_axis(ndarray::Axis(0)));
+    }
+    let whole = kernel.scale(x.view());
+    assert!((0..11).all(|d| grown.column(d) == whole.column(d)));
+}
+
+#[test]
+fn spectral_draws_with_descriptors_average_to_the_kernel() {
+    let mut rng = Rng::seed_from_u64(9);
+    let (_, x) = with_categories();
+    let (kernel, _) = with_descriptors(KernelFamily::Matern32, 1.7, 0.9);
+    let gram = kernel.gram(x.view());
+    let n = 20_000;
+    // Rows 0, 5 and 10 do not have choices.
+    for (i, j) in [(1, 2), (1, 0), (2, 3), (4, 10)] {
+        let offset = &x.row(i) - &x.row(j);
+        let cosine = |omega: Vec<f64>| {
+            offset
+                .iter()
+                .zip(omega)
+                .map(|(x, o)| x * o)
+                .sum::<f64>()
+                .cos()
+        };
+        let sum: f64 = (0..n)
+            .map(|_| cosine(kernel.spectral_draw(&mut rng).unwrap()))
+            .sum();
+        let expected = gram[[i, j]] / kernel.signal_variance;
+        assert!((sum / n as f64 - expected).abs() < 5.0 / (n as f64).sqrt());
     }
 }
 
@@ -234,7 +351,7 @@ fn columns_that_are_not_one_hot_count_as_the_nearest_choice() {
         lengthscale: vec![0.3; 3],
         ..kernel
     }
-    .with_categories(std::slice::from_ref(&(0..3)));
+    .with_categories(&[Category::from(0..3)]);
     let x = arr2(&[
         [0.0, 1.0, 0.0],
         [0.0, 1.0f64.next_up(), 0.0],

@@ -14,6 +14,7 @@ mod cell;
 mod choices;
 mod coordinate;
 mod decimal;
+mod described;
 mod integer;
 mod range;
 mod real;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 pub use cell::Cell;
 pub use choices::Choices;
 pub use coordinate::Coordinate;
+pub use described::Described;
 pub use integer::Integer;
 pub(super) use range::MAX_COLUMN;
 pub use real::Real;
@@ -38,6 +40,8 @@ pub enum Parameter {
     Ordinal(Choices<true>),
     /// A choice from a list without an order.
     Categorical(Choices<false>),
+    /// A choice from a list without an order, whose choices have descriptors.
+    Described(Described),
 }
 
 /// The interface of a kind of parameter.
@@ -96,6 +100,7 @@ impl Parameter {
             Parameter::Integer(kind) => kind,
             Parameter::Ordinal(kind) => kind,
             Parameter::Categorical(kind) => kind,
+            Parameter::Described(kind) => kind,
         }
     }
 

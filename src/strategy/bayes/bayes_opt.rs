@@ -284,7 +284,7 @@ impl FromSettings for BayesOpt {
     /// Creates a strategy that has not yet read a log. `rng` generates the initial points.
     fn new(setup: &Setup, settings: Settings, rng: &mut Rng) -> Result<Self> {
         let domain = setup.domain.clone();
-        let columns = Columns::of(&domain, &setup.context);
+        let columns = Columns::of(&domain, &setup.context).described(&setup.descriptors);
         settings.check(
             columns.width(),
             matches!(domain.as_ref(), Domain::Candidates(_)),
@@ -375,8 +375,7 @@ impl Strategy for BayesOpt {
     }
 
     fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
-        let width = self.columns.width();
-        Fit::check_note(note, log.trials().len(), width)
+        Fit::check_note(note, log.trials().len(), &self.columns)
     }
 
     fn recommend(

@@ -1,9 +1,9 @@
 //! The columns of a row of the model. A row is the encoded point followed by the encoded context.
 
-use std::ops::Range;
+use std::sync::Arc;
 
 use crate::gp::fit::FitSettings;
-use crate::gp::kernel::KernelFamily;
+use crate::gp::kernel::{Category, Descriptors, KernelFamily};
 use crate::problem::{Coordinate, Domain, columns};
 
 /// The dimension of each column, and properties of the dimensions.
@@ -18,7 +18,7 @@ pub struct Columns {
     /// dimension. Every spread is divided by the root mean square distance between two uniform numbers in [0, 1].
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
-    pub categories: Vec<Range<usize>>,
+    pub categories: Vec<Category>,
     /// Whether any parameter of the point is discrete.
     pub discrete: bool,
     /// The columns of numeric parameters in a box. A monotone map may stretch these columns.
@@ -47,7 +47,7 @@ impl Columns {
         let first = domain.width();
         let of_context = columns(context).map(|(c, at)| (c, first + at.start..first + at.end));
         let all = columns(parameters).chain(of_context).map(|(_, at)| at);
-        let categories = all.filter(|at| at.len() > 1).collect();
+        let categories = all.filter(|at| at.len() > 1).map(Category::from).collect();
         let numbers = columns(parameters).filter(|(c, _)| is_number(c));
         let numbers = numbers.map(|(_, at)| at.start).collect();
         Self {
@@ -61,6 +61,18 @@ impl Columns {
                 Domain::Box(product) => product.iter().any(|c| c.levels() > Some(1)),
             },
         }
+    }
+
+    /// Adds descriptors to categories. Each item consists of the first column of a category, and of the vectors of its
+    /// choices.
+    pub fn described(mut self, descriptors: &[(usize, Vec<Vec<f64>>)]) -> Self {
+        for (start, vectors) in descriptors {
+            let mut categories = self.categories.iter_mut();
+            if let Some(category) = categories.find(|each| each.columns.start == *start) {
+                category.descriptors = Some(Arc::new(Descriptors::new(vectors.clone())));
+            }
+        }
+        self
     }
 
     /// Creates columns, each of which is a separate dimension.
@@ -129,7 +141,7 @@ mod tests {
         assert_eq!(columns.dimension, [0, 1, 1, 1, 2, 2, 2, 3]);
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
         assert_eq!(columns.numbers, [0]);
-        assert_eq!(columns.categories, [1..4, 4..7]);
+        assert_eq!(columns.categories, [1..4, 4..7].map(Category::from));
         assert_eq!(columns.spreads, [1.0, 8f64.sqrt(), 8f64.sqrt(), 1.0]);
         let list = Domain::candidates(ndarray::arr2(&[[0.0, 1.0], [1.0, 0.5]])).unwrap();
         assert_eq!(Columns::of(&list, &[]), Columns::plain(2));

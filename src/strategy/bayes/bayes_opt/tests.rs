@@ -32,6 +32,7 @@ pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Valu
     let setup = Setup {
         domain: Arc::new(Domain::new_box(vec![Coordinate::Continuous; 2]).unwrap()),
         context: vec![Coordinate::Continuous; context_width],
+        descriptors: vec![],
         fidelity: None,
         clock: Clock::Iterations,
         direction: Direction::Maximize,

@@ -8,7 +8,7 @@ use std::ops::Range;
 use ndarray::Array2;
 
 use crate::error::{Result, Stop, check};
-use crate::gp::kernel::KernelFamily;
+use crate::gp::kernel::{Category, KernelFamily};
 use crate::gp::{GaussianProcess, Hyperparameters, RowNoise};
 use crate::ledger::TrialNumber;
 
@@ -34,7 +34,7 @@ pub struct KeptProcess {
 pub struct Wanted<'a> {
     pub family: KernelFamily,
     pub theta: &'a Hyperparameters,
-    pub categories: &'a [Range<usize>],
+    pub categories: &'a [Category],
     pub trials: &'a [TrialNumber],
     pub noise: &'a [RowNoise],
     /// Returns the encoded points of some rows.

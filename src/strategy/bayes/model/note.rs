@@ -4,8 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
-use crate::gp::kernel::{InputWarp, KernelFamily};
+use crate::gp::kernel::{InputWarp, KernelFamily, n_described};
 use crate::strategy::Resource;
+use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::window::ChosenWindow;
 use crate::strategy::units::Units;
 use crate::strategy::warp::Warp;
@@ -67,6 +68,8 @@ struct Note {
     lengthscale: Vec<f64>,
     signal_variance: f64,
     noise_variance: f64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    descriptor_lengthscale: Vec<f64>,
     #[serde(default, skip_serializing_if = "InputWarp::is_identity")]
     input_warp: InputWarp,
     rows: usize,
@@ -106,6 +109,7 @@ impl Fit {
             lengthscale: self.theta.lengthscale.clone(),
             signal_variance: self.theta.signal_variance,
             noise_variance: self.theta.noise_variance,
+            descriptor_lengthscale: self.theta.descriptor_lengthscale.clone(),
             input_warp: self.theta.input_warp.clone(),
             rows: self.rows.unwrap_or(0),
             center: self.units.center,
@@ -130,6 +134,7 @@ impl Fit {
         let mut all = note
             .lengthscale
             .iter()
+            .chain(&note.descriptor_lengthscale)
             .chain(&rest)
             .chain(success)
             .chain(expense)
@@ -152,6 +157,7 @@ impl Fit {
                 lengthscale: note.lengthscale,
                 signal_variance: note.signal_variance,
                 noise_variance: note.noise_variance,
+                descriptor_lengthscale: note.descriptor_lengthscale,
                 input_warp: note.input_warp,
             },
             rows: Some(note.rows),
@@ -166,15 +172,17 @@ impl Fit {
         })
     }
 
-    /// Returns an error if the note cannot belong to a model with `width` columns after `n_trials` trials.
-    pub fn check_note(text: &str, n_trials: usize, width: usize) -> Result<()> {
-        let fit = Self::from_note(text)?;
+    /// Returns an error if the note cannot belong to a model with these columns after `n_trials` trials.
+    pub fn check_note(text: &str, n_trials: usize, columns: &Columns) -> Result<()> {
+        let (fit, width) = (Self::from_note(text)?, columns.width());
+        let n = fit.theta.descriptor_lengthscale.len();
         let is_other = |rows: usize, lengthscale: &[f64]| {
             rows == 0 || rows > n_trials || lengthscale.len() != width
         };
         let (success, expense) = (fit.success.as_ref(), fit.expense.as_ref());
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width
+            || ![0, n_described(&columns.categories)].contains(&n)
             || success.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || expense.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || fit.window.is_some_and(|window| window.arrivals > n_trials)
@@ -200,7 +208,7 @@ mod tests {
             warp in prop::option::of((-1e300..1e300, f64::MIN_POSITIVE..1e300)), a in f64::MIN_POSITIVE..1e300,
         ) {
             let input_warp = InputWarp::new(vec![Kumaraswamy(a, 1.0); lengthscale.len()]);
-            let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, input_warp };
+            let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, descriptor_lengthscale: vec![a], input_warp };
             let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
             let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None, expense: None, window: None };
@@ -217,9 +225,9 @@ mod tests {
     #[test]
     fn invalid_notes_are_refused() {
         let good = r#"{"kernel":"matern52","lengthscale":[0.5,1.0],"signal_variance":1.0,"noise_variance":0.1,"rows":4,"center":-1.0,"scale":2.0}"#;
-        assert!(Fit::check_note(good, 4, 2).is_ok());
-        assert!(Fit::check_note(good, 3, 2).is_err());
-        assert!(Fit::check_note(good, 4, 3).is_err());
+        assert!(Fit::check_note(good, 4, &Columns::plain(2)).is_ok());
+        assert!(Fit::check_note(good, 3, &Columns::plain(2)).is_err());
+        assert!(Fit::check_note(good, 4, &Columns::plain(3)).is_err());
         for (from, to) in [
             ("matern52", "matern"),
             ("0.5", "0.0"),
@@ -253,7 +261,7 @@ mod tests {
         }
         let windowed = |window: &str| good.replace('}', &format!(r#","window":{window}}}"#));
         let good_window = windowed(r#"{"length":7.5,"arrivals":4}"#);
-        assert!(Fit::check_note(&good_window, 4, 2).is_ok());
+        assert!(Fit::check_note(&good_window, 4, &Columns::plain(2)).is_ok());
         for window in [
             r#"{"length":0.0,"arrivals":4}"#,
             r#"{"length":1e999,"arrivals":4}"#,
@@ -261,14 +269,14 @@ mod tests {
             r#"{"length":7.5}"#,
         ] {
             assert!(
-                Fit::check_note(&windowed(window), 4, 2).is_err(),
+                Fit::check_note(&windowed(window), 4, &Columns::plain(2)).is_err(),
                 "{window}"
             );
         }
         let failures = |success: &str| good.replace('}', &format!(r#","success":{success}}}"#));
         let good = failures(r#"{"lengthscale":[0.25,3.0],"rows":6}"#);
-        assert!(Fit::check_note(&good, 6, 2).is_ok());
-        assert!(Fit::check_note(&good, 5, 2).is_err());
+        assert!(Fit::check_note(&good, 6, &Columns::plain(2)).is_ok());
+        assert!(Fit::check_note(&good, 5, &Columns::plain(2)).is_err());
         for success in [
             r#"{"lengthscale":[0.25],"rows":6}"#,
             r#"{"lengthscale":[0.25,0.0],"rows":6}"#,
@@ -279,7 +287,7 @@ mod tests {
             r#"{"lengthscale":[0.25,3.0],"rows":6,"noise":1.0}"#,
         ] {
             assert!(
-                Fit::check_note(&failures(success), 6, 2).is_err(),
+                Fit::check_note(&failures(success), 6, &Columns::plain(2)).is_err(),
                 "{success}"
             );
         }

@@ -6,12 +6,13 @@
 
 mod fold;
 
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use ndarray::Array2;
 
 use crate::error::{Result, Stop};
+use crate::gp::kernel::Category;
 use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::strategy::Query;
@@ -33,7 +34,7 @@ pub use fold::Fold;
 pub struct TrainingSet {
     pub settings: Settings,
     width: usize,
-    categories: Vec<Range<usize>>,
+    categories: Vec<Category>,
     d: usize,
     pub fold: Fold,
     pub pseudo_observations: PseudoObservations,
