@@ -310,6 +310,20 @@ def test_repeated_names_are_refused(client, running):
     refused(client.get("/v1/studies/twice"), 404)
 
 
+def test_descriptors_are_a_mapping_or_a_list_in_the_order_of_the_choices(client, running):
+    table = {"THF": {"logP": 0.5}, "DMF": {"logP": -1.0}, "water": {"logP": -1.4}}
+    forms = {"mapping": dict(reversed(table.items())), "list": list(table.values())}
+    for name, given in forms.items():
+        solvent = {"name": "s", "kind": "Categorical", "choices": list(table), "descriptors": given}
+        definition = {"problem": {"space": [solvent]}, "strategy": {"kind": "BayesOpt"}}
+        ok(client.post("/v1/studies", json={"name": name, "definition": definition}), 201)
+        study = bl.Study.load(name, running.url)
+        assert study.optimizer.domain["s"] == bl.Categorical(list(table), descriptors=table)
+    del forms["mapping"]["DMF"]
+    definition["problem"]["space"][0]["descriptors"] = forms["mapping"]
+    refused(client.post("/v1/studies", json={"name": "missing", "definition": definition}), 422, "'DMF'")
+
+
 def test_an_encoded_nul_is_not_a_slash(client, running):
     bl.Study("with/slash", running.url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
     ok(client.get("/v1/studies/with%2Fslash"))
