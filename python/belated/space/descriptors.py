@@ -37,6 +37,8 @@ def read_descriptors(given: Any, options: Sequence[Any], find: Callable[[Any], i
     def refuse(message: str) -> InvalidSpace:
         return InvalidSpace(f"the descriptors of {call} {message}")
 
+    if is_table(given) and not hasattr(given, "index"):
+        raise refuse("are a table without an index of choices: pass a mapping of choice → {name: number}")
     if is_table(given):
         names = [str(name) for name in given.columns]
         rows = _in_order(given.index, list(given.to_numpy(dtype=object)), options, find, refuse)

@@ -105,6 +105,7 @@ def test_messages_name_the_choice_or_the_column():
         (TABLE | {"THF": {"bp": np.inf}}, "have 'bp' = inf for 'THF': pass finite numbers"),
         (Frame(["DMF", "DMF", "THF"], ["bp"], [[1], [2], [3]]), "have 'DMF' twice"),
         (Frame(NAMES, ["bp", "bp"], [[1, 2]] * 3), "have the column 'bp' twice"),
+        (type("Frame", (), {"columns": ["bp"], "to_dict": None})(), "without an index of choices"),
         (np.ones((2, 3)), "with 2 rows for 3 choices: pass a mapping"),
         ([[1], [2, 3], [4]], "have 1 numbers for one choice and 2 for another"),
     ]:
