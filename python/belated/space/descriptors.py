@@ -143,7 +143,7 @@ def _named(
 
 def _warn(call: str, dropped: dict[str, list[str]], filled: list[str], n: int) -> None:
     """Warn about columns that are dropped or filled."""
-    kinds = {"text": "do not contain numbers", "equal": "are equal for all choices", "empty": "have no numbers"}
+    kinds = {"text": "do not contain numbers", "equal": "are equal for all choices", "empty": "are empty"}
     parts = [f"{short_repr(names)} {kinds[kind]}" for kind, names in dropped.items() if names]
     n_dropped = sum(map(len, dropped.values()))
     said = []

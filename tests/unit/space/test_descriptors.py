@@ -68,7 +68,7 @@ def test_one_warning_names_what_is_dropped_and_filled():
         made = bl.Categorical(NAMES, descriptors=rows)
     assert [str(each.message) for each in caught] == [
         "descriptors of Categorical(['DMF', 'THF', 'water']): 3 of 5 columns are dropped, because ['name'] do not "
-        "contain numbers and ['one'] are equal for all choices and ['none'] have no numbers; missing entries of ['bp'] "
+        "contain numbers and ['one'] are equal for all choices and ['none'] are empty; missing entries of ['bp'] "
         "are replaced by the mean"
     ]
     assert made.descriptors == [{"bp": 1.0, "flag": 1.0}, {"bp": 2.5, "flag": 0.0}, {"bp": 4.0, "flag": 0.0}]
