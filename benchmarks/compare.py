@@ -27,6 +27,8 @@ of BoTorch has 20 points instead of 2d:
 
     python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
         belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
+
+The group "laboratory" contains tables of laboratory experiments (laboratory.py).
 """
 
 import argparse
@@ -51,6 +53,8 @@ if __name__ == "__main__":
 
 import dimension  # noqa: E402
 import durations  # noqa: E402
+import laboratory  # noqa: E402
+import laboratory_peers  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import problems  # noqa: E402
@@ -67,6 +71,7 @@ SETTINGS = {
     **sklearn_tables.TIME,
     **dimension.SETTINGS,
     **durations.SETTINGS,
+    **laboratory.SETTINGS,
 }
 GROUPS = {
     "listed": problems.LISTED,
@@ -75,6 +80,7 @@ GROUPS = {
     **sklearn_tables.GROUPS,
     **dimension.GROUPS,
     **durations.GROUPS,
+    **laboratory.GROUPS,
 }
 N_READINGS = 100  # the number of times at which regret is recorded in a setting with a horizon
 
@@ -168,23 +174,40 @@ def readings(setting, arrivals):
 def measure(text, name, seed):
     """Return the record of one run."""
     setting = SETTINGS[name]
+    if name in laboratory.SETTINGS:
+        return measure_weeks(text, name, seed)
     function = setting.problem(seed)
     history = run_one(peers.make(text, function.space, seed), function, setting, seed)
     at = readings(setting, history.arrivals)
     regret = setting.regret(function, simple_regret(history, function.optimum, at=at))
     regret = np.where(at < history.arrivals.min(), 1.0, regret)
     score = log10(regret, setting.smallest)
+    results = int(np.sum(history.arrivals <= at[-1]))
+    return record(text, name, seed, score, history.seconds, results, regret, peers.versions(text))
+
+
+def measure_weeks(text, name, seed):
+    """Return the record of one run on a laboratory table."""
+    setting, kinds = SETTINGS[name], laboratory_peers.PEERS
+    run = setting.run(lambda table, seed: peers.make(text, table, seed, kinds), seed)
+    score = log10(run.regret, setting.smallest)
+    return record(
+        text, name, seed, score, run.seconds, laboratory.BATCH * len(score), run.regret, peers.versions(text, kinds)
+    )
+
+
+def record(text, name, seed, score, seconds, results, regret, versions):
     return {
         "setting": name,
-        "optimizer": peers.parse(text)[0],
+        "optimizer": peers.label(text),
         "seed": seed,
         "score": round(float(score.mean()), 6),
         "final": round(float(score[-1]), 6),
-        "seconds": round(float(history.seconds.mean()), 6),
-        "results": int(np.sum(history.arrivals <= at[-1])),
+        "seconds": round(float(seconds.mean()), 6),
+        "results": results,
         "regret": [float(f"{r:.6g}") for r in regret],  # the last readings
         "spec": text,
-        "versions": peers.versions(text),
+        "versions": versions,
     }
 
 
@@ -200,7 +223,7 @@ def run(arguments):
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
     ]
     done = {key(record) for record in read([arguments.out])}
-    tasks = [task for task in tasks if (task[1], peers.parse(task[0])[0], task[2]) not in done]
+    tasks = [task for task in tasks if (task[1], peers.label(task[0]), task[2]) not in done]
     if arguments.jobs == 1:
         return report(map(execute, tasks), len(tasks))
     with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
@@ -212,7 +235,7 @@ def execute(task):
     the error."""
     text, name, seed, out = task
     try:
-        if (name, peers.parse(text)[0], seed) not in {key(record) for record in read([out])}:
+        if (name, peers.label(text), seed) not in {key(record) for record in read([out])}:
             append(out, measure(text, name, seed))
     except peers.Unavailable as error:
         return f"{name}, seed {seed}: {error}"
@@ -364,6 +387,8 @@ def axis(setting):
     """Return the number of readings of a run, and the label of their axis."""
     if setting.horizon is not None:
         return N_READINGS, "Time (percent of the horizon)"
+    if isinstance(setting, laboratory.LaboratorySetting):
+        return setting.n_evaluations, "Weeks with results"
     return setting.n_evaluations, f"Evaluations by {setting.workers} workers" if setting.workers else "Suggestions"
 
 

@@ -293,7 +293,7 @@ OPTIMIZERS = {
 }
 
 
-def parse(text):
+def parse(text, kinds=OPTIMIZERS):
     """Parse ``kind``, ``kind:settings`` or ``label=kind:settings``; return (label, class, settings).
 
     Examples
@@ -304,21 +304,27 @@ def parse(text):
     labelled = re.fullmatch(r"([\w.+-]+)=(.*)", text)
     label, spec = labelled.groups() if labelled else (text, text)
     kind, _, settings = spec.partition(":")
-    if kind not in OPTIMIZERS:
-        raise Unavailable(f"{kind!r} is not an optimizer: pass one of {list(OPTIMIZERS)}")
-    return label, OPTIMIZERS[kind], settings
+    if kind not in kinds:
+        raise Unavailable(f"{kind!r} is not an optimizer: pass one of {list(kinds)}")
+    return label, kinds[kind], settings
 
 
-def make(text, space, seed):
+def label(text):
+    """Return the label in ``label=kind:settings``; without a label, return the text."""
+    found = re.match(r"([\w.+-]+)=", text)
+    return found[1] if found else text
+
+
+def make(text, space, seed, kinds=OPTIMIZERS):
     """Construct the optimizer that the text describes."""
-    _, kind, settings = parse(text)
+    _, kind, settings = parse(text, kinds)
     try:
         return kind(space, seed, settings)
     except ImportError as error:
         raise Unavailable(f"{text} needs {error.name}: pip install 'belated[compare]'") from error
 
 
-def versions(text):
+def versions(text, kinds=OPTIMIZERS):
     """Return the versions of the packages that an optimizer uses."""
-    packages = ("numpy", *parse(text)[1].packages)
+    packages = ("numpy", *parse(text, kinds)[1].packages)
     return {"belated": bl.__version__} | {package: metadata.version(package) for package in packages}

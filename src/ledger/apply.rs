@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::ledger::event::{Event, Observation, Reading, TrialNumber};
 use crate::ledger::trial::{AtFidelity, Details, Ranking, State, Trial};
 use crate::ledger::{Ledger, Queued};
-use crate::problem::Point;
+use crate::problem::{Point, Position};
 
 /// The change of one trial by one event. Strategies read changes instead of events.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,8 +227,13 @@ impl Ledger {
         self.rows.extend(self.problem.encode(point)?);
         self.rows.extend(self.problem.encode_context(context));
         self.pending.insert(self.trials.len());
+        // A suggested point was checked: it is in the domain.
+        let position = match trial.suggested {
+            true => Position::Member,
+            false => self.problem.position(point),
+        };
         self.trials.push(Trial {
-            position: self.problem.position(point),
+            position,
             index: point.index().map(|index| index as u32),
             started_by: self.len() as u32,
             ..trial
