@@ -10,9 +10,9 @@ experiments whose results have arrived; best and median are taken over the point
 each week from the third week on. Regrets below 1e-3 count as 1e-3. The score is the mean of log10 of the recorded
 regrets.
 
-The tables are from the Olympus project. The environment variable BELATED_LAB contains the folder with the tables.
-Tables in which every combination of levels was measured are spaces of categories and ordered parameters. The other
-tables are lists of candidates.
+The tables are from the Olympus project. The environment variable BELATED_DATA names a folder that contains the tables
+in lab/. Tables in which every combination of levels was measured are spaces of categories and ordered parameters. The
+other tables are lists of candidates.
 """
 
 import csv
@@ -116,12 +116,12 @@ def folder():
     Raises
     ------
     FileNotFoundError
-        The environment variable BELATED_LAB is missing.
+        The environment variable BELATED_DATA is missing.
     """
-    found = os.environ.get("BELATED_LAB")
+    found = os.environ.get("BELATED_DATA")
     if found is None:
-        raise FileNotFoundError("BELATED_LAB is not set: set it to the folder with the laboratory tables")
-    return Path(found)
+        raise FileNotFoundError("BELATED_DATA is not set: set it to the data folder, which contains the tables in lab/")
+    return Path(found) / "lab"
 
 
 @functools.cache
