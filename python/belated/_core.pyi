@@ -246,18 +246,34 @@ class Space:
 
 @final
 class Candidates:
-    """A list of candidates in the user's units. Encoding a candidate scales each column to [0, 1]."""
+    """A list of candidates in the user's units. Encoding a candidate scales each column of numbers to [0, 1].
 
-    def __new__(cls, points: NDArray[np.float64]) -> Candidates:
-        """Create a list of candidates from the rows of a (N, d) array. Raises InvalidSpace."""
+    If the columns have names, a column may be a category, and NaN is a gap."""
+
+    def __new__(
+        cls, points: NDArray[np.float64], columns: list[tuple[str, list[str] | None]] | None = None
+    ) -> Candidates:
+        """Create a list of candidates from the rows of a (N, d) array. Raises InvalidSpace.
+
+        Each entry of `columns` has the name of a column and the labels of its choices; None for numbers."""
+
+    @property
+    def width(self) -> int:
+        """Number of encoded columns of a point."""
 
     def domain(self) -> Domain:
         """The set of encoded candidates."""
 
     def encode(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The columns of rows, shape (n, d)."""
+        """The encoded columns of rows, shape (n, width)."""
 
-    def find(self, row: NDArray[np.float64]) -> int | None:
+    def check_known(self, unknown: list[str]) -> None:
+        """Refuse names that are not the name of a column."""
+
+    def complete(self, numbers: list[float | None], unknown: list[str]) -> list[float | None]:
+        """The numbers of a point. Refuses unknown names, and None in a column without gaps."""
+
+    def find(self, row: list[float]) -> int | None:
         """The index of the first candidate that equals this row."""
 
 @final

@@ -1,49 +1,154 @@
 //! Finite domains: a list of candidates in the user's units, and its encoding as columns in [0, 1].
 
+use std::collections::BTreeSet;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis, s};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use serde::{Deserialize, Serialize};
 
-use super::Domain;
+use super::declarations::{MAX_COLUMNS, check_names};
 use super::domain::checked;
 use super::parameter::MAX_COLUMN;
+use super::{Choices, Coordinate, Domain, Kind, Role, columns};
 use crate::error::{Error, Result};
 
-/// A list of candidates, one per row.
+/// The column of a gap in a column of numbers: as for an inactive parameter of a box, but the float after ½, so that the
+/// row differs from a row with the number in the middle of the range.
+const GAP: f64 = 0.5 + f64::EPSILON / 2.0;
+
+/// The encoded rows of a list of candidates. Each coordinate is a number or a category.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Rows {
+    points: Array2<f64>,
+    coordinates: Vec<Coordinate>,
+}
+
+impl Rows {
+    /// Rows in which each column is a number.
+    pub(super) fn of_numbers(points: Array2<f64>) -> Self {
+        let coordinates = vec![Coordinate::Continuous; points.ncols()];
+        Self {
+            points,
+            coordinates,
+        }
+    }
+
+    /// The coordinates, in the order of their columns.
+    pub fn coordinates(&self) -> &[Coordinate] {
+        &self.coordinates
+    }
+}
+
+impl Deref for Rows {
+    type Target = Array2<f64>;
+
+    fn deref(&self) -> &Array2<f64> {
+        &self.points
+    }
+}
+
+/// A named column of candidates.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Column {
+    /// The name, which is unique and shown in messages.
+    pub name: String,
+    /// The choices of a category, or None for a column of numbers.
+    pub choices: Option<Choices<false>>,
+}
+
+/// A list of candidates, one per row. If the columns have names, a column may be a category, whose entries are the
+/// positions of choices, and NaN stands for a *gap*: the parameter does not apply to the row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Saved", into = "Saved")]
 pub struct Candidates {
     points: Array2<f64>,
-    low: Array1<f64>,
-    high: Array1<f64>,
+    /// Empty if the columns do not have names.
+    declared: Vec<Column>,
+    /// The smallest and the largest number of each column.
+    bounds: Vec<(f64, f64)>,
     domain: Arc<Domain>,
 }
 
 impl Candidates {
     /// Creates a list of candidates. Refuses an empty list and entries that are not finite.
     pub fn new(points: Array2<f64>) -> Result<Self> {
-        let points = checked(points)?;
-        let bound = |start: f64, better: fn(f64, f64) -> f64| {
-            points.map_axis(Axis(0), |column| column.iter().copied().fold(start, better))
+        Ok(Self::of(checked(points)?, Vec::new()))
+    }
+
+    /// Creates a list of candidates with named columns. Refuses an empty list, equal names, infinite numbers, positions
+    /// without a choice, and too many encoded columns.
+    pub fn named(points: Array2<f64>, declared: Vec<Column>) -> Result<Self> {
+        let refuse = |why: String| Err(Error::InvalidSpace(format!("candidates {why}")));
+        if points.is_empty() || declared.len() != points.ncols() {
+            let (rows, width) = points.dim();
+            return refuse(format!(
+                "of shape ({rows}, {width}) have {} names: pass at least one row and one column, and one name for each",
+                declared.len()
+            ));
+        }
+        let mut names = BTreeSet::new();
+        if let Some(twice) = declared.iter().find(|each| !names.insert(&each.name)) {
+            return refuse(format!("have the name '{}' twice: keep one", twice.name));
+        }
+        for (column, of_column) in declared.iter().zip(points.columns()) {
+            let is_usable = |entry: &f64| entry.is_nan() || column.is_entry(*entry);
+            if let Some(wrong) = of_column.iter().find(|entry| !is_usable(entry)) {
+                return refuse(format!(
+                    "have the entry {wrong} in column '{}': pass {}",
+                    column.name,
+                    column.expected()
+                ));
+            }
+        }
+        let widths = declared.iter().map(|each| each.coordinate().width());
+        let total: usize = widths.clone().sum();
+        if total > MAX_COLUMNS {
+            let widest = widths.zip(&declared).max_by_key(|(width, _)| *width);
+            let widest = widest.map(|(width, column)| {
+                let name = &column.name;
+                format!(
+                    ": column '{name}' has {width} different texts; leave it out, or merge some"
+                )
+            });
+            return refuse(format!(
+                "have {total} encoded columns, more than {MAX_COLUMNS}{}",
+                widest.unwrap_or_default()
+            ));
+        }
+        Ok(Self::of(points, declared))
+    }
+
+    fn of(points: Array2<f64>, declared: Vec<Column>) -> Self {
+        let bounds: Vec<_> = points.columns().into_iter().map(bounds).collect();
+        let coordinates = match declared.is_empty() {
+            true => vec![Coordinate::Continuous; points.ncols()],
+            false => declared.iter().map(Column::coordinate).collect(),
         };
-        let (low, high) = (
-            bound(f64::INFINITY, f64::min),
-            bound(f64::NEG_INFINITY, f64::max),
-        );
-        let domain = Domain::Candidates(scaled(points.view(), &low, &high));
-        Ok(Self {
+        let rows = encoded(points.view(), &bounds, &coordinates);
+        let rows = Rows {
+            points: rows,
+            coordinates,
+        };
+        Self {
             points,
-            low,
-            high,
-            domain: Arc::new(domain),
-        })
+            declared,
+            bounds,
+            domain: Arc::new(Domain::Candidates(rows)),
+        }
     }
 
     /// The encoded domain.
     pub(crate) fn domain(&self) -> &Arc<Domain> {
         &self.domain
+    }
+
+    fn rows(&self) -> &Rows {
+        match self.domain.as_ref() {
+            Domain::Candidates(rows) => rows,
+            Domain::Box(_) => unreachable!("the constructor makes a list"),
+        }
     }
 
     /// The number of candidates.
@@ -53,27 +158,34 @@ impl Candidates {
 
     /// The columns of a candidate.
     pub(crate) fn row(&self, index: usize) -> Vec<f64> {
-        let row = self.points.slice(s![index..=index, ..]);
-        self.encode(row).into_iter().collect()
+        self.rows().row(index).to_vec()
     }
 
     /// The encoded columns of rows that are given in the user's units. The columns of a row that is not a candidate may
     /// be outside [0, 1].
     pub(crate) fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
-        scaled(rows, &self.low, &self.high)
+        encoded(rows, &self.bounds, &self.rows().coordinates)
     }
 
     /// The columns of a measurement at numbers that need not be a candidate.
     pub(crate) fn encode_measured(&self, numbers: &[Option<f64>]) -> Vec<f64> {
-        let row = numbers.iter().map(|number| number.unwrap_or(f64::NAN));
-        let row = Array1::from_iter(row).insert_axis(Axis(0));
-        self.encode(row.view()).into_iter().collect()
+        let row: Vec<f64> = numbers
+            .iter()
+            .map(|each| each.unwrap_or(f64::NAN))
+            .collect();
+        let row = ArrayView2::from_shape((1, row.len()), &row).expect("one row of this length");
+        self.encode(row).into_iter().collect()
     }
 
-    /// Refuses numbers that cannot be the point of a measurement: one finite number for each column is needed.
+    /// Refuses numbers that cannot be the point of a measurement: one finite number for each column is needed. In named
+    /// columns, there may be gaps, and a category needs one of its choices.
     pub(crate) fn check_measured(&self, numbers: &[Option<f64>]) -> Result<()> {
-        let is_finite = |number: &Option<f64>| number.is_some_and(f64::is_finite);
-        match numbers.len() == self.points.ncols() && numbers.iter().all(is_finite) {
+        let is_usable = |(i, number): (usize, &Option<f64>)| match (self.declared.get(i), number) {
+            (None, number) => number.is_some_and(f64::is_finite),
+            (Some(_), None) => true,
+            (Some(column), Some(number)) => column.is_entry(*number),
+        };
+        match numbers.len() == self.points.ncols() && numbers.iter().enumerate().all(is_usable) {
             true => Ok(()),
             false => Err(Error::InvalidPoint(format!(
                 "params of a measurement need a finite number for each of the {} columns of candidates",
@@ -82,25 +194,62 @@ impl Candidates {
         }
     }
 
-    /// The index of the first candidate that equals this row.
+    /// Refuses a point with an unknown name, or without the entry of a column that does not have gaps. `unknown`:
+    /// undeclared names, formatted for the message.
+    pub(crate) fn check_names(&self, numbers: &[Option<f64>], unknown: &[String]) -> Result<()> {
+        let names = self.declared.iter().map(|each| &each.name);
+        let has_gap = |i: usize| self.points.column(i).iter().any(|entry| entry.is_nan());
+        let is_there = |i: usize| numbers[i].is_some() || has_gap(i);
+        check_names(Role::Params, names, is_there, |_| true, unknown)
+    }
+
+    /// The index of the first candidate that equals this row. NaN equals NaN.
     pub(crate) fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
-        self.points
-            .outer_iter()
-            .position(|candidate| candidate == row)
+        let is_same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
+        let mut rows = self.points.outer_iter();
+        rows.position(|each| each.len() == row.len() && each.iter().zip(row).all(is_same))
     }
 }
 
-/// The saved form: the number of columns, and the entries of all rows.
-type Saved = (usize, Vec<f64>);
+impl Column {
+    fn coordinate(&self) -> Coordinate {
+        match &self.choices {
+            Some(choices) => choices.coordinate(),
+            None => Coordinate::Continuous,
+        }
+    }
+
+    /// Whether a number is an entry of this column.
+    fn is_entry(&self, number: f64) -> bool {
+        match &self.choices {
+            Some(choices) => choices.checked(number) == Some(number),
+            None => number.is_finite(),
+        }
+    }
+
+    /// The entries of this column, for messages.
+    fn expected(&self) -> String {
+        match &self.choices {
+            Some(choices) => choices.expected(),
+            None => "finite numbers".to_string(),
+        }
+    }
+}
+
+/// The saved form: the number of columns, the entries of all rows, and the named columns.
+type Saved = (usize, Vec<f64>, Vec<Column>);
 
 impl TryFrom<Saved> for Candidates {
     type Error = Error;
 
-    fn try_from((width, entries): Saved) -> Result<Self> {
+    fn try_from((width, entries, declared): Saved) -> Result<Self> {
         let rows = entries.len().checked_div(width).unwrap_or(0);
         let points = Array2::from_shape_vec((rows, width), entries)
             .map_err(|error| Error::Corrupt(format!("candidates: {error}")))?;
-        Candidates::new(points)
+        match declared.is_empty() {
+            true => Candidates::new(points),
+            false => Candidates::named(points, declared),
+        }
     }
 }
 
@@ -109,27 +258,55 @@ impl From<Candidates> for Saved {
         (
             candidates.points.ncols(),
             candidates.points.iter().copied().collect(),
+            candidates.declared,
         )
     }
 }
 
-/// Returns (rows − low) / (high − low). The entries are 0 in a column with a single value. Entries between low and high
-/// are clipped to [0, 1], which rounding could leave.
-fn scaled(rows: ArrayView2<f64>, low: &Array1<f64>, high: &Array1<f64>) -> Array2<f64> {
-    let mut scaled = rows.to_owned();
-    for mut row in scaled.outer_iter_mut() {
-        for ((x, low), high) in row.iter_mut().zip(low).zip(high) {
-            // The difference is computed in halves, because the difference of two large floats can overflow.
-            let span = high / 2.0 - low / 2.0;
-            let span = if span == 0.0 { 1.0 } else { span };
-            let u = (*x / 2.0 - low / 2.0) / span;
-            *x = match (*low..=*high).contains(x) {
-                true => u.clamp(0.0, 1.0),
-                false => u.clamp(-MAX_COLUMN, MAX_COLUMN),
-            };
+/// The smallest and the largest number of a column, or (0, 0) if there is none.
+fn bounds(column: ArrayView1<f64>) -> (f64, f64) {
+    // `min` and `max` ignore NaN.
+    let low = column.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    match low <= high {
+        true => (low, high),
+        false => (0.0, 0.0),
+    }
+}
+
+/// Returns the encoded columns of rows in the user's units. A category is one-hot, and its columns are 0 in a gap.
+fn encoded(
+    rows: ArrayView2<f64>,
+    bounds: &[(f64, f64)],
+    coordinates: &[Coordinate],
+) -> Array2<f64> {
+    let at: Vec<Range<usize>> = columns(coordinates).map(|(_, at)| at).collect();
+    let width = at.last().map_or(0, |last| last.end);
+    let mut encoded = Array2::zeros((rows.nrows(), width));
+    for (row, mut x) in rows.outer_iter().zip(encoded.outer_iter_mut()) {
+        for (k, &entry) in row.iter().enumerate() {
+            match (coordinates[k].choices(), entry.is_nan()) {
+                (Some(_), true) => {}
+                (Some(_), false) => x[at[k].start + entry as usize] = 1.0,
+                (None, true) => x[at[k].start] = GAP,
+                (None, false) => x[at[k].start] = scaled(entry, bounds[k]),
+            }
         }
     }
-    scaled
+    encoded
+}
+
+/// Returns (x − low) / (high − low), or 0 in a column with a single value. Between low and high, the result is clipped
+/// to [0, 1], which rounding could leave.
+fn scaled(x: f64, (low, high): (f64, f64)) -> f64 {
+    // The difference is computed in halves, because the difference of two large floats can overflow.
+    let span = high / 2.0 - low / 2.0;
+    let span = if span == 0.0 { 1.0 } else { span };
+    let u = (x / 2.0 - low / 2.0) / span;
+    match (low..=high).contains(&x) {
+        true => u.clamp(0.0, 1.0),
+        false => u.clamp(-MAX_COLUMN, MAX_COLUMN),
+    }
 }
 
 #[cfg(test)]
@@ -180,5 +357,84 @@ mod tests {
         let mut sums: Vec<f64> = spread.rows().into_iter().map(|r| r.sum()).collect();
         sums.sort_by(f64::total_cmp);
         assert_eq!(sums, [1e-300, 4.0, 5.1]);
+    }
+
+    fn category(labels: &[&str]) -> Option<Choices<false>> {
+        Some(Choices::unordered(
+            labels.iter().map(|label| label.to_string()).collect(),
+        ))
+    }
+
+    fn column(name: &str, choices: Option<Choices<false>>) -> Column {
+        Column {
+            name: name.to_string(),
+            choices,
+        }
+    }
+
+    #[test]
+    fn named_columns_are_encoded_as_in_a_box() {
+        let x = array![[10.0, 1.0], [20.0, 0.0], [f64::NAN, f64::NAN], [30.0, 1.0]];
+        let declared = vec![column("T", None), column("c", category(&["a", "b"]))];
+        let named = Candidates::named(x.clone(), declared).unwrap();
+        let expected = [
+            [0.0, 0.0, 1.0],
+            [0.5, 1.0, 0.0],
+            [0.5, 0.0, 0.0],
+            [1.0, 0.0, 1.0],
+        ];
+        for (i, row) in expected.iter().enumerate() {
+            assert!(
+                named
+                    .row(i)
+                    .iter()
+                    .zip(row)
+                    .all(|(a, b)| (a - b).abs() < 1e-15)
+            );
+            assert_eq!(named.find(x.row(i)), Some(i));
+        }
+        assert_ne!(named.row(2)[0], 0.5); // a gap differs from a number in the middle of the range
+        assert_eq!(
+            (named.domain().width(), named.domain().dimensions()),
+            (3, 2)
+        );
+        let measured = [Some(50.0), None];
+        assert!(named.check_measured(&measured).is_ok());
+        assert_eq!(named.encode_measured(&measured), [2.0, 0.0, 0.0]);
+        assert!(named.check_measured(&[Some(10.0), Some(2.0)]).is_err());
+        assert!(named.check_names(&[None, None], &[]).is_ok());
+        let bytes = postcard::to_allocvec(&named).unwrap();
+        let read: Candidates = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!(read.domain(), named.domain());
+        assert_eq!(read.declared, named.declared);
+    }
+
+    #[test]
+    fn named_numbers_have_the_columns_of_an_array() {
+        let x = array![[0.1, 7.0, -1e308], [0.7, 7.0, 1e308], [0.3, 7.0, 3.0]];
+        let declared = ["a", "b", "c"].map(|name| column(name, None)).to_vec();
+        let named = Candidates::named(x.clone(), declared).unwrap();
+        assert_eq!(named.domain(), Candidates::new(x).unwrap().domain());
+    }
+
+    #[test]
+    fn invalid_named_candidates_are_refused() {
+        let many: Vec<String> = (0..5000).map(|i| i.to_string()).collect();
+        let wide = Some(Choices::unordered(many));
+        for (points, declared) in [
+            (array![[1.0, 2.0]], vec![column("a", None)]),
+            (
+                array![[1.0, 2.0]],
+                vec![column("a", None), column("a", None)],
+            ),
+            (array![[f64::INFINITY]], vec![column("a", None)]),
+            (array![[2.0]], vec![column("a", category(&["u", "v"]))]),
+            (array![[0.5]], vec![column("a", category(&["u", "v"]))]),
+            (Array2::zeros((0, 1)), vec![column("a", None)]),
+            (array![[0.0]], vec![column("a", wide)]),
+        ] {
+            let found = Candidates::named(points, declared);
+            assert!(matches!(found, Err(Error::InvalidSpace(_))));
+        }
     }
 }

@@ -9,7 +9,7 @@ use super::conditions::{Condition, Conditions};
 use crate::error::{Error, Result};
 
 /// The largest number of columns of a space.
-const MAX_COLUMNS: usize = 4096;
+pub(super) const MAX_COLUMNS: usize = 4096;
 
 /// The role of a space: points to suggest, or contexts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +59,35 @@ impl Declaration {
             when: Vec::new(),
         }
     }
+}
+
+/// Refuses a point with missing or unknown names. `is_there`: whether parameter i is given or may be missing;
+/// `is_named`: whether the message names parameter i as expected; `unknown`: undeclared names, formatted for the message.
+pub(super) fn check_names<'a>(
+    role: Role,
+    names: impl Iterator<Item = &'a String> + Clone,
+    is_there: impl Fn(usize) -> bool,
+    is_named: impl Fn(usize) -> bool,
+    unknown: &[String],
+) -> Result<()> {
+    let all = || names.clone().enumerate();
+    let mut found = Vec::new();
+    let mut missing = all().filter(|(i, _)| !is_there(*i)).peekable();
+    if missing.peek().is_some() {
+        found.push(format!("misses {}", list(missing.map(|(_, name)| name))));
+    }
+    if !unknown.is_empty() {
+        found.push(format!("has unknown [{}]", unknown.join(", ")));
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    let expected = all().filter(|(i, _)| is_named(*i)).map(|(_, name)| name);
+    Err(role.error(&format!(
+        " {}: pass exactly the names {}",
+        found.join(" and "),
+        list(expected)
+    )))
 }
 
 /// Formats a list of names as Python does.

@@ -9,10 +9,12 @@
 //! | `Integer {low, high}` | 1 | (i − low) / (high − low), or (ln i − ln low) / (ln high − ln low); 0 if low = high |
 //! | `Categorical {n}` | n | one-hot |
 //! | inactive | | ½; zeros for a one-hot group |
+//!
+//! Candidates have a continuous or categorical coordinate for each column of the user's table.
 
 use ndarray::{Array2, ArrayView2};
 
-use super::{Coordinate, Product};
+use super::{Coordinate, Product, Rows};
 use crate::error::{Error, Result};
 
 /// A point is a member if all entries are within this tolerance of an exact member.
@@ -35,14 +37,14 @@ impl Member {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
     /// One point per row.
-    Candidates(Array2<f64>),
+    Candidates(Rows),
     Box(Product),
 }
 
 impl Domain {
-    /// Creates a finite domain from points, one point per row.
+    /// Creates a finite domain from points, one point per row. Each column is a number.
     pub fn candidates(points: Array2<f64>) -> Result<Domain> {
-        checked(points).map(Domain::Candidates)
+        checked(points).map(|points| Domain::Candidates(Rows::of_numbers(points)))
     }
 
     /// The coordinates of a box, or None for candidates.
@@ -69,10 +71,10 @@ impl Domain {
         }
     }
 
-    /// d, the number of named parameters: the coordinates of a box, or the columns of candidates.
+    /// d, the number of parameters: the coordinates of a box, or the columns of candidates as they were given.
     pub fn dimensions(&self) -> usize {
         match self {
-            Domain::Candidates(points) => points.ncols(),
+            Domain::Candidates(rows) => rows.coordinates().len(),
             Domain::Box(coordinates) => coordinates.len(),
         }
     }

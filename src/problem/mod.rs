@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 
-pub use candidates::Candidates;
+pub use candidates::{Candidates, Column, Rows};
 #[cfg(test)]
 pub use conditions::Condition;
 pub use declarations::{Declaration, Role};

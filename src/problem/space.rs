@@ -8,7 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::conditions::{Condition, Conditions};
-use super::declarations::{Declaration, Role, check_width, conditions, list, without_constants};
+use super::declarations::{
+    Declaration, Role, check_names, check_width, conditions, list, without_constants,
+};
 use super::parameter::Kind;
 use super::{Domain, Parameter, Product, columns};
 use crate::error::{Error, Result};
@@ -297,24 +299,8 @@ impl Space {
         is_named: impl Fn(usize) -> bool,
         unknown: &[String],
     ) -> Result<()> {
-        let all = || self.declared.iter().map(|each| &each.name).enumerate();
-        let mut found = Vec::new();
-        let mut missing = all().filter(|(i, _)| !is_there(*i)).peekable();
-        if missing.peek().is_some() {
-            found.push(format!("misses {}", list(missing.map(|(_, name)| name))));
-        }
-        if !unknown.is_empty() {
-            found.push(format!("has unknown [{}]", unknown.join(", ")));
-        }
-        if found.is_empty() {
-            return Ok(());
-        }
-        let expected = all().filter(|(i, _)| is_named(*i)).map(|(_, name)| name);
-        Err(self.role.error(&format!(
-            " {}: pass exactly the names {}",
-            found.join(" and "),
-            list(expected)
-        )))
+        let names = self.declared.iter().map(|each| &each.name);
+        check_names(self.role, names, is_there, is_named, unknown)
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use ndarray::ArrayView1;
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::problem::{
-    self, Choices, Clock, Curve, CurveValue, Declaration, Described, Direction, Integer, Members,
-    Point, PowerCost, Real, Role,
+    self, Choices, Clock, Column, Curve, CurveValue, Declaration, Described, Direction, Integer,
+    Members, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;
@@ -193,9 +194,28 @@ pub struct Candidates {
 #[pymethods]
 impl Candidates {
     #[new]
-    fn new(points: PyReadonlyArray2<'_, f64>) -> PyResult<Self> {
-        let core = problem::Candidates::new(owned2(points))?;
+    #[pyo3(signature = (points, columns=None))]
+    fn new(
+        points: PyReadonlyArray2<'_, f64>,
+        columns: Option<Vec<(String, Option<Vec<String>>)>>,
+    ) -> PyResult<Self> {
+        let points = owned2(points);
+        let core = match columns {
+            None => problem::Candidates::new(points)?,
+            Some(columns) => {
+                let declared = columns.into_iter().map(|(name, labels)| Column {
+                    name,
+                    choices: labels.map(Choices::unordered),
+                });
+                problem::Candidates::named(points, declared.collect())?
+            }
+        };
         Ok(Self { core })
+    }
+
+    #[getter]
+    fn width(&self) -> usize {
+        self.core.domain().width()
     }
 
     fn domain(&self) -> Domain {
@@ -209,12 +229,26 @@ impl Candidates {
         py: Python<'py>,
         rows: PyReadonlyArray2<'py, f64>,
     ) -> PyResult<Bound<'py, PyArray2<f64>>> {
-        check_width(rows.as_array().ncols(), self.core.domain().width())?;
+        check_width(rows.as_array().ncols(), self.core.domain().dimensions())?;
         Ok(self.core.encode(rows.as_array()).into_pyarray(py))
     }
 
-    fn find(&self, row: PyReadonlyArray1<'_, f64>) -> Option<usize> {
-        self.core.find(row.as_array())
+    fn check_known(&self, unknown: Vec<String>) -> PyResult<()> {
+        let all = vec![Some(0.0); self.core.domain().dimensions()];
+        Ok(self.core.check_names(&all, &unknown)?)
+    }
+
+    fn complete(
+        &self,
+        numbers: Vec<Option<f64>>,
+        unknown: Vec<String>,
+    ) -> PyResult<Vec<Option<f64>>> {
+        self.core.check_names(&numbers, &unknown)?;
+        Ok(numbers)
+    }
+
+    fn find(&self, row: Vec<f64>) -> Option<usize> {
+        self.core.find(ArrayView1::from(&row))
     }
 }
 

@@ -21,6 +21,7 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_number, attrs_as_json
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
+from belated.space.candidates import NamedCandidates
 from belated.space.space import Place, Space
 
 # The std, cost, duration, params and attrs that are reported with a value; each may be None.
@@ -108,7 +109,9 @@ def enqueued_actions(
     actions = []
     for i, (point, given) in enumerate(zip(points, _for_each("fidelity", fidelity, len(points)), strict=True)):
         what = "params" if several is None else f"params[{i}]"
-        if isinstance(domain, Space):
+        if isinstance(domain, NamedCandidates):
+            point = domain.completed(point, [*seed, i])
+        elif isinstance(domain, Space):
             point = _filled_in(domain, point, constraints, what, [*seed, i])
         place = domain.locate(point)
         if constraints is not None:
@@ -147,7 +150,7 @@ def _missing(space: Space, given: Mapping[str, Any]) -> list[str]:
 
     The given values must be in range.
     """
-    return [name for name in space.active_names(given) if name not in given and space[name].width]
+    return [name for name in space.active_names(given) if name not in given and name in space.searched]
 
 
 def _filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.settings import KernelName, Theory
 from belated.optimizers.values import Value, private
-from belated.space.candidates import Candidates
+from belated.space.candidates import LISTS
 
 DelayName: TypeAlias = Literal["estimated", "none"]
 
@@ -211,6 +211,6 @@ class BPEDelay(Optimizer, strategy="BPEDelay", lacks=("context", "constraints", 
         that represent the space. Further points are eliminated at the first suggestion of the next round.
         """
         status, domain = self._status(), self._problem.domain
-        if isinstance(domain, Candidates):
+        if isinstance(domain, LISTS):
             return np.array(status["surviving"], dtype=np.int64)
         return [domain.decode(np.array(point)) for point in status["points"]]

@@ -12,7 +12,7 @@ from belated._core import InvalidPoint, InvalidSetting
 from belated.short_repr import short_repr
 from belated.space import arguments
 from belated.space.arguments import name_of
-from belated.space.candidates import Candidates
+from belated.space.candidates import LISTS, Candidates
 from belated.space.space import Place, Space
 
 Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
@@ -29,7 +29,7 @@ class Constraints:
     def from_argument(cls, given: Any, domain: Space | Candidates) -> Constraints | None:
         """Return the constraints in the argument `given`; return None if `given` is None or empty."""
         functions = checked_functions(given)
-        if functions and isinstance(domain, Candidates):
+        if functions and isinstance(domain, LISTS):
             raise InvalidSetting(
                 "constraints are for spaces, and candidates are given: leave out the rows that violate them"
             )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from belated.optimizers.log import Array
+from belated.space.candidates import NamedCandidates
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.space import Space
 
@@ -29,7 +30,7 @@ def total_effects(space: Space, draw: Callable[[Array, int], Array]) -> tuple[li
     variance = draws[:, 0].var(axis=1)
     squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
     effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)
-    searched = [i for i, name in enumerate(space) if space[name].width]
+    searched = [i for i, name in enumerate(space) if name in space.searched]
     return [list(space)[i] for i in searched], effects[:, searched]
 
 
@@ -58,6 +59,8 @@ def paired_points(n: int, d: int, rng: np.random.Generator) -> tuple[Array, Arra
 
 def _params(space: Space, u: Array) -> dict[str, Any]:
     """Return the params at a point of the unit cube, which has one dimension for each name."""
+    if isinstance(space, NamedCandidates):
+        return space.quantiles(u)
     values = {name: _value(dimension, share) for (name, dimension), share in zip(space.items(), u, strict=True)}
     return space.active_part(values)
 

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, overload
 
-from numpy.typing import ArrayLike
-
 from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
@@ -20,6 +18,7 @@ from belated.optimizers.trials import Trials
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
 from belated.short_repr import short_repr
 from belated.space.arguments import arguments_of, checks_arguments, in_seconds, shown, unknown_argument
+from belated.space.candidates import CandidatesLike, NamedCandidates
 from belated.space.fidelity import Fidelity
 
 
@@ -41,7 +40,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     space: SpaceLike | None = None
     _: KW_ONLY
     context: SpaceLike | None = None
-    candidates: ArrayLike | None = None
+    candidates: CandidatesLike | None = None
     constraints: Sequence[Constraint] | None = None
     fidelity: Fidelity | None = None
     clock: Literal["iterations", "seconds"] = "iterations"
@@ -77,6 +76,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         self._rule = self._checked_rule()
         self._window = in_seconds(vars(self).get("window"))
         self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
+        if isinstance(self.domain, NamedCandidates):
+            vars(self)["candidates"] = self.domain  # the user may change the table, or unpickle without pandas
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain)
         search = self._settings().get("search")

@@ -6,13 +6,13 @@ from dataclasses import InitVar, dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from belated import _core
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.optimizers.curve import Curve
 from belated.space.arguments import finite, one_line
-from belated.space.candidates import Candidates
+from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.fidelity import Fidelity
 from belated.space.space import ContextSpace, Space
 
@@ -32,7 +32,7 @@ class Problem:
 
     owner: str
     space: InitVar[SpaceLike | None]
-    candidates: InitVar[ArrayLike | None]
+    candidates: InitVar[CandidatesLike | None]
     context: InitVar[SpaceLike | None]
     fidelity: Fidelity | None
     clock: Literal["iterations", "seconds"]
@@ -44,12 +44,14 @@ class Problem:
         if (space is None) == (candidates is None):
             given = "neither" if space is None else "both"
             raise InvalidSpace(f"{given} of space and candidates given: pass exactly one")
-        self.domain: Space | Candidates = Candidates(candidates) if space is None else Space(space)
+        if isinstance(space, NamedCandidates):
+            raise InvalidSpace(f"space={space!r} are candidates: pass them as candidates=")
+        self.domain: Space | Candidates = read_candidates(candidates) if space is None else Space(space)
         self.context_space = None if context is None else ContextSpace(context)
         if isinstance(self.domain, Space) and self.context_space is not None:
             both = [name for name in self.context_space if name in self.domain]
             if both:
-                raise InvalidSpace(f"{both} are in both space and context: give each name once")
+                raise InvalidSpace(f"{both} are in both {self.domain.argument} and context: give each name once")
         if self.fidelity is not None and not isinstance(self.fidelity, Fidelity):
             raise InvalidSetting(
                 f"fidelity={one_line(self.fidelity)} is not usable: pass bl.Fidelity(low, high), or None"

@@ -19,8 +19,10 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     context : mapping, optional
         The space of the variables whose values the caller passes to ``suggest``, declared like `space`. Default None:
         there is no context.
-    candidates : array-like of shape (N, d), optional
-        A finite set of points, the rows of this array. Pass either `space` or `candidates`.
+    candidates : array-like of shape (N, d), DataFrame, mapping of columns, or list of dicts, optional
+        A finite set of points, the rows of this array or table. If the columns have names, params are dicts; columns of
+        text and of booleans are categories, and None or NaN means that the parameter does not apply to the row. Pass
+        either `space` or `candidates`.
     constraints : list of callable, optional
         Known constraints, which are allowed only with `space`: functions that take the dict of params and return True
         or False, such as ``lambda p: p["a"] + p["b"] <= 1``. Every suggestion satisfies all constraints. The functions

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from belated._core import GaussianProcess
 from belated.optimizers.problem import Problem
 from belated.optimizers.trial import html_table, rounded
-from belated.space.candidates import Candidates
+from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Categorical, Integer, Ordinal, Real
 
 Lengthscale: TypeAlias = float | dict[Any, float] | tuple[float, ...]
@@ -101,6 +101,8 @@ def surrogate_of(problem: Problem, model: GaussianProcess, mean: float, scale: f
         # A column with a single value is not rescaled.
         scaled = lengthscale[:start] * np.where(spans > 0, spans, 1.0)
         lengthscales = {f"x{i}": each for i, each in enumerate(scaled.tolist())}
+    elif isinstance(domain, NamedCandidates):
+        lengthscales = _of_columns(domain, lengthscale[:start])
     else:
         lengthscales = _by_name(domain.items(), lengthscale[:start])
     if contexts is not None:
@@ -132,6 +134,21 @@ def _by_name(dimensions: Any, lengthscale: NDArray[np.float64]) -> dict[str, Len
         if columns:  # a constant has no columns
             is_choice = isinstance(dimension, Categorical)
             found[name] = _by_choice(dimension.choices, columns) if is_choice else columns[0] * _unit(dimension)
+    return found
+
+
+def _of_columns(candidates: NamedCandidates, lengthscale: NDArray[np.float64]) -> dict[str, Lengthscale]:
+    """Return the lengthscales of named columns in their units."""
+    found: dict[str, Lengthscale] = {}
+    start = 0
+    for name, dimension in candidates.items():
+        width = len(dimension.choices) if isinstance(dimension, Categorical) else 1
+        columns = lengthscale[start : start + width].tolist()
+        if isinstance(dimension, Categorical):
+            found[name] = _by_choice(dimension.choices, columns)
+        else:
+            found[name] = columns[0] * (_unit(dimension) or 1.0)  # a column with a single number is not rescaled
+        start += width
     return found
 
 

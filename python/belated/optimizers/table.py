@@ -363,7 +363,8 @@ class _Reader:
 
     def _check_complete(self, space: Space) -> None:
         """Raise an error if the column of a parameter that every point has is missing."""
-        lacking = [name for name in space if name not in self._point and space[name].width and not space[name].when]
+        needed = [name for name in space.searched if name not in space.optional]
+        lacking = [name for name in needed if name not in self._point]
         if lacking and self.n:
             from belated.hints import nearest
 
@@ -595,8 +596,8 @@ class _Reader:
         empty = [name for name in self._emptied if name not in columns and name in self._point]
         for _ in empty:
             for name in empty:
-                if name not in values and name in space.active_names(values):
-                    column = self._run.get(name, self._point[name]) if self._in_run else self._point[name]
+                column = self._run.get(name, self._point[name]) if self._in_run else self._point[name]
+                if name not in values and (column in self._entries or name in space.active_names(values)):
                     values[name] = self._value(space, name, column, i)
         return values
 

@@ -12,6 +12,7 @@ from belated.optimizers.cells import LONGEST_CELL, exact_choice, is_restored, sh
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.table import EXACT, imported_pandas, run_prefix, trial_columns
+from belated.space.candidates import NamedCandidates
 from belated.space.dimensions import choices_of
 from belated.space.space import Space
 
@@ -84,6 +85,8 @@ def _file_columns(
     for prefix, space, rows in _points(problem, records, problem_of):
         for name, dimension in space.items():
             choices = choices_of(dimension)
+            if choices is not None and isinstance(space, NamedCandidates) and name in space.optional:
+                choices = [*choices, None]  # a gap is an empty cell
             for i, row in enumerate(rows):
                 if name in row:
                     entry = _exact_number(row[name]) if choices is None else exact_choice(choices, row[name])

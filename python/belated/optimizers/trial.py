@@ -104,7 +104,7 @@ class Trial:
 
     @property
     def params(self) -> dict[str, Any] | Any:
-        """The suggested values by name; for candidates, the row of shape (d,), as `x`."""
+        """The suggested values by name; for candidates without names, the row of shape (d,)."""
         record = self._record
         return self._owner._problem_of(record.problem).domain.params_of(record)
 

@@ -151,7 +151,7 @@ class Reading(ABC):
 
     @property
     def best_params_(self) -> Any:
-        """The params with the best observed value (for candidates, the row); None before the first value.
+        """The params with the best observed value (for candidates without names, the row); None before the first value.
 
         If a fidelity was declared, only values at the highest observed fidelity count. If `observe` reported params
         that differ from the suggested params, the reported params are returned.
@@ -170,15 +170,15 @@ class Reading(ABC):
 
         The first columns are number, state, value, std, cost, duration, suggested_at, observed_at, delay, error (as
         ``"type: message"``), fidelity if it was declared, and outside if a trial lies outside (see `Trial.outside`).
-        The next columns are ``params_…``, one for each name. For candidates, the column ``index`` has the row number in
-        the array. If a trial was run at a point that differs from the suggested point, there are also columns
-        ``params_run_…`` (for candidates, ``index_run``). If a point is not a candidate, its numbers are in the columns
-        ``x_0``, ``x_1``, … (``x_run_0``, ``x_run_1``, … if it differs from the suggested candidate). The last columns
-        are ``context_…`` for each name of the context and ``attrs_…`` for each key of the attrs. If a trial does not
-        have some of these data, the cell contains a missing value. If a space has both ``x`` and ``run_x``, the column
-        of ``run_x`` is ``params_run_x``, and the columns of the points that were run are ``params_run__…``. If a result
-        was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow ``error``. If `Study.revise` left
-        trials out, the column ``left_out`` has the reasons.
+        The next columns are ``params_…``, one for each name. For candidates without names, the column ``index`` has the
+        row number in the array. If a trial was run at a point that differs from the suggested point, there are also
+        columns ``params_run_…`` (without names, ``index_run``). Without names, the numbers of a point that is not a
+        candidate are in the columns ``x_0``, ``x_1``, … (``x_run_0``, ``x_run_1``, … if it differs from the suggested
+        candidate). The last columns are ``context_…`` for each name of the context and ``attrs_…`` for each key of the
+        attrs. If a trial does not have some of these data, the cell contains a missing value. If a space has both ``x``
+        and ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
+        ``params_run__…``. If a result was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow
+        ``error``. If `Study.revise` left trials out, the column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -366,7 +366,7 @@ class Reading(ABC):
         Returns
         -------
         dict or ndarray, or list of these
-            Params by name; for candidates the row, shape (d,).
+            Params by name; for candidates without names the row, shape (d,).
 
         Raises
         ------
@@ -398,7 +398,7 @@ class Reading(ABC):
 
         Parameters
         ----------
-        params : mapping, list of mappings, DataFrame or array (n, d); for candidates rows (n, d) or indices (n,)
+        params : mapping, list of mappings, DataFrame or array (n, d); for candidates also indices (n,)
             One or several points at which to predict, which may lie beyond bounds and between steps. The columns of an
             array are the parameters in the order of the space; an array is not allowed if a parameter is a
             `Categorical`. For candidates, None means all candidates.
@@ -529,7 +529,7 @@ class Reading(ABC):
         NotFitted
             Fewer than two different values have been observed, or the model does not depend on any parameter.
         InvalidSetting
-            The search does not have a model, or has candidates.
+            The search does not have a model, or has candidates without names.
         InvalidContext
             The context is missing, was not declared, or is out of its space.
 
@@ -604,7 +604,9 @@ class Reading(ABC):
         `caller` is the name of the caller, for messages.
         """
         if isinstance(self.domain, Candidates):
-            raise InvalidSetting(f"{caller} needs a space of named parameters, and this search has candidates")
+            raise InvalidSetting(
+                f"{caller} needs a space of named parameters, and this search has candidates without names"
+            )
         model, *_ = self._fitted(caller)
         space, problem = self.domain, self._source._problem
         assert isinstance(space, Space)
@@ -724,7 +726,7 @@ class Trials(Reading, Generic[AnyLog]):
             of a run. The model of f ignores the cost, but ``LogEI(per="cost")`` uses it.
         duration : float or timedelta, optional
             The duration of the evaluation, for `durations_` and ``LogEI(per="time")``; a number is in seconds.
-        params : mapping; for candidates an index or a row; optional
+        params : mapping; for candidates also an index, or a row without names; optional
             The point that was evaluated, if it differs from the suggested point. The model uses the value at the
             evaluated point, and `best_params_` returns this point. `Trial.params` remains the suggested point, and
             `Trial.params_run` is the evaluated point. Numbers may lie between steps. They may also lie beyond a bound,
@@ -1056,8 +1058,8 @@ class Trials(Reading, Generic[AnyLog]):
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
             In a space: a dict of values by name, a list of dicts, a DataFrame with a column for each name, or an array
-            as for `predict`. Only constants may be left out. For candidates: an index, a row, or several rows of shape
-            (n, d). As for `observe`, numbers may lie beyond a bound or between steps, and rows need not be candidates.
+            as for `predict`. Only constants may be left out. For candidates: also an index, or rows of shape (n, d).
+            As for `observe`, numbers may lie beyond a bound or between steps, and rows need not be candidates.
             If `value` is a list, a list of numbers is a list of indices. A DataFrame may also contain the values and
             the other data of the trials; see Notes.
         value : float, sequence of float, or str, optional

@@ -67,9 +67,9 @@ def plot_contour(
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, has candidates, or does not have a model; or the names are
-        unknown, or are not two or more different names; or the number of axes is wrong; or `log` is True and a value is
-        not positive.
+        `search` is not a result, study or optimizer, has candidates without names, or does not have a model; or the
+        names are unknown, or are not two or more different names; or the number of axes is wrong; or `log` is True and
+        a value is not positive.
     NotFitted
         No trial has been observed yet.
     InvalidContext

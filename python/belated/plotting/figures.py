@@ -55,10 +55,10 @@ def checked_search(search: Reading, what: str) -> Reading:
 
 
 def space_of(search: Reading, what: str) -> Space:
-    """Return the space of a search; raise an error if the search has candidates."""
+    """Return the space of a search; raise an error if its parameters do not have names."""
     domain = checked_search(search, what).domain
     if isinstance(domain, Candidates):
-        raise InvalidSetting(f"{what} needs a space of named parameters, and this search has candidates")
+        raise InvalidSetting(f"{what} needs a space of named parameters, and this search has candidates without names")
     return domain
 
 

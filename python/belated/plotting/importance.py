@@ -38,7 +38,7 @@ def plot_importance(search: Reading, ax: Axes | None = None, *, context: Mapping
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, has candidates, or does not have a model.
+        `search` is not a result, study or optimizer, has candidates without names, or does not have a model.
     NotFitted
         No trial has been observed yet.
     InvalidContext

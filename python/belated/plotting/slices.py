@@ -38,7 +38,7 @@ def plot_slice(
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A search in a space; candidates are not supported.
+        A search in a space, or among candidates with names.
     names : str or list of str, optional
         The parameters to plot. Default None: all parameters.
     ax : array of Axes, optional
@@ -58,8 +58,8 @@ def plot_slice(
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer, or has candidates; or a name is unknown; or the number of axes
-        differs from the number of parameters; or `log` is True and a value is not positive.
+        `search` is not a result, study or optimizer, or has candidates without names; or a name is unknown; or the
+        number of axes differs from the number of parameters; or `log` is True and a value is not positive.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
     """

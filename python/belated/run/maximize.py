@@ -14,8 +14,6 @@ from operator import itemgetter
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias
 
-from numpy.typing import ArrayLike
-
 from belated._core import add_busy_workers
 from belated.errors import InvalidSetting, RunError
 from belated.optimizers.bayes import BayesOpt
@@ -34,6 +32,7 @@ from belated.run.progress import progress_bar
 from belated.run.result import Result, StopReason
 from belated.run.stoppers import StopRun
 from belated.run.total import Total
+from belated.space.candidates import CandidatesLike
 from belated.space.space import Space
 from belated.study.study import Study
 from belated.warn import logger
@@ -55,7 +54,7 @@ def _optimize(
     f: Objective,
     space: SpaceLike | None = None,
     *,
-    candidates: ArrayLike | None = None,
+    candidates: CandidatesLike | None = None,
     optimizer: Optimizer | Study | None = None,
     n_trials: int | None = None,
     n_trials_total: int | None = None,
@@ -232,15 +231,15 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     Parameters
     ----------
     f : callable
-        f(params), where params is a dict of values by name (of type ``bl.Params``). For candidates f(x), where x is a
-        row of shape (d,). An argument named ``trial`` receives a `RunningTrial`. f returns a finite number (or an array
-        with one element), or a mapping with ``value`` and optional further keys. ``std`` is the standard deviation of
-        the value's noise, ``cost`` is the cost of the evaluation, and ``attrs`` is a dict of further data to store. A
-        pair of numbers is not allowed.
+        f(params), where params is a dict of values by name (of type ``bl.Params``). For candidates without names f(x),
+        where x is a row of shape (d,). An argument named ``trial`` receives a `RunningTrial`. f returns a finite number
+        (or an array with one element), or a mapping with ``value`` and optional further keys. ``std`` is the standard
+        deviation of the value's noise, ``cost`` is the cost of the evaluation, and ``attrs`` is a dict of further data
+        to store. A pair of numbers is not allowed.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
-    candidates : array-like of shape (N, d), optional
-        A finite set of points, the rows of this array. Pass either `space` or `candidates`.
+    candidates : array-like of shape (N, d), DataFrame, mapping of columns, or list of dicts, optional
+        A finite set of points, as for `RandomSearch`. Pass either `space` or `candidates`.
     optimizer : Optimizer or Study, optional
         An existing optimizer, which replaces space, candidates and settings. Its pending trials do not change, unless
         `retry_pending` is True.

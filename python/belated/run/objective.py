@@ -66,7 +66,7 @@ class RunningTrial:
     number : int
         The trial's number.
     params : dict or ndarray
-        The params; for candidates the row, shape (d,).
+        The params; for candidates without names the row, shape (d,).
     attrs : dict
         A dict that is empty at first. The entries that the function writes (JSON data under string keys) become the
         attrs of the `Trial`, even if the function raises an exception.
@@ -304,7 +304,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     ----------
     f : callable
     names : collection of str
-        The names of the space; empty for candidates.
+        The names of the space; empty for candidates without names.
     catch : tuple of exception classes
         Exceptions of f after which the run continues.
     """

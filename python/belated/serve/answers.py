@@ -166,6 +166,8 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         data["params"] = domain.params_of(record)
         of_run = study._problem_of(record.problem_of_run).domain
         data["params_run"] = None if record.run is None else of_run.params_at(record.run)
+        # A row number of an earlier problem may belong to another row now.
+        data["index"] = record.place if isinstance(record.place, int) and problem is study._problem else None
     else:
         data["x"] = domain.params_of(record).tolist()
         place = row_at(problem, study._problem, record.place)

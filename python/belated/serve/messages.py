@@ -195,9 +195,9 @@ class TrialAnswer(BaseModel):
     """The current state of a trial. Fields for candidates, contexts or fidelities are null in a study without them."""
 
     number: int
-    params: dict[str, Any] | None = Field(description="Values by name; null for candidates.")
+    params: dict[str, Any] | None = Field(description="Values by name; null for candidates without names.")
     index: int | None = Field(description="The candidate's row number; null in a space.")
-    x: list[Any] | None = Field(description="The candidate's row; null in a space.")
+    x: list[Any] | None = Field(description="The row of a candidate without names; null in a space.")
     params_run: dict[str, Any] | None = Field(
         description="In a space: the point that was run, if it differs from the suggested point."
     )

@@ -1,6 +1,6 @@
 """Search spaces, candidate sets, contexts and fidelities."""
 
-from belated.space.candidates import Candidates
+from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.nested import Choice
@@ -8,16 +8,19 @@ from belated.space.space import ContextSpace, Params, Place, Space
 
 __all__ = [
     "Candidates",
+    "CandidatesLike",
     "Categorical",
     "Choice",
     "ContextSpace",
     "Dimension",
     "Fidelity",
     "Integer",
+    "NamedCandidates",
     "Ordinal",
     "Params",
     "Place",
     "PowerCost",
     "Real",
     "Space",
+    "read_candidates",
 ]

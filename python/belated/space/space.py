@@ -5,7 +5,7 @@ A *point* is a row of ``width`` float64 columns in [0, 1]. The models of the cor
 
 import contextlib
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -94,12 +94,16 @@ class Space(Mapping[str, Dimension]):
 
     def _prepare(self) -> None:
         self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
-        declared = [(_escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
+        declared = [(escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
         #: The core's space.
         self.core = _core.Space(declared, self.point_argument == "context")
         #: Number of encoded columns of a point.
         self.width: int = self.core.width
-        self._readers = [(name, dimension.from_number) for name, dimension in self.items()]
+        self._readers: list[tuple[str, Callable[[float], Any]]] = [
+            (name, dimension.from_number) for name, dimension in self.items()
+        ]
+        #: The names of the parameters that params may lack.
+        self.optional: Collection[str] = self._conditional
 
     @classmethod
     def from_flat(cls, dimensions: Mapping[str, Dimension], nesting: Nesting | None) -> "Space":
@@ -116,7 +120,7 @@ class Space(Mapping[str, Dimension]):
     def _conditions(self, child: str) -> list[tuple[str, list[int]]]:
         """Return the parents of a parameter, each with the levels of the parent at which the parameter is active."""
         when = self[child].when or {}
-        return [(_escaped(parent), self._levels(child, parent, values)) for parent, values in when.items()]
+        return [(escaped(parent), self._levels(child, parent, values)) for parent, values in when.items()]
 
     def _levels(self, child: str, parent: str, values: list[Any]) -> list[int]:
         what = f"{self.argument}[{child!r}]"
@@ -166,6 +170,11 @@ class Space(Mapping[str, Dimension]):
         """The names of the parameters that are searched, which are all parameters except constants."""
         names = list(self)
         return [names[i] for i in self.core.searched]
+
+    @property
+    def array_names(self) -> list[str]:
+        """The names of the columns of an array of points."""
+        return self.searched
 
     def encode(self, params: Mapping[str, Any]) -> NDArray[np.float64]:
         """Encode one value for each name.
@@ -315,7 +324,7 @@ class Space(Mapping[str, Dimension]):
 
     def _rows(self, array: Any) -> list[dict[str, Any]]:
         """Return the rows of an array of numbers as values by name. NaN means that the parameter is inactive."""
-        what, names = self.point_argument, self.searched
+        what, names = self.point_argument, self.array_names
         choices = [name for name in names if isinstance(self[name], Categorical)]
         if choices:
             raise self.point_error(
@@ -339,7 +348,7 @@ class Space(Mapping[str, Dimension]):
         return np.array([self.core.encode(self._numbers(one, measured)) for one in points]).reshape(-1, self.width)
 
 
-def _escaped(name: str) -> str:
+def escaped(name: str) -> str:
     """Return a name as valid Unicode, which the core needs. A lone surrogate becomes its escape sequence."""
     return name.encode("utf-8", "backslashreplace").decode()
 

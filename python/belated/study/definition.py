@@ -20,7 +20,7 @@ from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import Value, as_data, from_data
 from belated.short_repr import short_repr
-from belated.space.candidates import Candidates
+from belated.space.candidates import LISTS, Candidates, NamedCandidates
 from belated.space.dimensions import KINDS, Categorical, Dimension
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.nested import Nesting
@@ -138,11 +138,23 @@ def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
     return found
 
 
-def _candidates_as_data(candidates: Candidates) -> dict[str, Any]:
+def _candidates_as_data(candidates: Candidates | NamedCandidates) -> dict[str, Any]:
+    """Return candidates as JSON data. The rows of named candidates have the entries of the columns; None is a gap."""
+    if isinstance(candidates, NamedCandidates):
+        columns = candidates.columns()
+        return {"names": list(columns), "rows": list(map(list, zip(*columns.values(), strict=True)))}
     x = candidates.x
     if x.dtype.itemsize > 8:
         raise InvalidSpace(f"candidates has dtype {x.dtype}, which a study cannot store exactly: pass float64")
     return {"kind": x.dtype.kind, "rows": x.astype(_KINDS_OF_NUMBER[x.dtype.kind]).tolist()}
+
+
+def _candidates_from(data: Mapping[str, Any]) -> Any:
+    """Return the candidates from the data that `_candidates_as_data` returned."""
+    if "names" not in data:
+        return np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]])
+    columns = map(list, zip(*data["rows"], strict=True))
+    return NamedCandidates(_by_name(zip(data["names"], columns, strict=True)))
 
 
 def _fidelity_as_data(fidelity: Fidelity) -> Any:
@@ -166,8 +178,8 @@ def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]
         raise InvalidSetting(f"a study cannot store {kind.__name__}: pass one of {names}")
     domain, contexts = optimizer.domain, optimizer.context_space
     problem: dict[str, Any] = {
-        "space": space_as_data(domain, "space", complete) if isinstance(domain, Space) else None,
-        "candidates": _candidates_as_data(domain) if isinstance(domain, Candidates) else None,
+        "space": None if isinstance(domain, LISTS) else space_as_data(domain, "space", complete),
+        "candidates": _candidates_as_data(domain) if isinstance(domain, LISTS) else None,
         "context": None if contexts is None else space_as_data(contexts, "context", complete),
         "fidelity": optimizer.fidelity and _fidelity_as_data(optimizer.fidelity),
         "curve": optimizer.curve and asdict(optimizer.curve),
@@ -264,7 +276,7 @@ def optimizer_from(
         "context": space_from,
         "fidelity": lambda data: Fidelity(**data | {"cost": data.get("cost") and PowerCost(**data["cost"])}),
         "curve": lambda data: Curve(**data),
-        "candidates": lambda data: np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]),
+        "candidates": _candidates_from,
     }
     try:
         arguments = _arguments(definition)

@@ -261,7 +261,7 @@ def _check_given(given: Any, direction: str, name: str) -> None:
             f"optimizer has direction={given.direction!r}, and Optuna's study {name!r} {direction}s: pass "
             f"direction={direction!r} to it"
         )
-    if not isinstance(given.domain, Space) or given.context is not None or given.fidelity is not None:
+    if type(given.domain) is not Space or given.context is not None or given.fidelity is not None:
         raise InvalidSetting("optimizer has candidates, a context or a fidelity, which trials of Optuna do not have")
     if given._log.n_events():
         raise InvalidSetting("optimizer has trials already: pass one without")

@@ -5,7 +5,7 @@ of an earlier stage is converted by the names and values of its parameters, one 
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,7 +27,7 @@ from belated.optimizers.log import Log
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import Problem
 from belated.short_repr import short_repr
-from belated.space.candidates import Candidates
+from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.space import Place, Space
 from belated.study.definition import optimizer_from, value_as_data, value_from
@@ -114,6 +114,11 @@ def parameters(problem: Problem) -> dict[str, Dimension]:
     return {name: each for space in spaces if isinstance(space, Space) for name, each in space.items()}
 
 
+def _optional(problem: Problem) -> Collection[str]:
+    """Return the names of the parameters that params may lack."""
+    return problem.domain.optional if isinstance(problem.domain, Space) else ()
+
+
 def checked_revision(
     old: Problem,
     new: Problem,
@@ -127,14 +132,15 @@ def checked_revision(
             raise InvalidSetting(f"{name}={short_repr(each)} is not usable: pass a dict with names of parameters")
     fill, renamed, keep = (dict(each or {}) for each in given)
     new_names = [name for name in after if name not in before]
-    may_lack = [name for name in after if name in before and before[name].when is not None]
+    may_lack = [name for name in after if name in _optional(old)]
     removed = [name for name in before if name not in after]
+    gaps = _optional(new) if isinstance(new.domain, NamedCandidates) else ()
     _check_names("fill", fill, [*new_names, *may_lack], "a parameter that the revision adds")
     _check_names("map", renamed, [name for name in before if name in after], "a parameter of both spaces")
     _check_names("keep", keep, removed, "a parameter that the revision removes")
     if has_trials:
         # Constants have the width 0. They need neither fill nor keep.
-        missing = [name for name in new_names if name not in fill and after[name].width]
+        missing = [name for name in new_names if name not in fill and after[name].width and name not in gaps]
         if missing:
             raise InvalidSetting(
                 f"fill misses {missing}: pass the value that the trials so far had, as fill={{{missing[0]!r}: …}}"
@@ -264,7 +270,7 @@ class Converter:
             key = problem, tuple(place) if isinstance(place, list) else place, measured
             if key not in self._equal_rows:
                 row = np.asarray(old.params_at(place), dtype=np.float64)
-                found: Place | None = new.core.find(row) if old.width == new.width else None
+                found: Place | None = new.core.find(row.tolist()) if old.width == new.width else None
                 if found is None and (measured or isinstance(place, list)) and old.width == new.width:
                     found = row.tolist()
                 self._equal_rows[key] = found

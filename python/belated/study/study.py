@@ -24,7 +24,6 @@ from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, in_seconds, whole_number
-from belated.space.space import Space
 from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
@@ -547,7 +546,7 @@ class Study(Trials[SharedLog]):
         ----------
         std, cost, duration : float, optional
             The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds.
-        params : mapping; for candidates an index or a row; optional
+        params : mapping; for candidates also an index, or a row without names; optional
             The point that was run, if it differs from the suggested point.
         attrs : mapping, optional
             Other data to keep with the trial, as JSON.
@@ -685,9 +684,10 @@ class Study(Trials[SharedLog]):
             self._constraints_for(caller)  # raises an error if the functions are missing
         given = old.get_params(deep=False) | {"seed": self.seed_}
         made = type(old)(**with_nested(type(old), given, arguments))
-        if isinstance(made.domain, Space) != isinstance(old.domain, Space):
+        if type(made.domain) is not type(old.domain):
             raise InvalidSetting(
-                f"{caller} cannot replace a space by candidates, or candidates by a space: create another study"
+                f"{caller} cannot replace a space by candidates, candidates by a space, or an array of candidates by a "
+                "table: create another study"
             )
         if made._constraints is not None:
             check_feasible(made)
@@ -773,7 +773,7 @@ class Study(Trials[SharedLog]):
         -------
         DataFrame
             A row for each pending trial, the one that is due first on top. The columns are ``number``; ``params_…``
-            (for candidates, ``index``); ``context_…`` and ``fidelity`` if they were declared; and
+            (for candidates without names, ``index``); ``context_…`` and ``fidelity`` if they were declared; and
 
             * ``since_utc``: the time of the suggestion.
             * ``due_utc``: the end of the lease (``expires_after`` of `suggest`), or else the median of the forecast of

@@ -114,12 +114,11 @@ impl Kernel {
 
     /// Writes the cross-covariance matrix `out[i, j]` = k(z_i, x_j).
     pub fn cross(&self, z: ArrayView2<f64>, x: &ScaledPoints, mut out: ArrayViewMut2<f64>) {
-        let mut point = vec![0.0; self.width()];
+        let z = z.as_standard_layout();
         for (row, mut target) in z.rows().into_iter().zip(out.rows_mut()) {
-            point.iter_mut().zip(row).for_each(|(p, v)| *p = *v);
-            match target.as_slice_mut() {
-                Some(target) => self.row(&point, x, target),
-                None => unreachable!("covariance blocks have contiguous rows"),
+            match (row.to_slice(), target.as_slice_mut()) {
+                (Some(row), Some(target)) => self.row(row, x, target),
+                _ => unreachable!("points and covariance blocks have contiguous rows"),
             }
         }
     }

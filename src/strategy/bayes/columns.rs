@@ -34,21 +34,17 @@ impl Columns {
             spreads.push(spread);
         };
         let parameters = match domain {
-            Domain::Candidates(list) => {
-                (0..list.ncols()).for_each(|_| add(1, 1.0));
-                &[]
-            }
-            Domain::Box(product) => {
-                product.iter().for_each(|c| add(c.width(), spread(c)));
-                &product[..]
-            }
+            Domain::Candidates(rows) => rows.coordinates(),
+            Domain::Box(product) => &product[..],
         };
+        parameters.iter().for_each(|c| add(c.width(), spread(c)));
         context.iter().for_each(|c| add(c.width(), spread(c)));
         let first = domain.width();
         let of_context = columns(context).map(|(c, at)| (c, first + at.start..first + at.end));
         let all = columns(parameters).chain(of_context).map(|(_, at)| at);
         let categories = all.filter(|at| at.len() > 1).map(Category::from).collect();
-        let numbers = columns(parameters).filter(|(c, _)| is_number(c));
+        let numbers = columns(domain.product().map_or(&[], |product| product));
+        let numbers = numbers.filter(|(c, _)| is_number(c));
         let numbers = numbers.map(|(_, at)| at.start).collect();
         Self {
             dimension,
@@ -56,10 +52,7 @@ impl Columns {
             categories,
             spreads,
             numbers,
-            discrete: match domain {
-                Domain::Candidates(_) => false,
-                Domain::Box(product) => product.iter().any(|c| c.levels() > Some(1)),
-            },
+            discrete: parameters.iter().any(|c| c.levels() > Some(1)),
         }
     }
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.optimizers.values import family_of
+from belated.space.candidates import LISTS
 from tests.unit.optimizers.definitions import REQUIRED
 
 FULL = os.environ.get("BELATED_FULL") == "1"
@@ -38,6 +39,14 @@ DOMAINS = {
         }
     },
     "candidates": {"candidates": np.random.default_rng(5).normal(size=(15, 2)) * [1.0, 100.0]},
+    "named": {
+        "candidates": {
+            "x": [*np.random.default_rng(6).normal(size=12).round(2), 0.0, 1.0, 1.0],
+            "n": [2, 3, None, 4, 5] * 3,
+            "c": ["u", "v", None, "w", "v"] * 3,
+            "on": [True] * 8 + [False] * 7,
+        }
+    },
 }
 
 
@@ -202,8 +211,9 @@ def make(cls, arguments):
 
 
 def a_point(opt, rng):
-    if not isinstance(opt.domain, bl.Space):
-        return int(rng.integers(15))
+    if isinstance(opt.domain, LISTS):
+        index = int(rng.integers(15))
+        return opt.domain.params_at(index) if isinstance(opt.domain, bl.Space) and rng.random() < 0.5 else index
     every = {
         "x": 4 * rng.random() - 1,
         "y": rng.random(),
@@ -228,7 +238,9 @@ def a_measured_point(opt, number):
     point = a_point(opt, rng)
     if number % 3:
         return point
-    if not isinstance(opt.domain, bl.Space):
+    if isinstance(opt.domain, LISTS):
+        if isinstance(opt.domain, bl.Space):
+            return {"x": 3 * rng.normal(), "c": "uvw"[rng.integers(3)], "on": bool(rng.integers(2))}
         return (rng.normal(size=2) * [2.0, 200.0]).tolist()
     for name in rng.permutation([name for name in point if name in ("x", "y", "lr", "m")])[:2]:
         moved = {"x": 12 * rng.random() - 5, "y": 3 * rng.random() - 1, "lr": 10 ** (4 * rng.random() - 6)}

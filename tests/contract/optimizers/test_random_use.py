@@ -24,10 +24,13 @@ from tests.contract.optimizers.strategies import FULL, core_of, replayed, twin_o
 
 # The candidates are at least a fifth of the box width apart, so every strategy treats them as different points.
 CANDIDATES = np.stack(np.meshgrid(np.linspace(0, 1, 4), np.linspace(-2, 3, 3)), axis=-1).reshape(-1, 2)
+# The same points, where y is a category.
+NAMED = [{"x": x, "y": f"level {y}"} for x, y in CANDIDATES.tolist()]
 DOMAINS = {
     "box": {"space": {"x": (0.0, 1.0), "y": (-2.0, 3.0)}},
     "discrete": {"space": {"n": (0, 3), "c": ["u", "v", "w"]}},
     "candidates": {"candidates": CANDIDATES},
+    "named": {"candidates": NAMED},
 }
 QUICK = {"surrogate": bl.GP(n_restarts=1, n_refit_restarts=1), "initial": 3}
 KINDS = {
@@ -43,7 +46,7 @@ KINDS = {
     "PLAyBOOK": lambda **arguments: bl.algorithm("PLAyBOOK", **arguments),
     "AEGiS": lambda **arguments: bl.algorithm("AEGiS", **arguments),
 }
-SUPPORTED = {kind: [name for name in DOMAINS if name != "candidates" or kind != "tree"] for kind in KINDS}
+SUPPORTED = {kind: [name for name in DOMAINS if "candidates" not in DOMAINS[name] or kind != "tree"] for kind in KINDS}
 SUPPORTED |= {"PLAyBOOK": ["box"], "AEGiS": ["box"]}
 
 # The states in which a trial accepts a value.

@@ -23,6 +23,9 @@ BOX = {"x": (-1.0, 1.0), "y": bl.Real(1e-3, 1.0, log=True), "n": (1, 6), "c": ["
 # hardest case for reproducing suggestions bit for bit.
 LATTICE = np.array([[i, j] for i in range(7) for j in range(6)], dtype=float)
 SCATTERED = np.random.default_rng(0).random((60, 3))
+NAMED = [
+    {"x": x, "c": c} | ({"n": n} if c != "w" else {}) for x in (0.0, 0.1, 0.5) for c in "uvw" for n in (1, 2, 3, 4)
+]
 CONTEXT = {"age": (0.0, 1.0), "site": ["a", "b"]}
 CONTEXTS = [{"age": 0.5, "site": "a"}, {"age": 0.5, "site": "b"}, {"age": 0.1, "site": "a"}]
 
@@ -35,6 +38,7 @@ DOMAINS = {
     "tree": {"space": TREE},
     "lattice": {"candidates": LATTICE},
     "scattered": {"candidates": SCATTERED},
+    "named": {"candidates": NAMED},
 }
 
 

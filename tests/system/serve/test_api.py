@@ -214,6 +214,26 @@ def test_candidates_are_named_by_their_index_and_row(client, create, path):
     refused(client.post(f"{path}/trials/0/observe", json={"value": 2.0, "params": 3, "amend": True}), 422, "index")
 
 
+def test_candidates_with_names_have_params(client, path):
+    rows = [[1, "a", None], [2, "b", 0.5], [3, "a", 1.0]]
+    candidates = {"names": ["n", "c", "gap"], "rows": rows}
+    name = path.rsplit("/", 1)[1]
+    definition = {"problem": {"candidates": candidates}, "strategy": {"kind": "BayesOpt"}, "seed": 0}
+    assert client.post("/v1/studies", json={"name": name, "definition": definition}).status_code == 201
+    assert ok(client.get(f"{path}/definition"))["problem"]["candidates"] == candidates
+    (trial,) = ok(client.post(f"{path}/suggest"))["trials"]
+    known = [
+        {key: value for key, value in zip(["n", "c", "gap"], row, strict=True) if value is not None} for row in rows
+    ]
+    assert trial["params"] == known[trial["index"]] and trial["x"] is None
+    other = (trial["index"] + 1) % 3
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "params": known[other]}))
+    assert found["params_run"] == known[other] and not found["outside"]
+    wrong = {"value": 1.0, "params": known[0] | {"c": "z"}, "amend": True}
+    refused(client.post(f"{path}/trials/0/observe", json=wrong), 422, "'c'")
+    assert {each["name"] for each in ok(client.get(f"{path}/importance"))["importance"]} == {"n", "c", "gap"}
+
+
 def test_the_time_may_be_given_if_the_clock_counts_seconds(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", seed=0))
     (trial,) = ok(client.post(f"{path}/suggest", json={"now": 100, "expires_after": 5}))["trials"]

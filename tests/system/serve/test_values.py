@@ -63,6 +63,7 @@ DEFINITIONS = [
     for optimizer in (
         bl.RandomSearch(SPACE, context={"day": (0.0, 7.0)}, fidelity=bl.Fidelity(1, 9), seed=0),
         bl.BayesOpt(candidates=[[1.0, 2.0], [3.0, 4.0]], seed=0),
+        bl.BayesOpt(candidates=[{"x": 1.0, "c": "a", "on": True}, {"x": 2.0, "on": False}], seed=0),
         bl.TreeSearch({"x": (0.0, 1.0)}, seed=0),
     )
 ]

@@ -317,6 +317,25 @@ def test_objects_without_trials_are_refused(plot):
         plot([])
 
 
+def test_candidates_with_names_are_drawn():
+    rng = np.random.default_rng(0)
+    table = {
+        "T": rng.choice([20, 40, 60], 40),
+        "c": rng.choice(["u", "v", "w"], 40),
+        "gap": [None, 1.0] * 20,
+        "k": [1] * 40,
+    }
+    opt = bl.BayesOpt(candidates=table, seed=0)
+    for _ in range(8):
+        trial = opt.suggest()
+        trial.observe(trial.params["T"] / 20 + (trial.params["c"] == "v"))
+    axes = plotting.plot_slice(opt)
+    assert [ax.get_xlabel() for ax in axes] == ["T", "c"]
+    assert [label.get_text() for label in axes[1].get_xticklabels()] == list(opt.domain["c"].choices)
+    plotting.plot_contour(opt)
+    plotting.plot_importance(opt)
+
+
 @pytest.mark.parametrize("plot", OF_A_SPACE)
 def test_candidates_have_no_named_parameters(plot):
     opt = bl.BayesOpt(candidates=[[0.0], [1.0]], seed=0)

@@ -109,8 +109,8 @@ def searched_part(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def space_and_mode(optimizer: Optimizer, mode: str | None) -> tuple[TuneSpace, str]:
     """Return the space and the mode of an optimizer that the user passed. `mode` is the user's mode, if given."""
-    if not isinstance(optimizer.domain, Space):
-        raise InvalidSetting("optimizer has candidates, and Tune's configs have names: give it a space")
+    if type(optimizer.domain) is not Space:
+        raise InvalidSetting("optimizer has candidates, and Tune searches a space: give it a space")
     if optimizer.domain.nesting is not None:
         raise InvalidSetting(
             "optimizer has a nested space, and Tune's names are joined by '/': pass the space as space=, or give the "
