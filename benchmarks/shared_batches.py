@@ -2,9 +2,9 @@
 
 There are three problems with a temperature T and two other parameters:
 
-* ``peak``: at T = 40, earlier trials show the flank of one narrow peak, so the best single point is its top. At the other
-  temperatures, f is a random function without earlier trials, where a batch gains more than one point. The model has the
-  true hyperparameters, so that only the rules differ;
+* ``peak``: at T = 40, earlier trials show the flank of one narrow peak, so the best single point is its top. At the
+  other temperatures, f is a random function without earlier trials, where a batch gains more. The model has the true
+  hyperparameters, so that only the rules differ;
 * ``choice``: f is an independent random function at each of four temperatures, and one of them was explored;
 * ``number``: f is a random function that changes with the number T, and one temperature was explored.
 
@@ -15,8 +15,8 @@ Each run continues with batches of 8. The rules are:
 * ``random``: the batch has a random temperature;
 * ``free``: each trial has its own temperature, which a real oven does not allow.
 
-The program prints the mean improvement of the best value of f after each batch, in units of the standard deviation of f,
-and the paired differences to ``joint`` with two standard errors.
+The program prints the mean improvement of the best value of f after each batch, in units of the standard deviation of
+f, and the paired differences to ``joint`` with two standard errors.
 
 Run: ``python benchmarks/shared_batches.py --seeds 50``
 """

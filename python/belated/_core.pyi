@@ -456,9 +456,10 @@ class Optimizer:
         """Start n trials and return their numbers. If an error occurs, the log is unchanged.
 
         If ``fidelity`` is None, the strategy chooses the fidelity. ``feasible`` is called in this thread, and must not
-        use this optimizer. Enqueued points are not checked. ``fixed`` has the allowed values of each searched parameter,
-        as (low, high) or as a list, or the numbers of the allowed candidates. ``shared`` has the positions of parameters
-        that have one value in all trials, or lists of candidates that have the shared values in common."""
+        use this optimizer. Enqueued points are not checked. ``fixed`` has the allowed values of each searched
+        parameter, as (low, high) or as a list, or the numbers of the allowed candidates. ``shared`` has the positions
+        of parameters that have one value in all trials, or lists of candidates that have the shared values in common.
+        """
 
     def propose(
         self,

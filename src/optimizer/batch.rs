@@ -72,8 +72,15 @@ impl Optimizer {
         if request.fixed.is_some() || request.shared.is_some() {
             let kind = registry::name_of(&self.definition.strategy);
             if !self.strategy.supports().restrictions {
-                let what = if request.fixed.is_some() { "fixed" } else { "shared" };
-                return Err(Error::Unsupported { strategy: kind, what });
+                let what = if request.fixed.is_some() {
+                    "fixed"
+                } else {
+                    "shared"
+                };
+                return Err(Error::Unsupported {
+                    strategy: kind,
+                    what,
+                });
             }
         }
         let end = self.ledger.len();
@@ -154,7 +161,8 @@ impl Optimizer {
             attrs,
         };
         let queued = ledger.next_queued().cloned();
-        let queued = queued.filter(|next| within.is_none_or(|within| agrees(next, within, &problem)));
+        let queued =
+            queued.filter(|next| within.is_none_or(|within| agrees(next, within, &problem)));
         // The restriction that completes the enqueued point, if it is given in part.
         let completed = match &queued {
             Some(next) if self.strategy.supports().restrictions => {
@@ -269,7 +277,9 @@ impl Optimizer {
     ) -> Result<Batch> {
         let problem = self.definition.problem.clone();
         if let (Shared::Parameters(shared), Some(product)) = (shared, problem.domain().product())
-            && let Some(k) = shared.iter().find(|&&k| k >= product.len() || !product.conditions_of(k).is_empty())
+            && let Some(k) = shared
+                .iter()
+                .find(|&&k| k >= product.len() || !product.conditions_of(k).is_empty())
         {
             return Err(refuse(
                 "shared",
@@ -298,7 +308,9 @@ impl Optimizer {
         };
         match every {
             // Without a model, the batch has the values of its first point.
-            _ if is_first_queued(&single) && is_given || single.gains.len() < n_single => add(values_at(points[0], shared, request.fixed, &problem)),
+            _ if is_first_queued(&single) && is_given || single.gains.len() < n_single => {
+                add(values_at(points[0], shared, request.fixed, &problem))
+            }
             Some(every) => every.into_iter().for_each(&mut add),
             None => {
                 for point in points {
@@ -350,15 +362,14 @@ impl Optimizer {
 
 /// Whether the first trial of a batch has an enqueued point.
 fn is_first_queued(batch: &Batch) -> bool {
-    matches!(batch.events.first(), Some(Event::Suggested { queued: true, .. }))
+    matches!(
+        batch.events.first(),
+        Some(Event::Suggested { queued: true, .. })
+    )
 }
 
 /// Whether a point of the queue agrees with the fixed values.
-fn agrees(
-    next: &Queued,
-    (fixed, restriction): (&Fixed, &Restriction),
-    problem: &Problem,
-) -> bool {
+fn agrees(next: &Queued, (fixed, restriction): (&Fixed, &Restriction), problem: &Problem) -> bool {
     match next.completion(Some(fixed)) {
         // A value that is not allowed makes the restriction empty.
         Some(both) => next.fits(fixed) && problem.restrict(&both).is_ok(),
@@ -369,11 +380,7 @@ fn agrees(
 }
 
 /// The proposed point in the user's units, with the fixed values unchanged.
-fn point_of(
-    proposal: &Proposal,
-    restriction: Option<&Restriction>,
-    problem: &Problem,
-) -> Point {
+fn point_of(proposal: &Proposal, restriction: Option<&Restriction>, problem: &Problem) -> Point {
     let Some(restriction) = restriction else {
         return problem.decode(&proposal.point.x, proposal.point.index);
     };
@@ -401,7 +408,9 @@ fn combinations(
                 let rows = group.iter().copied().filter(is_allowed);
                 Fixed::Rows(rows.collect())
             });
-            let groups: Vec<Fixed> = groups.filter(|group| *group != Fixed::Rows(vec![])).collect();
+            let groups: Vec<Fixed> = groups
+                .filter(|group| *group != Fixed::Rows(vec![]))
+                .collect();
             Ok((groups.len() <= MAX_COMBINATIONS).then_some(groups))
         }
         (Shared::Parameters(shared), Members::Space(space)) => {
@@ -437,12 +446,7 @@ fn combinations(
 }
 
 /// The fixed values together with the shared values of a point.
-fn values_at(
-    point: &Point,
-    shared: &Shared,
-    fixed: Option<&Fixed>,
-    problem: &Problem,
-) -> Fixed {
+fn values_at(point: &Point, shared: &Shared, fixed: Option<&Fixed>, problem: &Problem) -> Fixed {
     match (shared, point) {
         (Shared::Rows(groups), Point::Candidate(index)) => {
             let group = groups.iter().find(|group| group.contains(index));

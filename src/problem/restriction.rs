@@ -178,7 +178,10 @@ impl Restriction {
 
     /// The member, if the restriction allows a single point of a box.
     pub fn single(&self) -> Option<Member> {
-        let is_single = self.domain.product().is_some_and(|product| product.is_empty());
+        let is_single = self
+            .domain
+            .product()
+            .is_some_and(|product| product.is_empty());
         is_single.then(|| self.lift_member(Member::default()))
     }
 
@@ -401,7 +404,8 @@ impl Map {
         let n = choices.len();
         for (m, choice) in choices.iter().enumerate() {
             let entries = at.clone().zip(choice).filter(|(_, u)| **u != 0.0);
-            self.terms.extend(entries.map(|(to, u)| (to, first + m, *u)));
+            self.terms
+                .extend(entries.map(|(to, u)| (to, first + m, *u)));
         }
         self.parts[i] = Part::Choices(first, choices);
         Some(Coordinate::Categorical { n })
@@ -424,7 +428,11 @@ impl Map {
 }
 
 /// Restricts the parents of coordinate i to the levels at which coordinate i is active, and so on for their parents.
-fn activate(product: &Product, i: usize, allowed: &mut [Option<Allowed>]) -> std::result::Result<(), ()> {
+fn activate(
+    product: &Product,
+    i: usize,
+    allowed: &mut [Option<Allowed>],
+) -> std::result::Result<(), ()> {
     for Condition(parent, levels) in product.conditions_of(i) {
         let kept: Vec<u64> = match &allowed[*parent] {
             Some(Allowed::Levels(own)) => {
@@ -433,7 +441,8 @@ fn activate(product: &Product, i: usize, allowed: &mut [Option<Allowed>]) -> std
             }
             Some(Allowed::Steps(first, last)) => {
                 let own = levels.iter().copied();
-                own.filter(|level| (first..=last).contains(&level)).collect()
+                own.filter(|level| (first..=last).contains(&level))
+                    .collect()
             }
             _ => levels.clone(),
         };
@@ -488,5 +497,175 @@ impl Objective for Lifted<'_> {
 
     fn lengthscales(&self) -> Option<&[f64]> {
         self.lengthscales.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use rand::{RngExt, SeedableRng};
+
+    use super::super::domain::testing::integer;
+    use super::super::indices;
+    use super::*;
+    use crate::maximize::combinations;
+    use crate::random::Rng;
+
+    /// A box of discrete coordinates with random conditions on earlier coordinates, and random allowed values.
+    fn random_box(rng: &mut Rng) -> (Arc<Domain>, Vec<Option<Allowed>>) {
+        let (mut coordinates, mut when, mut allowed) = (Vec::new(), Vec::new(), Vec::new());
+        for i in 0..rng.random_range(1..6usize) {
+            let n = rng.random_range(2..5i64);
+            let is_category = rng.random();
+            coordinates.push(match is_category {
+                true => Coordinate::Categorical { n: n as usize },
+                false => integer(1, n, rng.random()),
+            });
+            let mut own = Vec::new();
+            if i > 0 && rng.random() {
+                let parent = rng.random_range(0..i);
+                let levels: u64 = coordinates[parent].levels().unwrap();
+                own.push(Condition(
+                    parent,
+                    (0..levels).filter(|_| rng.random()).chain([0]).collect(),
+                ));
+            }
+            when.push(own);
+            let first = rng.random_range(0..n as u64);
+            let last = rng.random_range(first..n as u64);
+            allowed.push(match rng.random_range(0..3) {
+                0 => None,
+                1 if !is_category => Some(Allowed::Steps(first, last)),
+                _ => Some(Allowed::Levels(
+                    BTreeSet::from([first, last]).into_iter().collect(),
+                )),
+            });
+        }
+        (
+            Arc::new(Domain::conditional_box(coordinates, when).unwrap()),
+            allowed,
+        )
+    }
+
+    #[test]
+    fn restricted_members_are_the_members_with_allowed_values() {
+        let mut rng = Rng::seed_from_u64(0);
+        let (mut n_refused, mut n_checked) = (0, 0);
+        for _ in 0..400 {
+            let (full, allowed) = random_box(&mut rng);
+            let product = full.product().unwrap();
+            let held = vec![None; product.len()];
+            let is_member = |x: &Vec<f64>| {
+                let (active, indices) = (product.active(x), indices(product, x));
+                allowed.iter().enumerate().all(|(i, allowed)| {
+                    let is_active = active.as_ref().is_none_or(|active| active[i]);
+                    match allowed {
+                        None => true,
+                        Some(Allowed::Levels(levels)) => is_active && levels.contains(&indices[i]),
+                        Some(Allowed::Steps(first, last)) => {
+                            is_active && (*first..=*last).contains(&indices[i])
+                        }
+                        Some(_) => unreachable!(),
+                    }
+                })
+            };
+            let rows = |domain: &Domain| -> Vec<Vec<f64>> {
+                let all = combinations(domain.product().unwrap(), domain.width());
+                all.outer_iter().map(|row| row.to_vec()).collect()
+            };
+            let expected: Vec<Vec<f64>> = rows(&full).into_iter().filter(is_member).collect();
+            let Ok(restriction) = Restriction::of_box(&full, allowed.clone(), held) else {
+                assert!(expected.is_empty());
+                n_refused += 1;
+                continue;
+            };
+            let members = match restriction.single() {
+                Some(only) => vec![only.x],
+                None => {
+                    let restricted = rows(restriction.domain());
+                    assert_eq!(restricted.len() as u64, restriction.domain().combinations());
+                    for x in &restricted {
+                        let lowered = restriction.lower(&restriction.lift(x), None);
+                        assert_eq!(lowered.unwrap().0, *x);
+                        n_checked += 1;
+                    }
+                    let lifted = restricted.into_iter();
+                    let members = lifted.map(|x| restriction.lift_member(Member::new(x, None)).x);
+                    members.collect()
+                }
+            };
+            let as_bits = |rows: &[Vec<f64>]| -> BTreeSet<Vec<u64>> {
+                let row = |x: &Vec<f64>| x.iter().map(|u| u.to_bits()).collect();
+                rows.iter().map(row).collect()
+            };
+            assert_eq!(as_bits(&members), as_bits(&expected));
+            for x in rows(&full) {
+                let is_allowed = restriction.lower(&x, None).is_some();
+                assert_eq!(is_allowed, is_member(&x), "{x:?} {allowed:?}");
+            }
+        }
+        assert!(n_refused > 5 && n_checked > 500, "{n_refused} {n_checked}");
+    }
+
+    /// a(x) = Σ_i c_i sin(i + x_i).
+    struct Waves;
+
+    impl Objective for Waves {
+        fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+            for (row, out) in points.rows().into_iter().zip(out) {
+                let terms = row.iter().enumerate();
+                *out = terms
+                    .map(|(i, x)| (i + 1) as f64 * (i as f64 + x).sin())
+                    .sum();
+            }
+        }
+
+        fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+            let terms = x.iter().enumerate();
+            let slopes = terms.map(|(i, x)| (i + 1) as f64 * (i as f64 + x).cos());
+            gradient
+                .iter_mut()
+                .zip(slopes)
+                .for_each(|(g, slope)| *g = slope);
+            let terms = x.iter().enumerate();
+            terms
+                .map(|(i, x)| (i + 1) as f64 * (i as f64 + x).sin())
+                .sum()
+        }
+    }
+
+    #[test]
+    fn gradients_on_restricted_rows_equal_finite_differences() {
+        let coordinates = vec![
+            Coordinate::Continuous,
+            Coordinate::Categorical { n: 3 },
+            Coordinate::Continuous,
+            integer(1, 9, true),
+            Coordinate::Continuous,
+        ];
+        let full = Arc::new(Domain::new_box(coordinates).unwrap());
+        let allowed = vec![
+            Some(Allowed::Interval(0.2, 0.5)),
+            Some(Allowed::Levels(vec![0, 2])),
+            Some(Allowed::Columns(vec![0.25, 0.75])),
+            Some(Allowed::Steps(2, 5)),
+            Some(Allowed::Columns(vec![0.1])),
+        ];
+        let restriction = Restriction::of_box(&full, allowed, vec![None; 5]).unwrap();
+        assert_eq!(restriction.domain().width(), 6);
+        let x = [0.3, 1.0, 0.0, 0.0, 1.0, 0.6];
+        let (mut waves, mut gradient) = (Waves, [0.0; 6]);
+        let mut lifted = restriction.lifted(&mut waves);
+        let value = lifted.value_and_gradient(&x, &mut gradient);
+        for i in 0..6 {
+            let mut moved = x;
+            moved[i] += 1e-6;
+            let mut out = [0.0];
+            lifted.values(ArrayView1::from(&moved).insert_axis(Axis(0)), &mut out);
+            assert!(((out[0] - value) / 1e-6 - gradient[i]).abs() < 1e-4, "{i}");
+        }
+        let full = restriction.lift(&x);
+        assert_eq!((full[0], full[4], full[6]), (0.2 + 0.3 * 0.3, 0.75, 0.1));
     }
 }

@@ -265,7 +265,8 @@ impl Space {
         }
         let allowed = held.iter().enumerate().map(|(k, held)| {
             let held = held.as_ref();
-            held.map(|held| self.allowed(self.searched[k], held)).transpose()
+            held.map(|held| self.allowed(self.searched[k], held))
+                .transpose()
         });
         let allowed: Result<Vec<Option<Allowed>>> = allowed.collect();
         Restriction::of_box(&self.domain, allowed?, held.to_vec()).map_err(|k| {
@@ -279,7 +280,12 @@ impl Space {
     }
 
     /// The values that searched parameter k may have, or None if it is continuous or has more than `limit` values.
-    pub(crate) fn values_of(&self, k: usize, held: Option<&Held>, limit: usize) -> Option<Vec<f64>> {
+    pub(crate) fn values_of(
+        &self,
+        k: usize,
+        held: Option<&Held>,
+        limit: usize,
+    ) -> Option<Vec<f64>> {
         let kind = self.kind(self.searched[k]);
         let levels = || {
             let n = kind.coordinate().levels()?;
@@ -337,8 +343,12 @@ impl Space {
             Held::Range(low, high) => {
                 let got = format!("({low:?}, {high:?})");
                 let is_inside = |end: f64| end.is_finite() && !kind.is_beyond(end);
-                if !coordinate.is_ordered() || !(low <= high && is_inside(*low) && is_inside(*high)) {
-                    return refuse(got, "(low, high) with low <= high inside the bounds of a number");
+                if !coordinate.is_ordered() || !(low <= high && is_inside(*low) && is_inside(*high))
+                {
+                    return refuse(
+                        got,
+                        "(low, high) with low <= high inside the bounds of a number",
+                    );
                 }
                 let Some(n) = coordinate.levels() else {
                     return Ok(Allowed::Interval(column(*low), column(*high)));

@@ -1,7 +1,7 @@
 """Convert the arguments `fixed` and `shared` of `suggest` to the form that the core takes."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +28,13 @@ def fixed_of(problem: Problem, fixed: Any) -> Fixed | None:
         return None
     domain = problem.domain
     if not isinstance(fixed, Mapping):
-        names = list(domain) if isinstance(domain, Space) else "columns"
-        raise InvalidPoint(f"fixed={short_repr(fixed)} is not usable: pass a dict of name → value, with names in {names}")
-    return _held(domain, fixed) if isinstance(domain, Space) else _rows(domain, fixed)
+        raise InvalidPoint(f"fixed={short_repr(fixed)} is not usable: pass a dict of name → value")
+    return _held(domain, fixed) if _is_box(domain) else _rows(domain, fixed)
+
+
+def _is_box(domain: Space | Candidates) -> TypeGuard[Space]:
+    """Return whether a domain is a space of parameters, and not a list of candidates."""
+    return isinstance(domain, Space) and not hasattr(domain, "x")
 
 
 def shared_of(problem: Problem, shared: Any) -> Shared | None:
@@ -41,7 +45,7 @@ def shared_of(problem: Problem, shared: Any) -> Shared | None:
     if names is None:
         raise InvalidSetting(f"shared={short_repr(shared)} is not usable: pass a list of names")
     domain = problem.domain
-    if isinstance(domain, Space):
+    if _is_box(domain):
         for name in names:
             if name not in domain:
                 raise InvalidSetting(f"shared has {name!r}, which is not a parameter: name some of {list(domain)}")
@@ -107,20 +111,21 @@ def _values(name: str, dimension: Dimension, value: Any) -> Held:
         raise InvalidPoint(f"fixed[{name!r}]={short_repr(value)} is not usable: pass {expected}{more}") from None
 
 
-def _rows(candidates: Candidates, fixed: Mapping[Any, Any]) -> list[int]:
+def _rows(candidates: Any, fixed: Mapping[Any, Any]) -> list[int]:
     """Return the numbers of the candidates that have the fixed values."""
-    matches = np.ones(len(candidates), dtype=np.bool_)
+    matches = np.ones(len(candidates.x), dtype=np.bool_)
     for key, value in fixed.items():
         name, column = _column(candidates, key, "fixed", InvalidPoint)
-        if isinstance(value, Mapping) and value.keys() == {"low", "high"}:
-            value = (value["low"], value["high"])
-        try:
-            if isinstance(value, tuple) and len(value) == 2:
-                found = (column >= value[0]) & (column <= value[1])
-            else:
-                found = np.isin(column, np.asarray(value, dtype=column.dtype))
-        except (TypeError, ValueError):
-            found = np.zeros(len(candidates), dtype=np.bool_)
+        if isinstance(candidates, Mapping):
+            held = None if value is None else _values(name, candidates[name], value)
+        else:
+            held = _numbers_of(value)
+        if held is None:  # a gap
+            found = np.isnan(column)
+        elif isinstance(held, tuple):
+            found = (column >= held[0]) & (column <= held[1])
+        else:
+            found = np.isin(column, held)
         if not found.any():
             raise InvalidPoint(
                 f"fixed[{name!r}]={short_repr(value)} matches no candidate: pass a value of this column, a list of "
@@ -129,14 +134,32 @@ def _rows(candidates: Candidates, fixed: Mapping[Any, Any]) -> list[int]:
         matches &= found
     if not matches.any():
         raise InvalidPoint(f"fixed={short_repr(dict(fixed))} matches no candidate: fix fewer columns, or other values")
-    return np.flatnonzero(matches).tolist()
+    rows: list[int] = np.flatnonzero(matches).tolist()
+    return rows
+
+
+def _numbers_of(value: Any) -> tuple[float, float] | list[float]:
+    """Return a range, or a list of numbers; entries that are not numbers are left out."""
+    if isinstance(value, Mapping) and value.keys() == {"low", "high"}:
+        value = (value["low"], value["high"])
+    listed = list(value) if is_list(value) else [value]
+    numbers = [float(number) for number in map(real_number, listed) if number is not None]
+    if isinstance(value, tuple) and len(value) == len(numbers) == 2:
+        return (numbers[0], numbers[1])
+    return numbers
 
 
 def _column(
-    candidates: Candidates, key: Any, argument: str, error: type[InvalidPoint] | type[InvalidSetting]
-) -> tuple[Any, NDArray[Any]]:
+    candidates: Any, key: Any, argument: str, error: type[InvalidPoint] | type[InvalidSetting]
+) -> tuple[Any, NDArray[np.float64]]:
     """Return the name and the entries of a column of candidates. In JSON, the number of a column is a string."""
-    number = int(key) if isinstance(key, str) and key.isdecimal() else whole_number(key)
-    if number is None or not 0 <= number < candidates.width:
-        raise error(f"{argument} has {key!r}, which is not a column: pass numbers from 0 to {candidates.width - 1}")
-    return number, candidates.x[:, number]
+    if isinstance(candidates, Mapping):
+        names = list(candidates)
+        number = names.index(key) if key in names else None
+        known = f"name some of {names}"
+    else:
+        number = int(key) if isinstance(key, str) and key.isdecimal() else whole_number(key)
+        known = f"pass numbers from 0 to {candidates.width - 1}"
+    if number is None or not 0 <= number < candidates.x.shape[1]:
+        raise error(f"{argument} has {key!r}, which is not a column: {known}")
+    return key if isinstance(candidates, Mapping) else number, candidates.x[:, number].astype(np.float64)

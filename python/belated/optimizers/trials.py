@@ -20,12 +20,12 @@ from belated._core import (
     UnknownTrial,
 )
 from belated.errors import NotFitted
-from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping, converted_report
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
+from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log

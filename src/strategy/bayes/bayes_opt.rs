@@ -42,7 +42,9 @@ use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
 use crate::strategy::theory::Theory;
-use crate::strategy::{Gain, Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
+use crate::strategy::{
+    Gain, Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point,
+};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";

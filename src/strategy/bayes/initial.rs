@@ -47,13 +47,7 @@ impl BayesOpt {
                 pool: self.pool.as_ref(),
             };
             let before = self.training.encode(log, &standing(log));
-            match most_uncertain(
-                self.prior()?,
-                before.view(),
-                (domain, query),
-                allowed,
-                call,
-            ) {
+            match most_uncertain(self.prior()?, before.view(), (domain, query), allowed, call) {
                 // Suggesting never fails for numerical reasons. If the model fails, the point is random.
                 Err(Error::NotPositiveDefinite { .. }) => {}
                 found => return found.map(Some),

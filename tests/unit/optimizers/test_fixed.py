@@ -40,19 +40,13 @@ def informed(optimizer, n=12):
     return optimizer
 
 
-def values_of(space, name, draw):
-    """Return a value of a parameter, from a random point."""
-    while True:
-        params = bl.RandomSearch(space, seed=draw(st.integers(0, 10**6))).suggest().params
-        if name in params:
-            return params[name]
-
-
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_suggestions_hold_random_values_of_random_spaces(data):
     """Every suggestion has the fixed values bit for bit, and belongs to the space."""
-    names = data.draw(st.lists(st.sampled_from([name for name in SPACE if name not in ("degree", "gamma")]), min_size=1))
+    names = data.draw(
+        st.lists(st.sampled_from([name for name in SPACE if name not in ("degree", "gamma")]), min_size=1)
+    )
     names = [name for name in SPACE if name in names or (name in ("degree", "gamma") and "kernel" in names)]
     space = bl.Space({name: SPACE[name] for name in names})
     some = data.draw(st.lists(st.sampled_from(names), unique=True))
@@ -146,7 +140,11 @@ def test_among_candidates_the_suggestion_is_the_best_matching_row(seed):
     opt = bl.BayesOpt(candidates=rows, surrogate=GP, initial=bl.Initial(5), seed=seed)
     for trial in opt.suggest(n=10):
         opt.observe(trial, float(np.sin(5 * trial.params.sum())))
-    for fixed, match in [({0: 2.0}, rows[:, 0] == 2.0), ({0: [1, 3]}, rows[:, 0] % 2 == 1), ({1: (0.5, 1)}, rows[:, 1] >= 0.5)]:
+    for fixed, match in [
+        ({0: 2.0}, rows[:, 0] == 2.0),
+        ({0: [1, 3]}, rows[:, 0] % 2 == 1),
+        ({1: (0.5, 1)}, rows[:, 1] >= 0.5),
+    ]:
         other = copy.deepcopy(opt)
         found = np.flatnonzero(match)
         best = found[int(np.argmax(other.acquisition_at(rows[found])))]

@@ -354,12 +354,7 @@ fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn O
 }
 
 /// The points of the trials in `numbers` that have the context of the query, in the searched domain.
-fn points_out(
-    domain: &Domain,
-    log: &Ledger,
-    numbers: &[TrialNumber],
-    query: Query,
-) -> Array2<f64> {
+fn points_out(domain: &Domain, log: &Ledger, numbers: &[TrialNumber], query: Query) -> Array2<f64> {
     let mut points = Array2::zeros((0, domain.width()));
     for &number in numbers {
         if log.context(number) == query.context
