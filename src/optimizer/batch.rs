@@ -7,7 +7,7 @@ use crate::error::{Error, Result, Stop, check, refuse};
 use crate::ledger::{Event, Queued};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Fixed, Held, Member, Members, Point, Problem, Restriction};
-use crate::random::{Call, stream};
+use crate::random::{Call, Rng, stream};
 use crate::strategy::{Gain, Proposal, Query, Within, registry};
 
 /// The values that all trials of a batch have in common.
@@ -316,19 +316,8 @@ impl Optimizer {
                 for point in points {
                     add(values_at(point, shared, request.fixed, &problem));
                 }
-                let all = || vec![None; problem.n_numbers().0];
-                let fixed = request.fixed.cloned().unwrap_or(Fixed::Parameters(all()));
-                let restriction = problem.restrict(&fixed)?;
                 let mut rng = stream(self.definition.seed, self.ledger.trials().len() as u64);
-                let spread = restriction.domain().quasi_random(N_SPREAD, &mut rng);
-                for (i, x) in spread.outer_iter().enumerate() {
-                    let index = restriction.rows().map(|_| i);
-                    let member = Member::new(x.to_vec(), index);
-                    let member = restriction.lift_member(member);
-                    let mut point = problem.decode(&member.x, member.index);
-                    if let Point::Numbers(numbers) = &mut point {
-                        restriction.hold(numbers);
-                    }
+                for point in spread_points(request.fixed, &problem, &mut rng)? {
                     add(values_at(&point, shared, request.fixed, &problem));
                 }
             }
@@ -358,6 +347,29 @@ impl Optimizer {
             (None, failure) => Err(failure.unwrap_or(Error::NoFeasiblePoint { tried: 0 })),
         }
     }
+}
+
+/// Evenly spread points that agree with the fixed values.
+fn spread_points(fixed: Option<&Fixed>, problem: &Problem, rng: &mut Rng) -> Result<Vec<Point>> {
+    if let Members::Candidates(list) = &problem.members {
+        let rows = match fixed {
+            Some(Fixed::Rows(rows)) => rows.clone(),
+            _ => (0..list.n_rows()).collect(),
+        };
+        let drawn = rand::seq::index::sample(rng, rows.len(), N_SPREAD.min(rows.len()));
+        return Ok(drawn
+            .into_iter()
+            .map(|i| Point::Candidate(rows[i]))
+            .collect());
+    }
+    let every = Fixed::Parameters(vec![None; problem.n_numbers().0]);
+    let restriction = problem.restrict(fixed.unwrap_or(&every))?;
+    let spread = restriction.domain().quasi_random(N_SPREAD, rng);
+    let points = spread.outer_iter().map(|x| {
+        let proposal = Proposal::at(Member::new(x.to_vec(), None));
+        point_of(&proposal, Some(&restriction), problem)
+    });
+    Ok(points.collect())
 }
 
 /// Whether the first trial of a batch has an enqueued point.

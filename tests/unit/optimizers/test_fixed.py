@@ -110,6 +110,40 @@ def test_every_acquisition_holds_values(acquisition):
     assert len({(trial.params["x"], trial.params["y"]) for trial in trials}) == 4
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"acquisition": "ucb", "pending": "local_penalization"},
+        {"acquisition": "ucb", "pending": "playbook"},
+        {"acquisition": "ucb", "pending": "ignore"},
+        {"acquisition": "ucb", "pending": bl.Censor(), "window": 4},
+        {"acquisition": "ucb", "search": bl.Search(direct=200)},
+        {"acquisition": "ucb", "search": bl.Search(multistart=(64, 4))},
+        {"initial": bl.Initial(6, how="uncertainty")},
+        {"initial": bl.Initial(6, how="uniform")},
+        {"context": {"day": ["mo", "tu"]}},
+        {"curve": bl.Curve(5)},
+    ],
+    ids=str,
+)
+def test_every_setting_holds_values(arguments):
+    space = {"T": (20.0, 90.0), "x": (0.0, 1.0), "y": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, **({"initial": bl.Initial(3), "seed": 0} | arguments))
+    context = {"context": {"day": "mo"}} if "context" in arguments else {}
+    for _ in range(4):
+        for trial in opt.suggest(n=3, fixed={"T": 33.3}, **context) + opt.suggest(n=1, **context):
+            if trial.number % 2:
+                opt.observe(trial, f(trial.params))
+    assert {trial.params["T"] for trial in opt.trials if trial.number % 4 != 3} == {33.3}
+
+
+def test_failures_under_fixed_values():
+    opt = bl.BayesOpt(SPACE, initial=bl.Initial(3), seed=0)
+    for trial in opt.suggest(n=12, fixed={"kernel": "poly"}):
+        opt.fail(trial) if trial.number % 3 == 0 else opt.observe(trial, f(trial.params))
+    assert all(trial.params["kernel"] == "poly" for trial in opt.suggest(n=4, fixed={"kernel": "poly"}))
+
+
 def brute_force(opt, points):
     values = opt.acquisition_at(points)
     return points[int(np.argmax(values))]

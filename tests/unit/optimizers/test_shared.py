@@ -134,6 +134,22 @@ def test_candidates_share_columns():
                 opt.observe(trial, float(trial.params.sum()))
 
 
+@pytest.mark.parametrize("n_observed", [0, 8])
+def test_more_values_than_are_tried(n_observed):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 50, 400), rng.random(400)]).astype(float)
+    for opt, name in (
+        (bl.BayesOpt(candidates=rows, seed=0), 0),
+        (bl.BayesOpt({"n": (1, 1000), "x": (0.0, 1.0)}, seed=0), "n"),
+    ):
+        for trial in opt.suggest(n=n_observed):
+            opt.observe(trial, float(rng.normal()))
+        for fixed in (None, {name: (5, 45)}):
+            trials = opt.suggest(n=3, shared=[name], fixed=fixed)
+            found = {trial.params[name] for trial in trials}
+            assert len(found) == 1 and (fixed is None or 5 <= found.pop() <= 45)
+
+
 def test_enqueued_points_determine_the_shared_values():
     opt = informed(made())
     opt.enqueue([{"T": 40.0}, {"kind": "b"}, {"T": 40.0, "kind": "a", "n": 1, "x": 0.5}, {"T": 50.0}])
