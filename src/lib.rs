@@ -71,8 +71,8 @@ pub use ledger::{
 pub use maximize::feasible::Feasible;
 pub use optimizer::{Definition, Optimizer, Recommended, Request, Shared};
 pub use problem::{
-    Candidates, Choices, Clock, Curve, CurveValue, Declaration, Described, Direction, Fidelity, Fixed,
-    Held, Integer, Members, Parameter, Point, PowerCost, Problem, Real, Role, Space,
+    Candidates, Choices, Clock, Curve, CurveValue, Declaration, Described, Direction, Fidelity,
+    Fixed, Held, Integer, Members, Parameter, Point, PowerCost, Problem, Real, Role, Space,
 };
 pub use stopping::Stopping;
 pub use strategy::model_based::Surrogate;
