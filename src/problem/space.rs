@@ -343,8 +343,8 @@ impl Space {
             Held::Range(low, high) => {
                 let got = format!("({low:?}, {high:?})");
                 let is_inside = |end: f64| end.is_finite() && !kind.is_beyond(end);
-                if !coordinate.is_ordered() || !(low <= high && is_inside(*low) && is_inside(*high))
-                {
+                let is_range = low <= high && is_inside(*low) && is_inside(*high);
+                if !coordinate.is_ordered() || !is_range {
                     return refuse(
                         got,
                         "(low, high) with low <= high inside the bounds of a number",

@@ -53,7 +53,7 @@ pub struct Design<'a> {
     pub how: DesignMethod,
     /// The number of points that are suggested before the model chooses.
     pub n: usize,
-    pub points: Cow<'a, Vec<Member>>,
+    pub points: Cow<'a, [Member]>,
     /// The trials that failed before the first success.
     pub failed: HashSet<TrialNumber>,
     pub pool: Option<&'a Pool>,
