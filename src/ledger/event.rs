@@ -385,8 +385,9 @@ pub enum Action {
     Enqueue {
         /// The point.
         point: Point,
-        /// The searched parameters whose numbers the user gave, by their positions in ascending order. The strategy chooses
-        /// the other numbers when the point is suggested, if it can. None means that the whole point was given.
+        /// The searched parameters whose numbers the user gave, by their positions in ascending order. The strategy
+        /// chooses the other numbers when the point is suggested, if it can. None means that the whole point was
+        /// given.
         given: Option<Vec<usize>>,
         /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the
         /// fidelity.

@@ -47,8 +47,8 @@ use crate::problem::{Clock, Fixed, Held, Member, Point, Position, Problem};
 pub struct Queued {
     /// The enqueued point, which a later suggestion uses.
     pub point: Point,
-    /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was given.
-    /// Otherwise the strategy chooses the other numbers, if it can.
+    /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was
+    /// given. Otherwise the strategy chooses the other numbers, if it can.
     pub given: Option<Vec<usize>>,
     /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
     pub fidelity: Option<f64>,

@@ -264,10 +264,10 @@ impl Optimizer {
 
     /// Appends n suggestions that have the shared values in common.
     ///
-    /// A batch is drafted for each of several combinations of the shared values, and the batch with the largest total gain
-    /// is kept. If the acquisition is an expected improvement that accounts for pending trials, the gains of a batch x_1,
-    /// …, x_n add up to the expected improvement of the best of its values:
-    /// E max(0, max_k f(x_k) − f*) = Σ_k E max(0, f(x_k) − max(f*, f(x_1), …, f(x_{k−1}))).
+    /// A batch is drafted for each of several combinations of the shared values, and the batch with the largest total
+    /// gain is kept. If the acquisition is an expected improvement that accounts for pending trials, the gains of a
+    /// batch x_1, …, x_n add up to the expected improvement of the best of its values: E max(0, max_k f(x_k) − f*) =
+    /// Σ_k E max(0, f(x_k) − max(f*, f(x_1), …, f(x_{k−1}))).
     fn draft_shared(
         &mut self,
         n: usize,

@@ -1,8 +1,8 @@
 //! Restrictions: the members of a domain that one suggestion may have, as a smaller domain.
 //!
 //! Notation: the *full* domain is the domain of the problem. In the *restricted* domain, a coordinate with one allowed
-//! value has no columns, and a coordinate with several allowed values is a category. A restricted row x is *lifted* to the
-//! full row c + Mx. Each coordinate of the full domain has a [`Part`] that describes its entries of c and M.
+//! value has no columns, and a coordinate with several allowed values is a category. A restricted row x is *lifted* to
+//! the full row c + Mx. Each coordinate of the full domain has a [`Part`] that describes its entries of c and M.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ pub(super) enum Allowed {
 /// A coordinate of the full domain in the restricted domain.
 #[derive(Clone, Debug, PartialEq)]
 enum Part {
-    /// The columns have the values of `origin`, because one value is allowed, or because the coordinate is never active.
+    /// The columns have the values of `origin`, because one value is allowed, or because the coordinate is never
+    /// active.
     Constant,
     /// The coordinate is unchanged. Its first restricted column is given.
     Same(usize),
@@ -98,8 +99,8 @@ impl Restriction {
         })
     }
 
-    /// The restriction of a box to the allowed values of its coordinates. `held` has the numbers that the user gave. The
-    /// error is the number of a coordinate that is inactive where the other coordinates have allowed values.
+    /// The restriction of a box to the allowed values of its coordinates. `held` has the numbers that the user gave.
+    /// The error is the number of a coordinate that is inactive where the other coordinates have allowed values.
     pub(super) fn of_box(
         full: &Arc<Domain>,
         mut allowed: Vec<Option<Allowed>>,
@@ -355,8 +356,8 @@ impl Restriction {
 }
 
 impl Map {
-    /// Adds full coordinate i, whose first restricted column is `first`. Returns the restricted coordinate, or None if one
-    /// value is allowed.
+    /// Adds full coordinate i, whose first restricted column is `first`. Returns the restricted coordinate, or None if
+    /// one value is allowed.
     fn add(
         &mut self,
         i: usize,

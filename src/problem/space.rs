@@ -255,8 +255,8 @@ impl Space {
         }
     }
 
-    /// The restriction to the members with these values of the searched parameters. A parameter with values is active at
-    /// each of these members.
+    /// The restriction to the members with these values of the searched parameters. A parameter with values is active
+    /// at each of these members.
     pub(crate) fn restrict(&self, held: &[Option<Held>]) -> Result<Restriction> {
         if held.len() != self.searched.len() {
             let n = self.searched.len();
