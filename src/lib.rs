@@ -69,10 +69,10 @@ pub use ledger::{
     Action, Again, Failure, Ledger, Observation, Queued, Reading, State, Trial, TrialNumber,
 };
 pub use maximize::feasible::Feasible;
-pub use optimizer::{Definition, Optimizer, Recommended, Request};
+pub use optimizer::{Definition, Optimizer, Recommended, Request, Shared};
 pub use problem::{
     Candidates, Choices, Clock, Curve, CurveValue, Declaration, Described, Direction, Fidelity,
-    Integer, Members, Parameter, Point, PowerCost, Problem, Real, Role, Space,
+    Fixed, Held, Integer, Members, Parameter, Point, PowerCost, Problem, Real, Role, Space,
 };
 pub use stopping::Stopping;
 pub use strategy::model_based::Surrogate;

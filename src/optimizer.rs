@@ -1,5 +1,6 @@
 //! The optimizer, which consists of a log and a strategy, and checks events before they are logged.
 
+mod batch;
 mod checks;
 
 use std::collections::BTreeMap;
@@ -9,19 +10,21 @@ use ndarray::ArrayView2;
 use serde_json::Value;
 
 use crate::delays::Delays;
-use crate::error::{Error, Result, Stop, check};
+use crate::error::{Error, Result, Stop};
 use crate::ledger::delays::LastDelays;
 use crate::ledger::revise::RevisedTrial;
 use crate::ledger::{Action, Event, Ledger, TrialNumber};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
-use crate::problem::{Point, Problem};
+use crate::problem::{Fixed, Point, Problem};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::stopping::Stopping;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 use crate::strategy::registry;
-use crate::strategy::{Limit, Proposal, Query, Recommendation, Setup, Strategy};
+use crate::strategy::{Limit, Query, Recommendation, Setup, Strategy};
+
+pub use batch::Shared;
 
 /// The definition of an optimizer. Only a revision replaces it.
 #[derive(Debug, Clone, PartialEq)]
@@ -82,6 +85,10 @@ pub struct Request<'a> {
     pub feasible: Feasible<'a>,
     /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
+    /// The values that the suggested points must have. The next enqueued point is used if it has these values.
+    pub fixed: Option<&'a Fixed>,
+    /// What the points of one call have in common.
+    pub shared: Option<&'a Shared>,
 }
 
 /// The recommended point, and the posterior of f at this point.
@@ -160,84 +167,6 @@ impl Optimizer {
         let events = self.ledger.events(end).collect();
         self.truncate(end);
         Ok((events, warnings))
-    }
-
-    /// Appends n suggestions to the log. If an error occurs, the log is unchanged.
-    fn draft(&mut self, n: usize, request: Request, stop: &mut Stop) -> Result<Vec<String>> {
-        let problem = &self.definition.problem;
-        problem.check_context(request.context)?;
-        problem.check_fidelity(request.fidelity)?;
-        self.check_constraints(request.feasible)?;
-        let context = problem.encode_context(request.context);
-        let end = self.ledger.len();
-        let mut warnings = Vec::new();
-        for _ in 0..n {
-            match self.draft_one(request, &context, stop) {
-                Ok(warning) => warnings.extend(warning),
-                Err(error) => {
-                    self.truncate(end);
-                    return Err(error);
-                }
-            }
-        }
-        Ok(warnings)
-    }
-
-    fn draft_one(
-        &mut self,
-        request: Request,
-        encoded_context: &[f64],
-        stop: &mut Stop,
-    ) -> Result<Option<String>> {
-        let (ledger, time, fidelity) = (&self.ledger, request.time, request.fidelity);
-        let problem = &self.definition.problem;
-        let now = ledger.now(time)?;
-        let suggested = |point, fidelity, queued, note, attrs| Event::Suggested {
-            point,
-            context: request.context.to_vec(),
-            fidelity,
-            now,
-            at: time,
-            expires_at: time.zip(request.lease).map(|(time, lease)| time + lease),
-            queued,
-            note,
-            attrs,
-        };
-        let (event, warning) = match ledger.next_queued().cloned() {
-            Some(queued) => {
-                let full = || problem.fidelity_at(1.0);
-                let fidelity = queued.fidelity.or(fidelity).or_else(full);
-                let event = suggested(queued.point, fidelity, true, None, queued.attrs);
-                (event, None)
-            }
-            None => {
-                let mut rng = stream(self.definition.seed, ledger.trials().len() as u64);
-                let query = Query {
-                    now,
-                    wall_time: time,
-                    context: encoded_context,
-                    fidelity: problem.z(fidelity),
-                    feasible: request.feasible,
-                    limit: request.limit,
-                };
-                self.strategy.catch_up(ledger)?;
-                let Proposal {
-                    point,
-                    fidelity: z,
-                    note,
-                    warning,
-                } = self
-                    .strategy
-                    .propose(ledger, query, &mut Call::new(&mut rng, stop))?;
-                // A requested fidelity is logged unchanged.
-                let fidelity = fidelity.or_else(|| problem.fidelity_at(z?));
-                let point = problem.decode(&point.x, point.index);
-                (suggested(point, fidelity, false, note, None), warning)
-            }
-        };
-        check(stop)?;
-        self.ledger.append(event)?;
-        Ok(warning)
     }
 
     /// Removes the drafted suggestions that follow the first `len` events.

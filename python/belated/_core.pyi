@@ -348,7 +348,8 @@ class Action:
         """A trial that the optimizer did not suggest."""
 
     @staticmethod
-    def enqueue(place: _Place, fidelity: float | None = None) -> Action: ...
+    def enqueue(place: _Place, fidelity: float | None = None, given: list[int] | None = None) -> Action:
+        """``given`` has the positions of the given numbers; None means all. A strategy may replace the others."""
 
 @final
 class TrialRecord:
@@ -465,11 +466,16 @@ class Optimizer:
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
         limit: tuple[Literal["time", "cost"], float] | None = None,
+        fixed: list[tuple[float, float] | list[float] | None] | list[int] | None = None,
+        shared: list[int] | list[list[int]] | None = None,
     ) -> list[int]:
         """Start n trials and return their numbers. If an error occurs, the log is unchanged.
 
         If ``fidelity`` is None, the strategy chooses the fidelity. ``feasible`` is called in this thread, and must not
-        use this optimizer. Enqueued points are not checked."""
+        use this optimizer. Enqueued points are not checked. ``fixed`` has the allowed values of each searched
+        parameter, as (low, high) or as a list, or the numbers of the allowed candidates. ``shared`` has the positions
+        of parameters that have one value in all trials, or lists of candidates that have the shared values in common.
+        """
 
     def propose(
         self,
@@ -480,6 +486,8 @@ class Optimizer:
         feasible: _Feasible | None = None,
         fidelity: float | None = None,
         limit: tuple[Literal["time", "cost"], float] | None = None,
+        fixed: list[tuple[float, float] | list[float] | None] | list[int] | None = None,
+        shared: list[int] | list[list[int]] | None = None,
     ) -> list[str]:
         """Return the events, as JSON, that would start n trials. ``extend`` logs the events.
 

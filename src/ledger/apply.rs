@@ -151,11 +151,13 @@ impl Ledger {
             }
             Event::Enqueued {
                 point,
+                given,
                 fidelity,
                 attrs,
                 ..
             } => self.enqueued.push(Queued {
                 point: point.clone(),
+                given: given.clone(),
                 fidelity: *fidelity,
                 attrs: attrs.clone(),
             }),

@@ -109,6 +109,9 @@ pub enum Event {
     /// A point that will be suggested before the strategy proposes a further point.
     Enqueued {
         point: Point,
+        /// The searched parameters whose numbers were given, by their positions. None means all.
+        #[serde(default)]
+        given: Option<Vec<usize>>,
         #[serde(default)]
         fidelity: Option<f64>,
         #[serde(default)]
@@ -382,6 +385,10 @@ pub enum Action {
     Enqueue {
         /// The point.
         point: Point,
+        /// The searched parameters whose numbers the user gave, by their positions in ascending order. The strategy
+        /// chooses the other numbers when the point is suggested, if it can. None means that the whole point was
+        /// given.
+        given: Option<Vec<usize>>,
         /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the
         /// fidelity.
         fidelity: Option<f64>,
@@ -433,6 +440,7 @@ impl Action {
     pub fn enqueue(point: Point) -> Self {
         Action::Enqueue {
             point,
+            given: None,
             fidelity: None,
             attrs: None,
         }

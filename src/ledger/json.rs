@@ -132,7 +132,7 @@ mod tests {
                 Event::Failed { number: n, now: x, error, duration: Some(x), attrs: text.clone(), at: None },
                 Event::Abandoned { number: n, now: x, at: None },
                 Event::Withdrawn { number: n, reason: text.clone(), now: x, at: or },
-                Event::Enqueued { point: point.clone(), fidelity: or, attrs: text.clone(), at: None },
+                Event::Enqueued { point: point.clone(), given: None, fidelity: or, attrs: text.clone(), at: None },
                 Event::Revised {
                     definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
                     constrained: full, at: or,

@@ -40,17 +40,51 @@ use trial::{Ranking, Revised};
 
 use crate::error::{Error, Result};
 use crate::problem::fidelity::TOLERANCE;
-use crate::problem::{Clock, Member, Point, Position, Problem};
+use crate::problem::{Clock, Fixed, Held, Member, Point, Position, Problem};
 
 /// An enqueued point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
     /// The enqueued point, which a later suggestion uses.
     pub point: Point,
+    /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was
+    /// given. Otherwise the strategy chooses the other numbers, if it can.
+    pub given: Option<Vec<usize>>,
     /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
     pub fidelity: Option<f64>,
     /// The user's attributes of the trial, as a JSON object.
     pub attrs: Option<String>,
+}
+
+impl Queued {
+    /// The fixed values together with the given numbers, or None if the whole point was given.
+    pub(crate) fn completion(&self, fixed: Option<&Fixed>) -> Option<Fixed> {
+        let (Some(given), Point::Numbers(numbers)) = (&self.given, &self.point) else {
+            return None;
+        };
+        let mut held = match fixed {
+            Some(Fixed::Parameters(held)) => held.clone(),
+            _ => vec![None; numbers.len()],
+        };
+        for &k in given {
+            held[k] = numbers[k].map(|number| Held::Values(vec![number]));
+        }
+        Some(Fixed::Parameters(held))
+    }
+
+    /// Whether the given numbers agree with the fixed values.
+    pub(crate) fn fits(&self, fixed: &Fixed) -> bool {
+        let (Fixed::Parameters(held), Point::Numbers(numbers)) = (fixed, &self.point) else {
+            return false;
+        };
+        let mut given = self.given.iter().flatten();
+        given.all(|&k| match (&held[k], numbers[k]) {
+            (Some(Held::Values(values)), Some(number)) => values.contains(&number),
+            (Some(Held::Range(low, high)), Some(number)) => (*low..=*high).contains(&number),
+            (None, _) => true,
+            (Some(_), None) => false,
+        })
+    }
 }
 
 /// The data that are given at the start of a trial, in the user's units.

@@ -70,6 +70,7 @@ impl Ledger {
             problem.check_fidelity(queued.fidelity)?;
             *queued = Queued {
                 point,
+                given: None,
                 ..queued.clone()
             };
         }

@@ -5,6 +5,7 @@ use std::fmt::{Debug, Display};
 use crate::error::{Error, Result};
 use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};
 use crate::ledger::{Ledger, Queued, State, json};
+use crate::problem::Point;
 
 impl Ledger {
     /// Returns the event of an action, or None if the action would have no effect. The log is not changed. `now` is the
@@ -174,14 +175,17 @@ impl Ledger {
             }
             Action::Enqueue {
                 point,
+                given,
                 fidelity,
                 attrs,
             } => {
                 self.problem.check_point(&point)?;
+                check_given(&point, given.as_deref())?;
                 self.problem.check_fidelity(fidelity)?;
                 check_attrs(attrs.as_deref())?;
                 Some(Event::Enqueued {
                     point,
+                    given,
                     fidelity,
                     at,
                     attrs,
@@ -267,11 +271,16 @@ impl Ledger {
                 attrs,
                 ..
             } => {
-                // A suggestion of an enqueued point does not have a note, because the point was not proposed by a
-                // strategy.
+                // A suggestion of an enqueued point does not have a note, unless a strategy completed the point.
                 let is_next = |next: &Queued| {
                     let same = next.fidelity.is_none() || next.fidelity == *fidelity;
-                    next.point == *point && same && note.is_none()
+                    let completes = match (&next.given, &next.point, point) {
+                        (Some(given), Point::Numbers(next), Point::Numbers(numbers)) => {
+                            given.iter().all(|&k| next[k] == numbers[k])
+                        }
+                        _ => next.point == *point && note.is_none(),
+                    };
+                    completes && same
                 };
                 now.is_finite()
                     && expires_at.is_none_or(f64::is_finite)
@@ -290,7 +299,12 @@ impl Ledger {
                     && observation.is_none_or(|observed| fits(observed) && observed.point.is_none())
                     && data(attrs)
             }
-            Event::Enqueued { attrs, .. } => data(attrs),
+            Event::Enqueued {
+                point,
+                given,
+                attrs,
+                ..
+            } => data(attrs) && check_given(point, given.as_deref()).is_ok(),
             Event::Observed {
                 number,
                 observation,
@@ -410,6 +424,23 @@ fn unusable(
         got: format!("{got:?}"),
         what: what.to_string(),
         expected: expected.to_string(),
+    }
+}
+
+/// Refuses positions of parameters that do not have a number in an enqueued point.
+fn check_given(point: &Point, given: Option<&[usize]>) -> Result<()> {
+    let Some(given) = given else {
+        return Ok(());
+    };
+    let has_number = |k: &usize| match point {
+        Point::Numbers(numbers) => numbers.get(*k).is_some_and(Option::is_some),
+        Point::Candidate(_) => false,
+    };
+    match given.iter().all(has_number) {
+        true => Ok(()),
+        false => Err(Error::InvalidPoint(format!(
+            "given={given:?} does not name numbers of the enqueued point; give the positions of parameters with numbers"
+        ))),
     }
 }
 

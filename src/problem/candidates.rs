@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use serde::{Deserialize, Serialize};
 
@@ -32,6 +32,14 @@ impl Rows {
         Self {
             points,
             coordinates,
+        }
+    }
+
+    /// The rows with these numbers.
+    pub(super) fn at(&self, numbers: &[usize]) -> Self {
+        Self {
+            points: self.points.select(Axis(0), numbers),
+            coordinates: self.coordinates.clone(),
         }
     }
 

@@ -3,7 +3,8 @@
 //! * [`parameter`]: the kinds of parameters; [`space`]: named parameters; [`declarations`] and their checks; [`point`]:
 //!   one point; [`fidelity`]: the share of a full evaluation
 //! * [`domain`]: the encoded form that strategies read, which is [`candidates`] or a [`product`] of coordinates with
-//!   [`conditions`]; [`sampling`]: uniform and evenly spread members
+//!   [`conditions`]; [`restriction`]: the members that one suggestion may have; [`sampling`]: uniform and evenly spread
+//!   members
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
@@ -15,6 +16,7 @@ pub mod fidelity;
 pub mod parameter;
 mod point;
 mod product;
+mod restriction;
 mod sampling;
 pub mod space;
 #[cfg(test)]
@@ -37,6 +39,8 @@ pub use parameter::{Cell, Choices, Coordinate, Described, Integer, Kind, Paramet
 pub use point::Point;
 pub(crate) use product::indices;
 pub use product::{Product, columns};
+pub use restriction::Held;
+pub(crate) use restriction::Restriction;
 pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
 pub use space::Space;
 
@@ -77,6 +81,15 @@ pub enum Members {
     Space(Space),
     /// The rows of a list.
     Candidates(Candidates),
+}
+
+/// What the points of a request have in common with given values.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fixed {
+    /// The values of each searched parameter of a space, or None for any value.
+    Parameters(Vec<Option<Held>>),
+    /// The numbers of the candidates that may be suggested, in ascending order.
+    Rows(Vec<usize>),
 }
 
 /// Which value of a learning curve is the value of a trial.
@@ -248,6 +261,17 @@ impl Problem {
             (Members::Candidates(_), Point::Numbers(_)) => Err(Error::InvalidPoint(
                 "a point of candidates is named by its row number".to_string(),
             )),
+        }
+    }
+
+    /// The members that agree with `fixed`. Refuses values that are not usable, and values without a member.
+    pub(crate) fn restrict(&self, fixed: &Fixed) -> Result<Restriction> {
+        match (&self.members, fixed) {
+            (Members::Space(space), Fixed::Parameters(held)) => space.restrict(held),
+            (Members::Candidates(_), Fixed::Parameters(_)) => Err(Error::InvalidPoint(
+                "the fixed values of candidates are given as row numbers".to_string(),
+            )),
+            (_, Fixed::Rows(rows)) => Restriction::to_rows(self.domain(), rows.clone()),
         }
     }
 

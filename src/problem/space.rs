@@ -12,6 +12,7 @@ use super::declarations::{
     Declaration, Role, check_names, check_width, conditions, list, without_constants,
 };
 use super::parameter::Kind;
+use super::restriction::{Allowed, Held, Restriction};
 use super::{Domain, Parameter, Product, columns};
 use crate::error::{Error, Result};
 
@@ -253,6 +254,117 @@ impl Space {
             false => Err(self
                 .role
                 .error(" needs a number for each active parameter, and none for inactive ones")),
+        }
+    }
+
+    /// The restriction to the members with these values of the searched parameters. A parameter with values is active
+    /// at each of these members.
+    pub(crate) fn restrict(&self, held: &[Option<Held>]) -> Result<Restriction> {
+        if held.len() != self.searched.len() {
+            let n = self.searched.len();
+            let message = format!("fixed has {} entries; give one for each of {n}", held.len());
+            return Err(Error::InvalidPoint(message));
+        }
+        let allowed = held.iter().enumerate().map(|(k, held)| {
+            let held = held.as_ref();
+            held.map(|held| self.allowed(self.searched[k], held))
+                .transpose()
+        });
+        let allowed: Result<Vec<Option<Allowed>>> = allowed.collect();
+        Restriction::of_box(&self.domain, allowed?, held.to_vec()).map_err(|k| {
+            let i = self.searched[k];
+            Error::InvalidPoint(format!(
+                "fixed['{}'] is inactive where the other values of fixed hold: leave it out, as it needs {}",
+                self.declared[i].name,
+                self.in_words(i)
+            ))
+        })
+    }
+
+    /// The values that searched parameter k may have, or None if it is continuous or has more than `limit` values.
+    pub(crate) fn values_of(
+        &self,
+        k: usize,
+        held: Option<&Held>,
+        limit: usize,
+    ) -> Option<Vec<f64>> {
+        let kind = self.kind(self.searched[k]);
+        let levels = || {
+            let n = kind.coordinate().levels()?;
+            (n <= limit as u64).then(|| (0..n).map(|level| kind.member(level)))
+        };
+        match held {
+            Some(Held::Values(values)) => (values.len() <= limit).then(|| values.clone()),
+            Some(Held::Range(low, high)) => {
+                let inside = levels()?.filter(|value| (low..=high).contains(&value));
+                Some(inside.collect())
+            }
+            None => Some(levels()?.collect()),
+        }
+    }
+
+    /// The allowed part of the coordinate of parameter i.
+    fn allowed(&self, i: usize, held: &Held) -> Result<Allowed> {
+        let kind = self.kind(i);
+        let refuse = |got: String, expected: &str| {
+            Err(Error::InvalidPoint(format!(
+                "fixed['{}']={got} is not usable: pass {expected}",
+                self.declared[i].name
+            )))
+        };
+        let column = |number: f64| {
+            let mut u = [0.0];
+            kind.encode(number, &mut u);
+            u[0]
+        };
+        let coordinate = kind.coordinate();
+        match held {
+            Held::Values(values) => {
+                let unusable = values.iter().find(|&&v| kind.checked(v) != Some(v));
+                if let Some(number) = unusable {
+                    return refuse(format!("{number:?}"), &kind.expected());
+                }
+                if values.is_empty() {
+                    return refuse("[]".to_string(), "at least one value");
+                }
+                Ok(match coordinate.levels() {
+                    Some(_) => {
+                        let mut levels: Vec<u64> = values.iter().map(|&v| kind.level(v)).collect();
+                        levels.sort_unstable();
+                        levels.dedup();
+                        Allowed::Levels(levels)
+                    }
+                    None => {
+                        let mut columns: Vec<f64> = values.iter().map(|&v| column(v)).collect();
+                        columns.sort_by(f64::total_cmp);
+                        columns.dedup();
+                        Allowed::Columns(columns)
+                    }
+                })
+            }
+            Held::Range(low, high) => {
+                let got = format!("({low:?}, {high:?})");
+                let is_inside = |end: f64| end.is_finite() && !kind.is_beyond(end);
+                let is_range = low <= high && is_inside(*low) && is_inside(*high);
+                if !coordinate.is_ordered() || !is_range {
+                    return refuse(
+                        got,
+                        "(low, high) with low <= high inside the bounds of a number",
+                    );
+                }
+                let Some(n) = coordinate.levels() else {
+                    return Ok(Allowed::Interval(column(*low), column(*high)));
+                };
+                let (mut first, mut last) = (kind.level(*low), kind.level(*high));
+                first += u64::from(kind.member(first) < *low);
+                if kind.member(last) > *high {
+                    last = last.wrapping_sub(1);
+                }
+                match first <= last && last < n {
+                    true => Ok(Allowed::Steps(first, last)),
+                    false => refuse(got, "a range with at least one value"),
+                }
+            }
         }
     }
 

@@ -13,8 +13,8 @@ use crate::error::{Result, Stop, check, refuse};
 use crate::ledger::revise::RevisedTrial;
 use crate::ledger::{Action, Event, State};
 use crate::maximize::feasible::Feasible;
-use crate::optimizer::{Definition, Optimizer as Core, Request};
-use crate::problem::{Point, Problem as CoreProblem};
+use crate::optimizer::{Definition, Optimizer as Core, Request, Shared as CoreShared};
+use crate::problem::{Fixed as CoreFixed, Held as CoreHeld, Point, Problem as CoreProblem};
 use crate::python::constraints::{check_not_calling, detached_with};
 use crate::python::delays::DelayDistribution;
 use crate::python::durations::DurationModel;
@@ -143,6 +143,51 @@ fn revised_trial(
     }
 }
 
+/// The values of a fixed parameter: (low, high) or a list of numbers.
+#[derive(FromPyObject)]
+enum Held {
+    Range((f64, f64)),
+    Values(Vec<f64>),
+}
+
+/// The fixed values of each searched parameter, or the numbers of the candidates that may be suggested.
+#[derive(FromPyObject)]
+enum Fixed {
+    Rows(Vec<usize>),
+    Parameters(Vec<Option<Held>>),
+}
+
+impl Fixed {
+    fn core(self) -> CoreFixed {
+        let held = |held: Held| match held {
+            Held::Range((low, high)) => CoreHeld::Range(low, high),
+            Held::Values(values) => CoreHeld::Values(values),
+        };
+        match self {
+            Fixed::Rows(rows) => CoreFixed::Rows(rows),
+            Fixed::Parameters(all) => {
+                CoreFixed::Parameters(all.into_iter().map(|each| each.map(held)).collect())
+            }
+        }
+    }
+}
+
+/// The positions of the shared parameters, or the groups of candidates that have the shared values in common.
+#[derive(FromPyObject)]
+enum Shared {
+    Parameters(Vec<usize>),
+    Rows(Vec<Vec<usize>>),
+}
+
+impl Shared {
+    fn core(self) -> CoreShared {
+        match self {
+            Shared::Parameters(positions) => CoreShared::Parameters(positions),
+            Shared::Rows(groups) => CoreShared::Rows(groups),
+        }
+    }
+}
+
 /// Reads events from JSON.
 fn parsed(events: Vec<String>) -> Result<Vec<Event>> {
     events.iter().map(|text| Event::from_json(text)).collect()
@@ -172,7 +217,7 @@ impl Optimizer {
         clippy::too_many_arguments,
         reason = "the arguments of a suggestion, as Python passes them"
     )]
-    #[pyo3(signature = (n, context, time, feasible=None, fidelity=None, limit=None))]
+    #[pyo3(signature = (n, context, time, feasible=None, fidelity=None, limit=None, fixed=None, shared=None))]
     fn suggest(
         &self,
         py: Python<'_>,
@@ -182,9 +227,12 @@ impl Optimizer {
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
         limit: Option<(String, f64)>,
+        fixed: Option<Fixed>,
+        shared: Option<Shared>,
     ) -> PyResult<Vec<usize>> {
         let context = context.unwrap_or_default();
         let limit = limit_of(limit);
+        let (fixed, shared) = (fixed.map(Fixed::core), shared.map(Shared::core));
         let (numbers, warnings) =
             self.under_constraints(py, feasible, |core, feasible, stop| {
                 let request = Request {
@@ -193,6 +241,8 @@ impl Optimizer {
                     time,
                     feasible,
                     limit,
+                    fixed: fixed.as_ref(),
+                    shared: shared.as_ref(),
                     ..Request::default()
                 };
                 core.suggest(n, request, stop)
@@ -215,7 +265,7 @@ impl Optimizer {
         clippy::too_many_arguments,
         reason = "the arguments of a suggestion, as Python passes them"
     )]
-    #[pyo3(signature = (n, context, time, expires_after=None, feasible=None, fidelity=None, limit=None))]
+    #[pyo3(signature = (n, context, time, expires_after=None, feasible=None, fidelity=None, limit=None, fixed=None, shared=None))]
     fn propose(
         &self,
         py: Python<'_>,
@@ -226,9 +276,12 @@ impl Optimizer {
         feasible: Option<Py<PyAny>>,
         fidelity: Option<f64>,
         limit: Option<(String, f64)>,
+        fixed: Option<Fixed>,
+        shared: Option<Shared>,
     ) -> PyResult<Vec<String>> {
         let context = context.unwrap_or_default();
         let limit = limit_of(limit);
+        let (fixed, shared) = (fixed.map(Fixed::core), shared.map(Shared::core));
         let (events, warnings) = self.under_constraints(py, feasible, |core, feasible, stop| {
             let request = Request {
                 context: &context,
@@ -237,6 +290,8 @@ impl Optimizer {
                 lease: expires_after,
                 feasible,
                 limit,
+                fixed: fixed.as_ref(),
+                shared: shared.as_ref(),
             };
             let (events, warnings) = core.propose(n, request, stop)?;
             let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();

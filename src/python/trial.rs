@@ -244,10 +244,11 @@ impl Action {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (place, fidelity=None))]
-    fn enqueue(place: Point, fidelity: Option<f64>) -> Self {
+    #[pyo3(signature = (place, fidelity=None, given=None))]
+    fn enqueue(place: Point, fidelity: Option<f64>, given: Option<Vec<usize>>) -> Self {
         let core = ledger::Action::Enqueue {
             point: place,
+            given,
             fidelity,
             attrs: None,
         };

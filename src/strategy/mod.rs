@@ -27,7 +27,7 @@ pub mod tree;
 pub mod units;
 pub mod warp;
 
-pub use query::{Limit, Query, Resource};
+pub use query::{Limit, Query, Resource, Within};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -77,6 +77,7 @@ impl Setup {
 /// The proposed next trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proposal {
+    /// A member of the searched domain.
     pub point: Member,
     /// The fidelity in [0, 1], where 1 is a full evaluation. The value is `None` if a fidelity is not declared.
     pub fidelity: Option<f64>,
@@ -85,6 +86,16 @@ pub struct Proposal {
     pub note: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,
+    /// What the acquisition gains by the point, if a model chose the point.
+    pub gain: Option<Gain>,
+}
+
+/// What an acquisition gains by a point. The gains of a batch are added.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Gain {
+    /// The logarithm of the gain, for an acquisition that is a logarithm.
+    Log(f64),
+    Linear(f64),
 }
 
 impl Proposal {
@@ -95,6 +106,7 @@ impl Proposal {
             fidelity: None,
             note: None,
             warning: None,
+            gain: None,
         }
     }
 }
@@ -116,6 +128,8 @@ pub struct Supports {
     pub conditions: bool,
     /// Whether trials below full fidelity are supported.
     pub fidelity: bool,
+    /// Whether the members that may be proposed can be restricted for one proposal.
+    pub restrictions: bool,
 }
 
 impl Supports {
@@ -124,6 +138,7 @@ impl Supports {
         candidates: true,
         conditions: true,
         fidelity: true,
+        restrictions: true,
     };
 
     /// Returns an error if the setup has a feature that the strategy of this name does not support.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::maximize::feasible::Feasible;
+use crate::problem::{Domain, Restriction};
 
 /// The request for a proposal.
 #[derive(Debug, Clone, Copy, Default)]
@@ -17,8 +18,55 @@ pub struct Query<'a> {
     pub fidelity: Option<f64>,
     /// The constraints that the point must satisfy.
     pub feasible: Feasible<'a>,
+    /// The members that may be proposed, or None if all members may be proposed.
+    pub within: Option<Within<'a>>,
     /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
+    /// Whether the gain of the proposal is needed.
+    pub wants_gain: bool,
+}
+
+/// A restriction of the members that may be proposed. The model does not depend on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Within<'a> {
+    pub restriction: &'a Restriction,
+    /// The constraints on rows of the restricted domain.
+    pub feasible: Feasible<'a>,
+}
+
+impl<'a> Query<'a> {
+    /// The domain that is searched, given the domain of the problem. A proposed point is a member of this domain.
+    pub fn searched<'d>(self, domain: &'d Domain) -> &'d Domain
+    where
+        'a: 'd,
+    {
+        self.within
+            .map_or(domain, |within| within.restriction.domain())
+    }
+
+    /// The constraints on rows of the searched domain.
+    pub fn feasible_members(self) -> Feasible<'a> {
+        self.within.map_or(self.feasible, |within| within.feasible)
+    }
+
+    /// The restriction, if any.
+    pub fn restriction(self) -> Option<&'a Restriction> {
+        self.within.map(|within| within.restriction)
+    }
+
+    /// The row of the domain of the problem for a row of the searched domain.
+    pub fn lift(self, x: &[f64]) -> Vec<f64> {
+        self.restriction()
+            .map_or_else(|| x.to_vec(), |restriction| restriction.lift(x))
+    }
+
+    /// The row and the row number in the searched domain, or None if a point cannot be proposed.
+    pub fn lower(self, x: &[f64], index: Option<usize>) -> Option<(Vec<f64>, Option<usize>)> {
+        match self.restriction() {
+            None => Some((x.to_vec(), index)),
+            Some(restriction) => restriction.lower(x, index),
+        }
+    }
 }
 
 /// What an evaluation uses up.

@@ -1,5 +1,6 @@
 //! Random search. Points are uniformly random. In finite domains, points are drawn without replacement.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -124,13 +125,45 @@ impl FromSettings for RandomSearch {
 }
 
 impl RandomSearch {
+    /// The members of the searched domain that count as tried in the context of the query.
+    fn excluded<'a>(
+        tried: &'a Tried,
+        domain: &Domain,
+        log: &Ledger,
+        query: Query,
+    ) -> Cow<'a, Excluded> {
+        if query.within.is_none() {
+            return Cow::Borrowed(tried.in_context(query.context));
+        }
+        let mut excluded = Excluded::default();
+        if !domain.is_finite() || domain.combinations() > MAX_MEMBERS {
+            return Cow::Owned(excluded);
+        }
+        let recently_abandoned = log.recently_abandoned();
+        for (number, trial) in log.trials().iter().enumerate() {
+            if log.context(number) == query.context
+                && (!trial.is_dropped() || recently_abandoned.contains(&number))
+                && let Some((x, index)) = log.tried(number)
+                && let Some((x, index)) = query.lower(&x, index)
+                && let Some(key) = Excluded::key(domain, &x, index)
+            {
+                excluded.insert(key);
+            }
+        }
+        Cow::Owned(excluded)
+    }
+
     /// Returns a random feasible point: a new draw, a point of the pool, or the point of an earlier trial.
     fn feasible_point(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Vec<f64>> {
-        let (domain, feasible) = (&self.domain, query.feasible);
-        let excluded = self.tried.in_context(query.context);
-        let pool = match &mut self.pool {
-            Some(pool) => pool,
-            pool => {
+        let domain = query.searched(&self.domain);
+        let feasible = query.feasible_members();
+        let excluded = Self::excluded(&self.tried, domain, log, query);
+        let excluded = excluded.as_ref();
+        let mut own = None;
+        let pool = match (&mut self.pool, query.within) {
+            (Some(pool), None) => pool,
+            (pool, within) => {
+                let pool = if within.is_some() { &mut own } else { pool };
                 let mut own = self.pool_rng.clone();
                 pool.insert(Pool::new(
                     domain,
@@ -143,10 +176,11 @@ impl RandomSearch {
         if let Err(Error::NoFeasiblePoint { .. }) = found {
             for number in (0..log.trials().len()).rev() {
                 check(call.stop)?;
-                if let Some((x, _)) = log.tried(number)
+                if let Some((x, index)) = log.tried(number)
+                    && let Some((x, _)) = query.lower(&x, index)
                     && feasible.holds(&x)?
                 {
-                    return Ok(x.into_owned());
+                    return Ok(x);
                 }
             }
         }
@@ -175,8 +209,9 @@ impl Strategy for RandomSearch {
             let x = self.feasible_point(log, query, call)?;
             Member::new(x, None)
         } else {
-            let tried = self.tried.in_context(query.context);
-            let (x, index) = tried.sample_left(&self.domain, call.rng);
+            let domain = query.searched(&self.domain);
+            let excluded = Self::excluded(&self.tried, domain, log, query);
+            let (x, index) = excluded.sample_left(domain, call.rng);
             Member::new(x, index)
         };
         Ok(Proposal {

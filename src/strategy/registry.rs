@@ -41,6 +41,13 @@ impl Entry {
     }
 }
 
+/// The name of the strategy of a definition, for messages.
+pub fn name_of(definition: &Value) -> &'static str {
+    let kind = definition.get("kind").and_then(Value::as_str);
+    let entry = STRATEGIES.iter().find(|entry| Some(entry.name) == kind);
+    entry.map_or("this strategy", |entry| entry.name)
+}
+
 /// Makes the strategy from `{"kind": name, …settings}`. Returns an error if the setup has an unsupported feature.
 pub fn make(definition: &Value, setup: &Setup, rng: &mut Rng) -> Result<Box<dyn Strategy>> {
     let mut settings = definition.as_object().cloned().unwrap_or_default();

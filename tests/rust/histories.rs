@@ -461,6 +461,7 @@ impl Step {
             Step::Enqueue(place) => {
                 let enqueue = Action::Enqueue {
                     point: place.point(optimizer),
+                    given: None,
                     fidelity: place.fidelity(optimizer),
                     attrs: None,
                 };

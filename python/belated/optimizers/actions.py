@@ -101,22 +101,27 @@ def enqueued_actions(
     """Return the actions that `enqueue` logs, one for each point.
 
     All arguments are checked before an action is returned. If a point lacks the value of a parameter, the value is
-    drawn at random. The draw depends on `seed` and on the position of the point in the list.
+    drawn at random, and the action contains the positions of the given parameters, so that a strategy can replace the
+    drawn values. The draw depends on `seed` and on the position of the point in the list.
     """
     domain = problem.domain
     several = domain.several(params)
     points = [params] if several is None else several
     actions = []
-    for i, (point, given) in enumerate(zip(points, _for_each("fidelity", fidelity, len(points)), strict=True)):
+    for i, (point, wanted) in enumerate(zip(points, _for_each("fidelity", fidelity, len(points)), strict=True)):
         what = "params" if several is None else f"params[{i}]"
+        positions = None
         if isinstance(domain, NamedCandidates):
             point = domain.completed(point, [*seed, i])
         elif isinstance(domain, Space):
-            point = _filled_in(domain, point, constraints, what, [*seed, i])
+            given, point = point, _filled_in(domain, point, constraints, what, [*seed, i])
+            if point is not given:
+                names = domain.flat(given)
+                positions = [k for k, name in enumerate(domain.searched) if name in names]
         place = domain.locate(point)
         if constraints is not None:
             constraints.check(place, what)
-        actions.append(Action.enqueue(place, problem.check_fidelity(given)))
+        actions.append(Action.enqueue(place, problem.check_fidelity(wanted), positions))
     return actions
 
 
@@ -140,7 +145,7 @@ def _place_of(problem: Problem, point: Any) -> Place:
             and _missing(domain, domain.checked_part(point, measured=True))
         ):
             raise InvalidPoint(
-                f"{error} (the model cannot use a value whose point is not known; enqueue draws missing names)"
+                f"{error} (the model cannot use a value whose point is not known; enqueue chooses missing values)"
             ) from None
         raise
 

@@ -10,6 +10,7 @@ from belated import _core
 from belated._core import InvalidSetting
 from belated.optimizers.constraints import Constraint, Constraints
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
+from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.problem import Problem, SpaceLike
@@ -133,15 +134,33 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
 
     @overload
     def suggest(
-        self, n: None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+        self,
+        n: None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        fidelity: float | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+        shared: Sequence[Any] | None = None,
     ) -> Trial: ...
     @overload
     def suggest(
-        self, n: int, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+        self,
+        n: int,
+        context: Mapping[str, Any] | None = None,
+        *,
+        fidelity: float | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+        shared: Sequence[Any] | None = None,
     ) -> list[Trial]: ...
     @checks_arguments
     def suggest(
-        self, n: int | None = None, context: Mapping[str, Any] | None = None, *, fidelity: float | None = None
+        self,
+        n: int | None = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        fidelity: float | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+        shared: Sequence[Any] | None = None,
     ) -> Trial | list[Trial]:
         """Start one or several trials, without waiting for pending trials.
 
@@ -154,6 +173,15 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         fidelity : int or float, optional
             The fidelity of the trial in your units, if a fidelity was declared. Default None: the optimizer chooses the
             fidelity. The fidelity of an enqueued point takes precedence.
+        fixed : mapping, optional
+            Values that all of these trials have, by name: a value, a list of allowed values, or a range ``(low, high)``
+            of a number. A name whose parameter has conditions also restricts the parameters of its conditions. For
+            candidates, the names are column numbers. The next enqueued point is used if it has these values; otherwise
+            it stays in the queue. The model is the same as without fixed values.
+        shared : sequence of str, optional
+            Names of parameters that have one value in all of these trials, such as the temperature of an oven. Batches
+            at several values are compared by the sum of their acquisition's values; see Notes. Parameters with
+            conditions cannot be shared.
 
         Returns
         -------
@@ -165,10 +193,22 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
             The context is missing, was not declared, or is out of its space.
         InvalidFidelity
             The fidelity was not declared, or is out of its range.
+        InvalidPoint
+            A fixed name is unknown, its value is not in the space, or no point has all fixed values.
         InvalidSetting
-            n is not an integer >= 0, or a constraint raises an exception or returns neither True nor False.
+            n is not an integer >= 0, a shared name is unknown or has conditions, the optimizer does not support
+            `fixed` and `shared`, or a constraint raises an exception or returns neither True nor False.
         InvalidSpace
             The search did not find a point that satisfies the constraints.
+
+        Notes
+        -----
+        With `shared`, a batch is chosen for each of up to 32 combinations of the shared values, or for 12 combinations
+        spread over the space and the values of the best four single points if there are more. The batch with the
+        largest sum is kept. For expected improvement, the sum is the expected improvement of the best value of the
+        batch. For bounds and Thompson sampling, it is the sum of the bounds or of the drawn values. Before the model
+        has data, and without a model, the batch has the values of its first point. A call takes at most as long as one
+        batch for each combination.
 
         Examples
         --------
@@ -176,14 +216,30 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
         >>> [trial.number for trial in optimizer.suggest(n=3)]
         [0, 1, 2]
+
+        The oven stays at 60 degrees today:
+
+        >>> optimizer = bl.BayesOpt({"T": (20.0, 90.0), "x": (0.0, 1.0)}, seed=0)
+        >>> [trial.params["T"] for trial in optimizer.suggest(n=3, fixed={"T": 60.0})]
+        [60.0, 60.0, 60.0]
+        >>> len({trial.params["T"] for trial in optimizer.suggest(n=3, shared=["T"])})
+        1
         """
-        return self._start(n, context, fidelity, self._start_trials)
+        return self._start(n, context, fidelity, self._start_trials, fixed, shared)
 
     def _start_trials(
-        self, n: int, context: list[float] | None, fidelity: float | None, *, limit: Limit | None = None
+        self,
+        n: int,
+        context: list[float] | None,
+        fidelity: float | None,
+        *,
+        limit: Limit | None = None,
+        fixed: Fixed | None = None,
+        shared: Shared | None = None,
     ) -> list[int]:
         """Start trials. `limit` is the limit of the run, and the share of it that has been used."""
-        return self._log.suggest(n, context, self._problem.wall_time(), self._constraints, fidelity, limit)
+        time = self._problem.wall_time()
+        return self._log.suggest(n, context, time, self._constraints, fidelity, limit, fixed, shared)
 
     def _status(self) -> Any:
         """Return the state of the strategy (rounds or trees) as JSON data."""

@@ -25,6 +25,7 @@ from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping, converted_report
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
+from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
@@ -785,7 +786,9 @@ class Trials(Reading, Generic[AnyLog]):
         n: int | None,
         context: Any,
         fidelity: Any,
-        start: Callable[[int, list[float] | None, float | None], list[int]],
+        start: Callable[..., list[int]],
+        fixed: Any = None,
+        shared: Any = None,
     ) -> Trial | list[Trial]:
         """Check the arguments of `suggest`, and call `start` to start the trials."""
         wanted = 1 if n is None else whole_number(n)
@@ -795,6 +798,8 @@ class Trials(Reading, Generic[AnyLog]):
             )
         problem = self._problem
         numbers, checked = problem.context_numbers(context), problem.check_fidelity(fidelity)
+        if fixed is not None or shared is not None:
+            start = partial(start, fixed=fixed_of(problem, fixed), shared=shared_of(problem, shared))
         trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
         window = self._window
         window = None if window is None else finite(window)
@@ -1175,9 +1180,9 @@ class Trials(Reading, Generic[AnyLog]):
         Parameters
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
-            As for `add`, but in a space any parameters may be left out. Their values are drawn when this method is
-            called, uniformly at random among the values that satisfy the constraints. The draw depends on the seed and
-            on the number of events so far.
+            As for `add`, but in a space any parameters may be left out. Their values are chosen when the point is
+            suggested, as `suggest` chooses values with the given values fixed. `TreeSearch` uses values that are drawn
+            when this method is called, uniformly at random among the values that satisfy the constraints.
         fidelity : int, float or sequence of these, optional
             The fidelity in your units: one fidelity for all trials, or one for each trial. None means the fidelity that
             is passed to `suggest`, or the highest fidelity if `suggest` is called without a fidelity.
@@ -1197,7 +1202,7 @@ class Trials(Reading, Generic[AnyLog]):
         >>> optimizer.suggest().params
         {'x': 0.5}
 
-        Only the number of layers is given, and the other parameters are drawn:
+        Only the number of layers is given, and the optimizer chooses the other parameters:
 
         >>> optimizer = bl.RandomSearch({"layers": (1, 4), "lr": bl.Real(1e-4, 1, log=True)}, seed=0)
         >>> optimizer.enqueue([{"layers": 1}, {"layers": 4}])

@@ -254,6 +254,12 @@ async def show_importance(call: InStudy) -> Response:
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
     arguments = body.model_dump(exclude={"now"})
     arguments["context"] = as_choices(body.context)
+    if body.fixed is not None:
+        # A list has the allowed values; only lists in it are choices that are tuples.
+        arguments["fixed"] = {
+            name: [as_choice(each) for each in value] if isinstance(value, list) else as_choices(value)
+            for name, value in body.fixed.items()
+        }
     return await call(lambda study: answers.trials_as_data(study, study.suggest(**arguments)), body.now)
 
 
@@ -314,10 +320,11 @@ async def withdraw_all(call: InStudy, body: messages.WithdrawAll) -> Response:
     return await call(work, body.now)
 
 
+def as_choice(value: Any) -> Any:
+    """Return a value from JSON with tuples in place of lists."""
+    return tuple(map(as_choice, value)) if isinstance(value, list) else as_choices(value)
+
+
 def as_choices(params: Any) -> Any:
     """Return params from JSON with tuples in place of lists, because JSON has lists for choices that are tuples."""
-
-    def choice(value: Any) -> Any:
-        return tuple(map(choice, value)) if isinstance(value, list) else as_choices(value)
-
-    return {name: choice(value) for name, value in params.items()} if isinstance(params, dict) else params
+    return {name: as_choice(value) for name, value in params.items()} if isinstance(params, dict) else params

@@ -39,6 +39,14 @@ class Suggest(Timed):
     n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="The number of trials.")
     context: dict[str, Any] | None = Field(default=None, description="Values by name, if the study has contexts.")
     fidelity: float | None = Field(default=None, description="The fidelity of the trials, if the study has fidelities.")
+    fixed: dict[str, Any] | None = Field(
+        default=None,
+        description="Values that all of these trials have, by name: a value, a list of allowed values, or a range of a "
+        "number as {low, high}. For candidates, the names are column numbers.",
+    )
+    shared: list[str] | None = Field(
+        default=None, description="Names of parameters that have one value in all of these trials."
+    )
     expires_after: Annotated[float, Field(ge=0, le=LATEST)] | None = Field(
         default=None,
         description="A lease: the seconds after which the model no longer expects the result, which is still "

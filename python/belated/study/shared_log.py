@@ -13,6 +13,7 @@ from belated import _core
 from belated._core import Action, BelatedError
 from belated.errors import InvalidSetting, StoreError
 from belated.optimizers.constraints import Constraint
+from belated.optimizers.fixed import Fixed, Shared, agrees
 from belated.optimizers.log import Feasible, Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import as_data
@@ -343,6 +344,8 @@ class SharedLog:
         fidelity: float | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
+        fixed: Fixed | None = None,
+        shared: Shared | None = None,
     ) -> list[int]:
         """Start n trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
@@ -350,13 +353,13 @@ class SharedLog:
         """
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, time(), expires_after, feasible, fidelity, limit)
+            return self.core.propose(n, context, time(), expires_after, feasible, fidelity, limit, fixed, shared)
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
             if len(self.stages) != n_stages:
                 raise self._revised()
-            earlier = self._earlier(n, context, fidelity, key)
+            earlier = self._earlier(n, context, fidelity, key, fixed)
             if earlier:
                 return earlier
             if may_start is not None and not may_start():
@@ -377,7 +380,7 @@ class SharedLog:
                 self.sync()
                 if len(self.stages) != n_stages:
                     raise self._revised()
-                earlier = self._earlier(n, context, fidelity, key)
+                earlier = self._earlier(n, context, fidelity, key, fixed)
                 if earlier:
                     return earlier
                 n_attempts += 1
@@ -389,7 +392,9 @@ class SharedLog:
 
         return self._until_on_disk(attempts)
 
-    def _earlier(self, n: int, context: list[float] | None, fidelity: float | None, key: str | None) -> list[int]:
+    def _earlier(
+        self, n: int, context: list[float] | None, fidelity: float | None, key: str | None, fixed: Fixed | None
+    ) -> list[int]:
         """Return the trials that an earlier call with this key started, or []; raise an error for another request."""
         numbers: list[int] = []
         while (event := self._keyed.get(_stored_key("suggest", len(numbers), key))) is not None:
@@ -403,6 +408,8 @@ class SharedLog:
         if fidelity is not None:
             # Enqueued points may have another fidelity.
             same = same and all(each.queued or each.fidelity == fidelity for each in recent)
+        if fixed is not None:
+            same = same and all(agrees(fixed, each) for each in recent)
         if not same:
             raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
         return numbers

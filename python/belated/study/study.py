@@ -16,6 +16,7 @@ from belated._core import Action, BelatedError, Observation, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
+from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
@@ -435,16 +436,20 @@ class Study(Trials[SharedLog]):
         expires_after: float | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
+        fixed: Fixed | None = None,
+        shared: Shared | None = None,
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
         while True:
             constraints = self._constraints_for("suggest")
             time = self._problem.wall_time
             try:
-                return self._log.suggest(n, context, time, key, expires_after, constraints, fidelity, may_start, limit)
+                return self._log.suggest(
+                    n, context, time, key, expires_after, constraints, fidelity, may_start, limit, fixed, shared
+                )
             except ProblemRevised:
-                # The caller converts the context and the fidelity again.
-                if context is not None or fidelity is not None:
+                # The caller converts the arguments again.
+                if any(given is not None for given in (context, fidelity, fixed, shared)):
                     raise
 
     def _current_log(self) -> SharedLog:
@@ -475,6 +480,8 @@ class Study(Trials[SharedLog]):
         context: Mapping[str, Any] | None = None,
         *,
         fidelity: float | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+        shared: Sequence[Any] | None = None,
         key: str | None = None,
         expires_after: float | timedelta | None = None,
     ) -> Trial: ...
@@ -485,6 +492,8 @@ class Study(Trials[SharedLog]):
         context: Mapping[str, Any] | None = None,
         *,
         fidelity: float | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+        shared: Sequence[Any] | None = None,
         key: str | None = None,
         expires_after: float | timedelta | None = None,
     ) -> list[Trial]: ...
@@ -495,6 +504,8 @@ class Study(Trials[SharedLog]):
         context: Mapping[str, Any] | None = None,
         *,
         fidelity: float | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+        shared: Sequence[Any] | None = None,
         key: str | None = None,
         expires_after: float | timedelta | None = None,
     ) -> Trial | list[Trial]:
@@ -504,6 +515,8 @@ class Study(Trials[SharedLog]):
         ----------
         fidelity : int or float, optional
             The fidelity of the trial, if the optimizer has a fidelity.
+        fixed, shared : optional
+            The values that the trials have, and the parameters that have one value in all of them.
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
             trials are returned.
@@ -519,7 +532,7 @@ class Study(Trials[SharedLog]):
                 "or None"
             )
         start = partial(self._start_trials, key=key, expires_after=lease)
-        started = self._in_present_problem(lambda: self._start(n, context, fidelity, start))
+        started = self._in_present_problem(lambda: self._start(n, context, fidelity, start, fixed, shared))
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         return started

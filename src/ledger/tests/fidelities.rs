@@ -41,6 +41,7 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
     let mut ledger = started(Clock::Iterations, 0);
     let enqueue = |fidelity| Action::Enqueue {
         point: point(0.5),
+        given: None,
         fidelity,
         attrs: None,
     };

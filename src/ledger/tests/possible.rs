@@ -113,6 +113,7 @@ fn an_event_that_violates_one_condition_is_refused() {
     for (point, fidelity, attrs) in [(wide(), None, None), (at(), nan, None), (at(), None, bad())] {
         refused.push(Event::Enqueued {
             point,
+            given: None,
             fidelity,
             attrs,
             at: None,

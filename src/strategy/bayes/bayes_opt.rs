@@ -13,7 +13,7 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::Ledger;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
-use crate::problem::{Domain, Member};
+use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
@@ -42,10 +42,15 @@ use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
 use crate::strategy::theory::Theory;
-use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
+use crate::strategy::{
+    Gain, Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point,
+};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
+
+const EXHAUSTED_WITHIN: &str = "every point with these fixed values has been observed without noise: the one of the \
+                                largest posterior mean is suggested again; fix other values";
 
 /// The strategy, with the settings and the state that is kept between suggestions.
 pub struct BayesOpt {
@@ -59,9 +64,11 @@ pub struct BayesOpt {
     pub(super) design: Vec<Member>,
     pub(super) n_initial: usize,
     /// The random generator of the pool. The initial points come from the same random stream.
-    pool_rng: Rng,
+    pub(super) pool_rng: Rng,
     /// The pool of feasible points, which is computed at the first suggestion under constraints.
     pub(super) pool: Option<Pool>,
+    /// The restriction of the members in the pool.
+    pool_within: Option<Restriction>,
     pub(super) training: TrainingSet,
     /// The model of success, if any trial has failed.
     pub(super) success: Option<Success>,
@@ -95,25 +102,33 @@ pub(super) struct Prepared<'a> {
 
 impl BayesOpt {
     /// The rules that exclude points from suggestions.
-    pub(super) fn repeats(&self) -> Repeats<'_> {
+    pub(super) fn repeats<'a>(&'a self, query: Query<'a>) -> Repeats<'a> {
+        let domain = query.searched(&self.domain);
         Repeats {
-            domain: &self.domain,
+            domain,
             settings: &self.settings,
             training: &self.training,
             pool: self.pool.as_ref(),
-            has_few_members: self.has_few_members,
+            has_few_members: match query.within {
+                None => self.has_few_members,
+                Some(_) => has_few_members(domain),
+            },
         }
     }
 
     /// Creates the pool if there are constraints, and deletes the pool otherwise.
     pub(super) fn update_pool(&mut self, query: Query, stop: &mut Stop) -> Result<()> {
+        if self.pool_within.as_ref() != query.restriction() {
+            self.pool = None;
+            self.pool_within = query.restriction().cloned();
+        }
         if !query.feasible.is_constrained() {
             self.pool = None;
         } else if self.pool.is_none() {
             let mut rng = self.pool_rng.clone();
             self.pool = Some(Pool::new(
-                &self.domain,
-                query.feasible,
+                query.searched(&self.domain),
+                query.feasible_members(),
                 &mut Call::new(&mut rng, stop),
             )?);
         }
@@ -128,14 +143,18 @@ impl BayesOpt {
         query: Query,
         fitted: &mut Option<Arc<Fit>>,
         call: &mut Call,
-    ) -> Result<(Member, Option<String>)> {
+    ) -> Result<(Member, Option<String>, Option<Gain>)> {
         *fitted = self.fit_for(FitPurpose::Suggest, log, query, call)?;
         check(call.stop)?;
-        let repeats = self.repeats();
+        let repeats = self.repeats(query);
         let mut excluded = repeats.excluded(log, query, false);
         let exhausted = repeats.is_exhausted(log, query, &excluded);
         let is_news = exhausted && !repeats.repeats_already(log, query);
-        let warning = is_news.then(|| EXHAUSTED.to_string());
+        let exhaustion = match query.within {
+            None => EXHAUSTED,
+            Some(_) => EXHAUSTED_WITHIN,
+        };
+        let warning = is_news.then(|| exhaustion.to_string());
         if exhausted {
             excluded = repeats.excluded_if_exhausted(log, query);
         }
@@ -150,16 +169,23 @@ impl BayesOpt {
             nu: prepared.nu,
             ..Search::new(scope, &posterior, log, query, call)?
         };
+        let is_logarithm = search.scope.settings.maximizes_logarithm();
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         let draws = matches!(maximand, Maximand::Draw(_));
         let (kept, terms) = (prepared.candidates, (success, expense));
-        let point = match scope.domain {
+        let point = match scope.full {
             Domain::Candidates(list) if can_be_kept(list, n, draws) => {
                 search.candidates(kept, list, &posterior, maximand, terms)?
             }
             _ => search.functions(&posterior, maximand, terms, penalty)?,
         };
-        Ok((point, warning))
+        let gain = match (is_logarithm, search.value) {
+            // A repeated point gains nothing.
+            (true, value) if exhausted || value.is_nan() => Some(Gain::Log(f64::NEG_INFINITY)),
+            (true, value) => Some(Gain::Log(value)),
+            (false, value) => Some(Gain::Linear(value)).filter(|_| !value.is_nan()),
+        };
+        Ok((point, warning, gain.filter(|_| query.wants_gain)))
     }
 
     /// The warning of missing durations or costs, which is given once.
@@ -173,12 +199,12 @@ impl BayesOpt {
     }
 
     /// Prepares the posterior, including the pending trials, and the acquisition for a suggestion.
-    pub(super) fn prepare(
-        &mut self,
-        log: &Ledger,
-        query: Query,
+    pub(super) fn prepare<'a>(
+        &'a mut self,
+        log: &'a Ledger,
+        query: Query<'a>,
         call: &mut Call,
-    ) -> Result<Prepared<'_>> {
+    ) -> Result<Prepared<'a>> {
         let settings = &self.settings;
         let recent = recent_trials(log, query, settings, self.training.window());
         let recent = self.training.encode(log, &recent);
@@ -211,7 +237,8 @@ impl BayesOpt {
             Some(bound) => multiplier(gp, self.d, log, &recent, bound, settings),
         };
         let scope = Scope {
-            domain: &self.domain,
+            domain: query.searched(&self.domain),
+            full: &self.domain,
             settings,
             pool: self.pool.as_ref(),
         };
@@ -298,6 +325,7 @@ impl FromSettings for BayesOpt {
             has_few_members: has_few_members(&domain),
             pool_rng: rng.clone(),
             pool: None,
+            pool_within: None,
             design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
             training: TrainingSet::new(settings.clone(), &columns),
@@ -350,19 +378,21 @@ impl Strategy for BayesOpt {
             return Ok(Proposal::at(point));
         }
         let mut fitted = None;
-        let (point, warning) = match self.point_by_model(log, query, &mut fitted, call) {
+        let (point, warning, gain) = match self.point_by_model(log, query, &mut fitted, call) {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
             Err(error) if error.is_numerical() => (
                 match &self.pool {
-                    None => uniform_point(&self.domain, call.rng),
+                    None => uniform_point(query.searched(&self.domain), call.rng),
                     Some(pool) => {
-                        let (domain, any) = (&self.domain, Excluded::default());
-                        let x = pool.sample_left(domain, query.feasible, &any, call)?;
+                        let (domain, any) = (query.searched(&self.domain), Excluded::default());
+                        let feasible = query.feasible_members();
+                        let x = pool.sample_left(domain, feasible, &any, call)?;
                         Member::new(x, None)
                     }
                 },
                 Some(format!("a random point is suggested, because {error}")),
+                None,
             ),
             Err(error) => return Err(error),
         };
@@ -370,6 +400,7 @@ impl Strategy for BayesOpt {
         Ok(Proposal {
             note: fitted.map(|fit| fit.to_note()).transpose()?,
             warning,
+            gain,
             ..Proposal::at(point)
         })
     }
@@ -410,6 +441,7 @@ impl Strategy for BayesOpt {
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
         let scope = Scope {
             domain: &self.domain,
+            full: &self.domain,
             settings: &self.settings,
             pool: self.pool.as_ref(),
         };

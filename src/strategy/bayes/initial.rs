@@ -1,5 +1,6 @@
 //! The points that are suggested before the model chooses.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use crate::error::{Error, Result};
@@ -10,7 +11,7 @@ use crate::problem::Member;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::choose::design::{Design, most_uncertain, standing};
+use crate::strategy::bayes::choose::design::{Design, initial_design, most_uncertain, standing};
 use crate::strategy::bayes::settings::DesignMethod;
 
 impl BayesOpt {
@@ -24,12 +25,13 @@ impl BayesOpt {
     ) -> Result<Option<Member>> {
         let number = log.trials().len();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
-        let design = self.design(log);
+        let design = self.design(log, query);
+        let domain = query.searched(&self.domain);
         if informed && log.n_chosen() >= design.n {
             return Ok(None);
         }
-        let excluded = self.repeats().excluded(log, query, true);
-        if informed && self.repeats().covers_domain(&excluded) {
+        let excluded = self.repeats(query).excluded(log, query, true);
+        if informed && self.repeats(query).covers_domain(&excluded) {
             return Ok(None);
         }
         let place = match design.next_place(log, query, &excluded)? {
@@ -41,30 +43,23 @@ impl BayesOpt {
         if design.how == DesignMethod::Uncertainty {
             let allowed = Allowed {
                 excluded: &excluded,
-                feasible: query.feasible,
+                feasible: query.feasible_members(),
                 pool: self.pool.as_ref(),
             };
             let before = self.training.encode(log, &standing(log));
-            let context = query.context;
-            match most_uncertain(
-                self.prior()?,
-                before.view(),
-                (&self.domain, context),
-                allowed,
-                call,
-            ) {
+            match most_uncertain(self.prior()?, before.view(), (domain, query), allowed, call) {
                 // Suggesting never fails for numerical reasons. If the model fails, the point is random.
                 Err(Error::NotPositiveDefinite { .. }) => {}
                 found => return found.map(Some),
             }
         }
         let in_order = design.takes_points_in_order();
-        let is_left = |p: &Member| !excluded.contains(&self.domain, &p.x);
+        let is_left = |p: &Member| !excluded.contains(domain, &p.x);
         let Some(pool) = &self.pool else {
             let designed = design.points.get(place).filter(|_| in_order).cloned();
             let designed = designed.filter(is_left);
             return Ok(Some(designed.unwrap_or_else(|| {
-                let (x, index) = excluded.sample_left(&self.domain, call.rng);
+                let (x, index) = excluded.sample_left(domain, call.rng);
                 Member::new(x, index)
             })));
         };
@@ -78,7 +73,7 @@ impl BayesOpt {
             // in the pool.
             None if informed && points.is_empty() => Ok(None),
             None => {
-                let (domain, feasible) = (&self.domain, query.feasible);
+                let feasible = query.feasible_members();
                 let x = pool.sample_left(domain, feasible, &excluded, call)?;
                 Ok(Some(Member::new(x, None)))
             }
@@ -87,21 +82,30 @@ impl BayesOpt {
 
     /// The initial design. Each suggested point whose trial failed before the first success is replaced, because the
     /// trial may have failed for a reason that does not depend on its point, and the model would start without data.
-    fn design(&self, log: &Ledger) -> Design<'_> {
+    fn design<'a>(&'a self, log: &Ledger, query: Query<'a>) -> Design<'a> {
         let failed = |number: &TrialNumber| log.trials()[*number].state == State::Failed;
         let ended = self.training.fold.ended.iter().copied();
         let failed: HashSet<TrialNumber> = ended.take_while(failed).collect();
         let is_chosen = |number: &&TrialNumber| log.trials()[**number].is_chosen();
         let n_failed = failed.iter().filter(is_chosen).count();
+        let how = self.settings.initial.how;
+        let domain = query.searched(&self.domain);
         Design {
-            domain: &self.domain,
+            domain,
             columns: &self.columns,
-            how: self.settings.initial.how,
+            how,
             n: match self.n_initial {
                 0 => 0,
                 n => n + n_failed,
             },
-            points: &self.design,
+            points: match query.within {
+                None => Cow::Borrowed(&self.design),
+                Some(_) => {
+                    // The points have the random numbers of the unrestricted design.
+                    let mut rng = self.pool_rng.clone();
+                    Cow::Owned(initial_design(domain, self.n_initial, how, &mut rng))
+                }
+            },
             failed,
             pool: self.pool.as_ref(),
         }

@@ -349,6 +349,7 @@ impl Strategy for BPEDelay {
             candidates: true,
             conditions: false,
             fidelity: false,
+            restrictions: false,
         }
     }
 

@@ -303,6 +303,7 @@ impl Strategy for TreeSearch {
             candidates: false,
             conditions: true,
             fidelity: true,
+            restrictions: false,
         }
     }
 

@@ -203,6 +203,37 @@ def test_contexts_fidelities_and_leases(client, create, path):
     assert study.n_trials == 1 and synced(study).trial(0).state == "pending"
 
 
+def test_fixed_and_shared_values(client, create, path):
+    study = create(bl.BayesOpt(SPACE, seed=0))
+
+    def values(name, **body):
+        return [trial["params"][name] for trial in ok(client.post(f"{path}/suggest", json=body))["trials"]]
+
+    assert values("x", n=3, fixed={"x": 0.25, "n": [2, 3]}) == [0.25] * 3
+    assert values("n", n=3, fixed={"n": {"low": 4, "high": 5}}, key="a") == values(
+        "n", n=3, fixed={"n": [4, 5]}, key="a"
+    )
+    assert values("kind", n=2, fixed={"kind": [["b", 1]]}) == [["b", 1]] * 2
+    assert values("kind", n=1, fixed={"kind": None}) == [None]
+    assert len(set(values("n", n=4, shared=["n"]))) == 1
+    n_trials = synced(study).n_trials
+    for body in (
+        {"fixed": {"x": 100.0}},
+        {"fixed": {"y": 1.0}},
+        {"fixed": {"x": {"low": 2, "high": 1}}},
+        {"fixed": {"x": []}},
+        {"fixed": [1]},
+        {"fixed": {"x": {"a": 1}}},
+        {"shared": "n"},
+        {"shared": ["y"]},
+        {"shared": [1]},
+        {"fixed": {"n": 2}, "n": 3, "key": "a"},
+    ):
+        answer = client.post(f"{path}/suggest", json=body)
+        assert answer.status_code == 422, body
+    assert synced(study).n_trials == n_trials
+
+
 def test_candidates_are_named_by_their_index_and_row(client, create, path):
     study = create(bl.RandomSearch(candidates=[[1, 5], [2, 6], [3, 7]], seed=0))
     (trial,) = ok(client.post(f"{path}/suggest"))["trials"]
@@ -212,6 +243,9 @@ def test_candidates_are_named_by_their_index_and_row(client, create, path):
     found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "params": [other + 1, other + 5]}))
     assert found["index_run"] == other == synced(study).trial(0).index_run
     refused(client.post(f"{path}/trials/0/observe", json={"value": 2.0, "params": 3, "amend": True}), 422, "index")
+    (fixed,) = ok(client.post(f"{path}/suggest", json={"fixed": {"1": 6}, "shared": ["0"]}))["trials"]
+    assert fixed["index"] == 1
+    refused(client.post(f"{path}/suggest", json={"fixed": {"2": 6}}), 422, "column")
 
 
 def test_candidates_with_names_have_params(client, path):

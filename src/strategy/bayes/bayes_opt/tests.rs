@@ -17,7 +17,9 @@ const QUERY: Query<'static> = Query {
     context: &[],
     fidelity: None,
     feasible: Feasible::EVERYWHERE,
+    within: None,
     limit: None,
+    wants_gain: false,
 };
 
 /// Creates a strategy on the unit square, with three initial points and given hyperparameters θ.

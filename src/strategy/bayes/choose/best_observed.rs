@@ -4,29 +4,33 @@ use ndarray::{Array2, Axis};
 
 use crate::error::Result;
 use crate::ledger::{Ledger, TrialNumber};
-use crate::maximize::feasible::Feasible;
 use crate::numerics::order::best_first;
 use crate::problem::Domain;
+use crate::strategy::Query;
 
 /// The maximum number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// Returns the points of the domain nearest to the rows with the best targets, best first. Under constraints, only
+/// Returns the points of the searched domain nearest to the rows with the best targets, best first. Under constraints, only
 /// feasible points are returned.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,
     rows: &[TrialNumber],
     targets: &[f64],
-    feasible: Feasible,
+    query: Query,
 ) -> Result<Array2<f64>> {
+    let feasible = query.feasible_members();
     let mut order = best_first(targets);
     if !feasible.is_constrained() {
         order.truncate(MAX_BEST_OBSERVED);
     }
     let mut points = Array2::zeros((order.len(), domain.width()));
     for (mut point, row) in points.rows_mut().into_iter().zip(order) {
-        let mut x = log.x(rows[row]).to_vec();
+        let mut x = match query.restriction() {
+            None => log.x(rows[row]).to_vec(),
+            Some(restriction) => restriction.nearest(log.x(rows[row])),
+        };
         // The row may lie beyond a bound or between steps.
         if let Domain::Box(product) = domain {
             product.snap(&mut x);

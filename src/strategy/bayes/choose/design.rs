@@ -47,12 +47,13 @@ pub fn initial_design(domain: &Domain, n: usize, how: DesignMethod, rng: &mut Rn
 
 /// The initial design of a strategy, and the pool of feasible points if there are constraints.
 pub struct Design<'a> {
+    /// The searched domain.
     pub domain: &'a Domain,
     pub columns: &'a Columns,
     pub how: DesignMethod,
     /// The number of points that are suggested before the model chooses.
     pub n: usize,
-    pub points: &'a [Member],
+    pub points: Cow<'a, [Member]>,
     /// The trials that failed before the first success.
     pub failed: HashSet<TrialNumber>,
     pub pool: Option<&'a Pool>,
@@ -90,11 +91,12 @@ impl Design<'_> {
             }
         };
         let mut rows = self.given_rows(log, query.context);
-        let covered_by_given = covered(&points, &rows, self.columns);
+        let lifted: Vec<Vec<f64>> = points.iter().map(|x| query.lift(x)).collect();
+        let covered_by_given = covered(&lifted, &rows, self.columns);
         let n_covered = covered_by_given.iter().filter(|&&covered| covered).count();
         if self.takes_points_in_order() {
             rows.extend(chosen_rows(log)?);
-            let covered = covered(&points, &rows, self.columns);
+            let covered = covered(&lifted, &rows, self.columns);
             let is_left =
                 |&place: &usize| !covered[place] && !excluded.contains(self.domain, &points[place]);
             let place = (0..points.len()).find(is_left);
@@ -174,7 +176,7 @@ fn chosen_rows(log: &Ledger) -> Result<Vec<Cow<'_, [f64]>>> {
 pub fn most_uncertain(
     mut prior: GaussianProcess,
     before: ArrayView2<f64>,
-    (domain, context): (&Domain, &[f64]),
+    (domain, query): (&Domain, Query),
     allowed: Allowed,
     call: &mut Call,
 ) -> Result<Member> {
@@ -184,10 +186,16 @@ pub fn most_uncertain(
     let maximizer = Maximizer::Default {
         effort: variance.effort(before.nrows()),
     };
-    let mut scorer = Scorer::new(&prior, &variance, context);
+    let mut scorer = Scorer::new(&prior, &variance, query.context);
     let nowhere = Array2::zeros((0, domain.width()));
     let around = nowhere.view();
-    let best = maximize(&mut scorer, domain, around, &maximizer, allowed, call)?;
+    let best = match query.restriction() {
+        None => maximize(&mut scorer, domain, around, &maximizer, allowed, call)?,
+        Some(restriction) => {
+            let scorer = &mut restriction.lifted(&mut scorer);
+            maximize(scorer, domain, around, &maximizer, allowed, call)?
+        }
+    };
     Ok(best.member())
 }
 

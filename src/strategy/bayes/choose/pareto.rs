@@ -77,18 +77,27 @@ impl Search<'_, '_> {
                 *points = points.select(Axis(0), kept);
             }
         };
-        let feasible = self.query.feasible.of_rows(points.view())?;
+        let feasible = self.query.feasible_members().of_rows(points.view())?;
         let kept: Vec<usize> = (0..points.nrows()).filter(|&i| feasible[i]).collect();
         keep(&mut points, &kept);
         if let Some(success) = success {
             let mut added = vec![0.0; points.nrows()];
-            success.scorer(&[]).values(points.view(), &mut added);
+            let lifted = self.lifted(&points);
+            success.scorer(&[]).values(lifted.view(), &mut added);
             let succeed = (0..points.nrows()).filter(|&i| !success.excludes(added[i]));
             keep(&mut points, &succeed.collect::<Vec<_>>());
         }
-        let (mean, variance) = gp.predict(points.view());
+        let (mean, variance) = gp.predict(self.lifted(&points).view());
         keep(&mut points, &pareto_set(&mean, &variance));
         Ok(points)
+    }
+
+    /// The rows of the model at points of the searched domain.
+    fn lifted(&self, points: &Array2<f64>) -> Array2<f64> {
+        match self.query.restriction() {
+            None => points.clone(),
+            Some(restriction) => restriction.lift_rows(points.view()),
+        }
     }
 }
 

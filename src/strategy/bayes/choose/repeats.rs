@@ -58,6 +58,7 @@ struct Failed {
 
 /// The rules that exclude points from suggestions.
 pub struct Repeats<'a> {
+    /// The searched domain.
     pub domain: &'a Domain,
     pub settings: &'a Settings,
     pub training: &'a TrainingSet,
@@ -132,6 +133,7 @@ impl Repeats<'_> {
         };
         let exact = self.exact(log, query, last);
         let tried = log.tried(last);
+        let tried = tried.and_then(|(x, index)| query.lower(&x, index));
         tried.is_some_and(|(x, _)| exact.contains(self.domain, &x))
     }
 
@@ -160,7 +162,7 @@ impl Repeats<'_> {
         let (mut done, mut n_observed) = (HashSet::new(), 0);
         for number in here {
             let is_failed = log.trials()[number].state == State::Failed;
-            let Some(key) = self.key(log, number) else {
+            let Some(key) = self.key(log, query, number) else {
                 n_observed += usize::from(!is_failed);
                 continue;
             };
@@ -232,14 +234,15 @@ impl Repeats<'_> {
     ) -> Excluded {
         let here = numbers.filter(|&number| log.context(number) == query.context);
         let mut excluded = Excluded::default();
-        here.filter_map(|number| self.key(log, number))
+        here.filter_map(|number| self.key(log, query, number))
             .for_each(|key| excluded.insert(key));
         excluded
     }
 
     /// The key of the point that a trial tried, or `None` if this point cannot be excluded.
-    fn key(&self, log: &Ledger, number: TrialNumber) -> Option<Key> {
+    fn key(&self, log: &Ledger, query: Query, number: TrialNumber) -> Option<Key> {
         let (x, index) = log.tried(number)?;
+        let (x, index) = query.lower(&x, index)?;
         Excluded::key(self.domain, &x, index)
     }
 
@@ -289,7 +292,7 @@ impl Repeats<'_> {
             if !is_unknown || log.context(number) != query.context {
                 continue;
             }
-            let Some(key) = self.key(log, number) else {
+            let Some(key) = self.key(log, query, number) else {
                 continue;
             };
             match values.insert(key.clone(), trial.value) {

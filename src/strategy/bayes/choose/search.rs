@@ -40,7 +40,10 @@ const SPREAD: usize = 64;
 /// The domain that is searched, and the settings of the search.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
+    /// The searched domain.
     pub domain: &'a Domain,
+    /// The domain of the problem.
+    pub full: &'a Domain,
     pub settings: &'a Settings,
     /// The pool of feasible points, if there are constraints.
     pub pool: Option<&'a Pool>,
@@ -54,6 +57,8 @@ pub struct Search<'a, 'c> {
     pub best_observed: Array2<f64>,
     pub excluded: Excluded,
     pub nu: f64,
+    /// The value of the acquisition at the point that was found.
+    pub value: f64,
     pub call: &'a mut Call<'c>,
 }
 
@@ -69,12 +74,13 @@ impl<'a, 'c> Search<'a, 'c> {
     ) -> Result<Self> {
         let (rows, targets) = (posterior.rows, &posterior.targets.values);
         Ok(Self {
-            best_observed: best_observed(scope.domain, log, rows, targets, query.feasible)?,
+            best_observed: best_observed(scope.domain, log, rows, targets, query)?,
             scope,
             log,
             query,
             excluded: Excluded::default(),
             nu: 0.0,
+            value: f64::NAN,
             call,
         })
     }
@@ -87,11 +93,17 @@ impl<'a, 'c> Search<'a, 'c> {
     ) -> Result<Argmax> {
         let allowed = Allowed {
             excluded: &self.excluded,
-            feasible: self.query.feasible,
+            feasible: self.query.feasible_members(),
             pool: self.scope.pool,
         };
         let (domain, around) = (self.scope.domain, self.best_observed.view());
-        maximize(objective, domain, around, maximizer, allowed, self.call)
+        match self.query.restriction() {
+            None => maximize(objective, domain, around, maximizer, allowed, self.call),
+            Some(restriction) => {
+                let objective = &mut restriction.lifted(objective);
+                maximize(objective, domain, around, maximizer, allowed, self.call)
+            }
+        }
     }
 
     /// The best point of a box, or another good point if pending points are too near the best point.
@@ -102,8 +114,15 @@ impl<'a, 'c> Search<'a, 'c> {
         pending: ArrayView2<f64>,
     ) -> Result<Member> {
         let best = self.best(objective, maximizer)?.member();
-        let (domain, feasible) = (self.scope.domain, self.query.feasible);
-        enforce_separation(objective, domain, best, pending, feasible, self.call.rng)
+        let (domain, feasible) = (self.scope.domain, self.query.feasible_members());
+        let rng = &mut *self.call.rng;
+        match self.query.restriction() {
+            None => enforce_separation(objective, domain, best, pending, feasible, rng),
+            Some(restriction) => {
+                let objective = &mut restriction.lifted(objective);
+                enforce_separation(objective, domain, best, pending, feasible, rng)
+            }
+        }
     }
 
     /// The factor that scales the deviation of a draw from the posterior mean. GP-TS-SDF draws from GP(mu,
@@ -154,7 +173,11 @@ impl<'a, 'c> Search<'a, 'c> {
             let both = scores.iter_mut().zip(added);
             both.for_each(|(score, added)| *score += added);
         }
+        if let Some(rows) = self.query.restriction().and_then(|it| it.rows()) {
+            scores = rows.iter().map(|&row| scores[row]).collect();
+        }
         let best = self.best(&mut Scores::new(scores), &Maximizer::default())?;
+        self.value = best.value;
         Ok(best.member())
     }
 
@@ -184,7 +207,7 @@ impl<'a, 'c> Search<'a, 'c> {
         if !ignores {
             avoided.extend(&posterior.tail.trials);
         }
-        let out = points_out(self.scope.domain, self.log, &avoided, context);
+        let out = points_out(self.scope.domain, self.log, &avoided, self.query);
         let mut terms = terms(success.as_ref(), context);
         if let Some(expense) = expense {
             terms.push(Box::new(expense));
@@ -195,11 +218,20 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut scorer = Sum::of(Scorer::new(gp, acquisition.as_ref(), context), terms);
         // The result of a search from the literature is returned unchanged.
         if search.is_literature() {
-            return Ok(self.best(&mut scorer, &maximizer)?.member());
+            let best = self.best(&mut scorer, &maximizer)?;
+            self.value = best.value;
+            return Ok(best.member());
         }
         let point = self.best_separated(&mut scorer, &maximizer, out.view())?;
+        if self.query.wants_gain {
+            let row = as_row(self.query.lift(&point.x));
+            let mut value = [f64::NAN];
+            scorer.values(row.view(), &mut value);
+            self.value = value[0];
+        }
         drop(scorer);
         if !ignores && self.is_repeat(gp, &point.x) {
+            self.value = f64::NAN;
             return self.most_uncertain(gp, success, &maximizer, out.view());
         }
         Ok(point)
@@ -210,7 +242,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let Domain::Box(product) = self.scope.domain else {
             return false;
         };
-        let row = as_row([x, self.query.context].concat());
+        let row = as_row([&self.query.lift(x)[..], self.query.context].concat());
         product.has_active_continuous(x) && repeats_exact_value(gp, row.view(), self.log)
     }
 
@@ -247,11 +279,11 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut farthest = (best, 0.0);
         for i in self
             .query
-            .feasible
+            .feasible_members()
             .first(order.len(), &order, points.view())?
         {
             let x = points.row(i).to_vec();
-            let row = as_row([x.as_slice(), context].concat());
+            let row = as_row([&self.query.lift(&x)[..], context].concat());
             let std = least_std(gp, row.view(), std::iter::repeat(true));
             if std > farthest.1 && !self.excluded.contains(self.scope.domain, &x) {
                 farthest = (Member::new(x, None), std);
@@ -321,19 +353,16 @@ fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn O
     success.into_iter().collect()
 }
 
-/// The points of the trials in `numbers` that have the given context.
-fn points_out(
-    domain: &Domain,
-    log: &Ledger,
-    numbers: &[TrialNumber],
-    context: &[f64],
-) -> Array2<f64> {
+/// The points of the trials in `numbers` that have the context of the query, in the searched domain.
+fn points_out(domain: &Domain, log: &Ledger, numbers: &[TrialNumber], query: Query) -> Array2<f64> {
     let mut points = Array2::zeros((0, domain.width()));
     for &number in numbers {
-        if log.context(number) == context {
+        if log.context(number) == query.context
+            && let Some((x, _)) = query.lower(log.x(number), log.member(number).index)
+        {
             points
-                .push_row(ndarray::ArrayView1::from(log.x(number)))
-                .expect("every row of the log has this width");
+                .push_row(ndarray::ArrayView1::from(&x))
+                .expect("every row of the searched domain has this width");
         }
     }
     points

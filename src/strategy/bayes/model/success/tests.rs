@@ -21,7 +21,9 @@ const QUERY: Query<'static> = Query {
     context: &[],
     fidelity: None,
     feasible: Feasible::EVERYWHERE,
+    within: None,
     limit: None,
+    wants_gain: false,
 };
 
 fn go_on() -> ControlFlow<()> {

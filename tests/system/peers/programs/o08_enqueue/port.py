@@ -1,4 +1,4 @@
-"""belated: known settings are enqueued; the parameters that they leave open are drawn.
+"""belated: known settings are enqueued; the optimizer chooses the parameters that they leave open.
 
 Longer: `enqueue` does not take attributes, so the function sets them.
 """

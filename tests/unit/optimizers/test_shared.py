@@ -1,0 +1,218 @@
+"""`suggest(shared=...)`: one value for all trials of a batch, chosen by the joint acquisition."""
+
+import copy
+import math
+import pickle
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated.errors import InvalidPoint, InvalidSetting, InvalidSpace
+
+THETA = {"lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1, "targets": "raw"}
+SPACE = {"T": (20.0, 90.0), "kind": ["a", "b", "c"], "n": (1, 4), "x": (0.0, 1.0)}
+
+
+def informed(optimizer, n=12):
+    rng = np.random.default_rng(0)
+    for trial in optimizer.suggest(n=n):
+        optimizer.observe(trial, float(rng.normal()))
+    return optimizer
+
+
+def made(kind=bl.BayesOpt, space=SPACE, **arguments):
+    if kind is bl.BayesOpt:
+        arguments = {"surrogate": bl.GP(**THETA), "initial": bl.Initial(4)} | arguments
+    return kind(space, seed=0, **arguments)
+
+
+@pytest.mark.parametrize("n_observed", [0, 12])
+@pytest.mark.parametrize("shared", [["T"], ["kind"], ["kind", "n"], ["T", "kind"], ["T", "kind", "n", "x"]])
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_all_trials_have_the_shared_values(kind, shared, n_observed):
+    opt = made(kind)
+    if n_observed:
+        informed(opt, n_observed)
+    before = opt._log.n_events()
+    trials = opt.suggest(n=4, shared=shared)
+    assert opt._log.n_events() == before + 4
+    assert all(len({trial.params[name] for trial in trials}) == 1 for name in shared)
+    if "x" not in shared:
+        assert len({trial.params["x"] for trial in trials}) == 4
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson", "ucb_pe", "max_variance"])
+def test_every_acquisition_shares(acquisition):
+    opt = informed(made(acquisition=acquisition))
+    assert len({trial.params["T"] for trial in opt.suggest(n=3, shared=["T"])}) == 1
+    assert len({trial.params["kind"] for trial in opt.suggest(n=3, shared=["kind"], fixed={"T": 33.0})}) == 1
+
+
+def matern52(a, b, lengthscale):
+    distance = math.sqrt(5) * np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)) / lengthscale
+    return (1 + distance + distance**2 / 3) * np.exp(-distance)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_batch_has_the_largest_expected_improvement_by_simulation(seed):
+    """The second route: E max(0, best of the batch − best so far), simulated with a Gaussian process in NumPy.
+
+    The batch at every other shared value is made by `fixed`.
+    """
+    rng, noise, values = np.random.default_rng(seed), 0.1, [0.0, 0.5, 1.0]
+    gp = bl.GP(kernel="matern52", mean="zero", **THETA)
+    opt = bl.BayesOpt({"T": bl.Ordinal([0, 1, 2]), "x": (0.0, 1.0)}, initial=bl.Initial(0), surrogate=gp, seed=seed)
+    rows = np.column_stack([rng.integers(0, 3, 12), rng.random(12)])
+    y = np.sin(3 * rows[:, 0] + 5 * rows[:, 1]) + noise * rng.normal(size=12)
+    opt.add([{"T": int(t), "x": float(x)} for t, x in rows], y.tolist())
+    encoded = np.column_stack([rows[:, 0] / 2, rows[:, 1]])
+
+    def expected_improvement(trials):
+        batch = np.array([[values[trial.params["T"]], trial.params["x"]] for trial in trials])
+        points = np.vstack([encoded, batch])
+        cross = matern52(points, encoded, 0.3)
+        gain = np.linalg.solve(matern52(encoded, encoded, 0.3) + noise**2 * np.eye(12), cross.T).T
+        covariance = matern52(points, points, 0.3) - gain @ cross.T
+        root = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(points)))
+        draws = gain @ y + np.random.default_rng(1).normal(size=(100_000, len(points))) @ root.T
+        return np.maximum(draws[:, 12:].max(axis=1) - draws[:, :12].max(axis=1), 0).mean()
+
+    gains = {t: expected_improvement(copy.deepcopy(opt).suggest(n=5, fixed={"T": t})) for t in (0, 1, 2)}
+    chosen = opt.suggest(n=5, shared=["T"])
+    assert len({trial.params["T"] for trial in chosen}) == 1
+    found = gains[chosen[0].params["T"]]
+    assert found >= 0.95 * max(gains.values())
+    # The batch equals the batch with this value fixed.
+    again = bl.BayesOpt({"T": bl.Ordinal([0, 1, 2]), "x": (0.0, 1.0)}, initial=bl.Initial(0), surrogate=gp, seed=seed)
+    again.add([{"T": int(t), "x": float(x)} for t, x in rows], y.tolist())
+    fixed = again.suggest(n=5, fixed={"T": chosen[0].params["T"]})
+    assert [trial.params for trial in fixed] == [trial.params for trial in chosen]
+
+
+def test_the_batch_gains_more_than_at_the_value_of_the_best_single_point():
+    """At T = 1, the flank of one narrow peak is known. At the other values, many points are promising."""
+    differences = []
+    gp = bl.GP(lengthscale=0.15, signal_std=1.0, noise_std=0.1, targets="raw")
+    for seed in range(24):
+        rng = np.random.default_rng(seed)
+        frequencies = rng.normal(size=(3, 400, 2)) / 0.15
+        phases, weights = rng.uniform(0, 2 * math.pi, (3, 400)), rng.normal(size=(3, 400)) / math.sqrt(200)
+
+        def f(params, frequencies=frequencies, phases=phases, weights=weights):
+            t, z = params["T"], np.array([params["x"], params["y"]])
+            if t == 1:
+                return math.exp(-((z - [0.6, 0.4]) ** 2).sum() / (2 * 0.15**2))
+            return float(weights[t] @ np.cos(frequencies[t] @ z + phases[t]))
+
+        space = {"T": bl.Categorical([0, 1, 2]), "x": (0.0, 1.0), "y": (0.0, 1.0)}
+        opt = bl.BayesOpt(space, initial=bl.Initial(0), surrogate=gp, seed=seed)
+        earlier = [{"T": 1, "x": float(x), "y": float(y)} for x, y in rng.random((25, 2))]
+        opt.add(earlier, [f(params) + 0.1 * float(rng.normal()) for params in earlier])
+        best = max(map(f, earlier))
+        twin = pickle.loads(pickle.dumps(opt))
+        joint = opt.suggest(n=8, shared=["T"])
+        first = twin.suggest()
+        toy = [first, *twin.suggest(n=7, fixed={"T": first.params["T"]})]
+        gains = [max(0.0, max(f(trial.params) for trial in batch) - best) for batch in (joint, toy)]
+        differences.append(gains[0] - gains[1])
+    mean, error = np.mean(differences), np.std(differences, ddof=1) / math.sqrt(len(differences))
+    assert mean > 2 * error > 0
+
+
+def test_candidates_share_columns():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 4, 60), rng.integers(0, 2, 60), rng.random(60)]).astype(float)
+    for kind in (bl.BayesOpt, bl.RandomSearch):
+        opt = kind(candidates=rows, seed=0)
+        for _ in range(3):
+            trials = opt.suggest(n=4, shared=[0, 1], fixed={0: [1.0, 2.0]})
+            assert len({tuple(trial.params[:2]) for trial in trials}) == 1
+            assert trials[0].params[0] in (1.0, 2.0)
+            assert len({trial.index for trial in trials}) == 4
+            for trial in trials:
+                opt.observe(trial, float(trial.params.sum()))
+
+
+@pytest.mark.parametrize("n_observed", [0, 8])
+def test_more_values_than_are_tried(n_observed):
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.integers(0, 50, 400), rng.random(400)]).astype(float)
+    for opt, name in (
+        (bl.BayesOpt(candidates=rows, seed=0), 0),
+        (bl.BayesOpt({"n": (1, 1000), "x": (0.0, 1.0)}, seed=0), "n"),
+    ):
+        for trial in opt.suggest(n=n_observed):
+            opt.observe(trial, float(rng.normal()))
+        for fixed in (None, {name: (5, 45)}):
+            trials = opt.suggest(n=3, shared=[name], fixed=fixed)
+            found = {trial.params[name] for trial in trials}
+            assert len(found) == 1 and (fixed is None or 5 <= found.pop() <= 45)
+
+
+def test_enqueued_points_determine_the_shared_values():
+    opt = informed(made())
+    opt.enqueue([{"T": 40.0}, {"kind": "b"}, {"T": 40.0, "kind": "a", "n": 1, "x": 0.5}, {"T": 50.0}])
+    trials = opt.suggest(n=4, shared=["T"])
+    assert [trial.params["T"] for trial in trials] == [40.0] * 4
+    assert trials[1].params["kind"] == "b" and trials[2].params["x"] == 0.5
+    assert opt.suggest(n=2, shared=["kind"])[0].params["T"] == 50.0
+
+
+def test_batches_are_reproduced_from_the_log_and_errors_leave_it_unchanged(tmp_path):
+    opt, twin = informed(made()), informed(made())
+    copied = pickle.loads(pickle.dumps(opt))
+    points = [trial.params for trial in opt.suggest(n=3, shared=["T"])]
+    assert points == [trial.params for trial in twin.suggest(n=3, shared=["T"])]
+    assert points == [trial.params for trial in copied.suggest(n=3, shared=["T"])]
+    # After the batch, the twins go on alike, and a restored copy does, too.
+    restored = pickle.loads(pickle.dumps(opt))
+    assert opt.suggest().params == twin.suggest().params == restored.suggest().params
+    n_events = opt._log.n_events()
+    for shared in (["Temp"], "T", [3], {"T": 1}, 5):
+        with pytest.raises(InvalidSetting):
+            opt.suggest(n=2, shared=shared)
+    with pytest.raises(InvalidPoint):
+        opt.suggest(n=2, shared=["T"], fixed={"T": 3.0})
+    assert opt._log.n_events() == n_events
+    assert opt.suggest(n=0, shared=["T"]) == []
+    assert len(opt.suggest(n=2, shared=[])) == 2
+
+
+def test_parameters_with_conditions_are_not_shared():
+    space = {"kernel": ["rbf", "poly"], "degree": bl.Integer(1, 5, when={"kernel": "poly"}), "cache": 3}
+    opt = bl.BayesOpt(space, seed=0)
+    with pytest.raises(InvalidSetting, match="conditions"):
+        opt.suggest(n=2, shared=["degree"])
+    trials = opt.suggest(n=3, shared=["kernel", "cache"])
+    assert len({trial.params["kernel"] for trial in trials}) == 1
+
+
+def test_constraints_hold_for_the_whole_batch():
+    opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0)}, constraints=[lambda p: p["a"] + p["b"] <= 0.4], seed=1)
+    for _ in range(3):
+        for trial in opt.suggest(n=4, shared=["a"]):
+            assert trial.params["a"] + trial.params["b"] <= 0.4
+            opt.observe(trial, trial.params["a"] - trial.params["b"])
+    with pytest.raises(InvalidSpace):
+        opt.suggest(n=2, shared=["a"], fixed={"b": 0.5})
+
+
+def test_an_interrupted_batch_leaves_the_log_unchanged():
+    calls = []
+
+    def interrupting(params):
+        calls.append(params)
+        if len(calls) > 3000:
+            raise KeyboardInterrupt
+        return True
+
+    opt = bl.BayesOpt({"a": (0.0, 1.0), "b": (0.0, 1.0)}, constraints=[interrupting], initial=bl.Initial(2), seed=1)
+    for trial in opt.suggest(n=4):
+        opt.observe(trial, trial.params["a"])
+    n_events, data = opt._log.n_events(), opt._log.to_bytes()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(50):
+            opt.suggest(n=4, shared=["a"])
+            data, n_events = opt._log.to_bytes(), opt._log.n_events()
+    assert opt._log.n_events() == n_events and opt._log.to_bytes() == data
