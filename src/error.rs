@@ -250,6 +250,7 @@ fn supporting(what: &str) -> &'static str {
     match what {
         "a context" => "BayesOpt or RandomSearch",
         "a fidelity" => "RandomSearch or TreeSearch",
+        "linear constraints" => "BayesOpt or RandomSearch",
         "candidates" => "BayesOpt, BPEDelay or RandomSearch",
         _ => "BayesOpt, RandomSearch or TreeSearch",
     }

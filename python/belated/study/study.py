@@ -736,7 +736,7 @@ class Study(Trials[SharedLog]):
                 f"study {self.name!r} is kept in this process's memory and cannot be pickled: keep it in a store that "
                 "has a URL, as 'sqlite:///file.db'"
             )
-        functions = self._optimizer.constraints or ()
+        functions = checked_functions(self._optimizer.constraints)
         check_picklable(functions)
         if self._revision is not None:
             load = partial(type(self).load, constraints=functions or None, revision=self._revision)
@@ -763,7 +763,7 @@ class Study(Trials[SharedLog]):
         self._log.lock = threading.RLock()
         if not idle:
             self._header()  # raises an error if the study was deleted
-            self._functions = self._optimizer.constraints or ()
+            self._functions = checked_functions(self._optimizer.constraints)
             self._open(None)
 
     def worklist(self) -> Any:
