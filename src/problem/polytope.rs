@@ -110,7 +110,8 @@ impl Polytope {
         };
         let body: Vec<Row> = at_most.iter().map(body).collect();
         let steps = rounded(&basis, &body);
-        at_most.retain(|(a, _)| a.iter().filter(|v| **v != 0.0).count() > 1);
+        let cube = rows(d, &[], &[]).0;
+        at_most.retain(|row| !cube.contains(row));
         Ok(Self {
             centre,
             hull,
@@ -148,6 +149,7 @@ impl Polytope {
         let off = off.fold(0.0, f64::max);
         let beyond = self.body.iter().map(|(a, s)| dot(a, &target) - s);
         if off <= ROUNDING && beyond.fold(0.0, f64::max) <= ROUNDING {
+            z.iter_mut().for_each(|z| *z = z.clamp(0.0, 1.0));
             return;
         }
         let mut v = vec![0.0; z.len()];
@@ -450,4 +452,83 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 fn length(a: &[f64]) -> f64 {
     dot(a, a).sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Band, Polytope, dot};
+    use crate::random::Rng;
+    use proptest::prelude::*;
+    // Imported by name, because proptest's prelude has another `Rng`.
+    use rand::{RngExt, SeedableRng};
+
+    fn band(coefficients: &[f64], low: f64, high: f64) -> Band {
+        Band {
+            coefficients: coefficients.to_vec(),
+            low,
+            high,
+        }
+    }
+
+    #[test]
+    fn contradictions_and_redundant_bands_are_named() {
+        let total = band(&[1.0, 1.0, 0.0], 1.0, 1.0);
+        let free = band(&[0.0, 0.0, 1.0], 0.1, 0.9);
+        let more = band(&[2.0, 2.0, 0.0], 3.0, f64::INFINITY);
+        let loose = band(&[1.0, 1.0, 1.0], f64::NEG_INFINITY, 2.5);
+        let found = Polytope::new(3, &[free.clone(), total.clone(), more]);
+        assert_eq!(found, Err(vec![1, 2]));
+        let body = Polytope::new(3, &[total.clone(), loose, free, total]).unwrap();
+        assert_eq!((body.redundant(), body.dimension()), (&[1, 3][..], 2));
+        let alone = Polytope::new(1, &[band(&[1.0], 2.0, 3.0)]);
+        assert_eq!(alone, Err(vec![0]));
+    }
+
+    #[test]
+    fn implicit_equalities_leave_a_point_or_a_segment() {
+        // The sum of two parts is at most 0 and at least 0 by the bounds, and a third one is free.
+        let body = Polytope::new(3, &[band(&[1.0, 1.0, 0.0], f64::NEG_INFINITY, 0.0)]).unwrap();
+        assert_eq!(body.dimension(), 1);
+        let x = body.chain(1, &mut Rng::seed_from_u64(0)).swap_remove(0);
+        assert_eq!(x[..2], [0.0, 0.0]);
+        let point = Polytope::new(2, &[band(&[1.0, 1.0], 2.0, 2.0)]).unwrap();
+        assert_eq!(point.dimension(), 0);
+        assert_eq!(point.chain(1, &mut Rng::seed_from_u64(0)), [[1.0, 1.0]]);
+    }
+
+    proptest! {
+        /// Draws, projections and vertices are in the set, and a projection z → p satisfies (z − p)ᵀ(x − p) ≤ 0 for every
+        /// x of the set (the variational inequality of the nearest point).
+        #[test]
+        fn points_satisfy_the_bands(
+            entries in prop::collection::vec((prop::collection::vec(-3..=3i32, 4), -2..=3i32, 0..=2i32), 1..4),
+            seed: u64, thin: bool,
+        ) {
+            let bands: Vec<Band> = entries.iter().map(|(a, low, width)| Band {
+                coefficients: a.iter().map(|a| f64::from(*a)).collect(),
+                low: f64::from(*low),
+                high: f64::from(*low) + f64::from(*width) * if thin { 1e-6 } else { 1.0 },
+            }).collect();
+            let Ok(body) = Polytope::new(4, &bands) else { return Ok(()) };
+            let mut rng = Rng::seed_from_u64(seed);
+            let inside = |x: &[f64]| {
+                let holds = |each: &Band| {
+                    let sum = dot(&each.coefficients, x);
+                    sum >= each.low - 1e-9 && sum <= each.high + 1e-9
+                };
+                bands.iter().all(holds) && x.iter().all(|x| (0.0..=1.0).contains(x))
+            };
+            let draws = body.chain(4, &mut rng);
+            let corners: Vec<Vec<f64>> = (0..4).map(|_| body.vertex(&mut rng)).collect();
+            let z: Vec<f64> = (0..4).map(|_| 4.0 * rng.random::<f64>() - 1.5).collect();
+            let mut p = z.clone();
+            body.project(&mut p);
+            for x in draws.iter().chain(&corners).chain([&p]) {
+                prop_assert!(inside(x), "{:?} {:?}", bands, x);
+                let to_z: Vec<f64> = z.iter().zip(&p).map(|(z, p)| z - p).collect();
+                let to_x: Vec<f64> = x.iter().zip(&p).map(|(x, p)| x - p).collect();
+                prop_assert!(dot(&to_z, &to_x) <= 1e-8);
+            }
+        }
+    }
 }

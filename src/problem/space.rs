@@ -35,6 +35,8 @@ pub struct Space {
 /// The largest number of combinations of discrete parameters that are examined for conditional parameters in linear
 /// constraints.
 const MAX_PATTERNS: u64 = 10_000;
+/// The largest numbers of linear constraints and of parameters in these. The time of a suggestion grows with their cube.
+const MAX_LINEAR: usize = 64;
 /// The largest size of the table that counts the points of a mixture with a step.
 const MAX_SUMS: f64 = 1e6;
 
@@ -67,6 +69,16 @@ impl Space {
     pub fn with_linear(mut self, linear: Vec<Linear>) -> Result<Self> {
         if linear.is_empty() {
             return Ok(self);
+        }
+        let terms = linear.iter().flat_map(|each| &each.terms);
+        let named: BTreeSet<&String> = terms.map(|term| &term.0).collect();
+        let most = named.len().max(linear.len());
+        if most > MAX_LINEAR {
+            return Err(Error::InvalidSpace(format!(
+                "constraints has {} linear constraints on {} parameters: give at most {MAX_LINEAR} of each",
+                linear.len(),
+                named.len()
+            )));
         }
         let mut declared = self.declared.clone();
         for (number, each) in linear.iter().enumerate() {
@@ -328,7 +340,7 @@ impl Space {
         for (name, a) in &linear.terms {
             let k = self.place(name);
             let (low, high) = self.range(k, linear.step);
-            total.0 += a * numbers[k].unwrap_or(0.0);
+            total.0 += a * numbers.get(k).copied().flatten().unwrap_or(0.0);
             total.1 += TOLERANCE * a.abs() * (high - low);
         }
         total

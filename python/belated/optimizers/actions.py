@@ -113,7 +113,7 @@ def enqueued_actions(
         if isinstance(domain, Space):
             point = _filled_in(domain, point, constraints, what, [*seed, i])
         place = domain.locate(point)
-        if isinstance(domain, Space) and domain.linear:
+        if isinstance(domain, Space) and not isinstance(place, int):
             domain.core.check_linear(place)
         if constraints is not None:
             constraints.check(place, what)

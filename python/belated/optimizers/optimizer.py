@@ -78,9 +78,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         self._window = in_seconds(vars(self).get("window"))
         checked_functions(self.constraints)
         linear, curve = linear_of(self.constraints), self.curve
-        self._problem = Problem(
-            type(self).__name__, *domain, self.fidelity, clock, direction, self.time, curve, linear
-        )
+        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, curve, linear)
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
         self._constraints = Constraints.from_argument(self.constraints, self.domain)
         search = self._settings().get("search")

@@ -99,7 +99,9 @@ class Space(Mapping[str, Dimension]):
         self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
         declared = [(_escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
         #: The core's space.
-        linear = [([(_escaped(name), a) for name, a in terms], *rest) for terms, *rest in self.linear]
+        linear = [
+            ([(_escaped(name), a) for name, a in terms], low, high, step) for terms, low, high, step in self.linear
+        ]
         self.core = _core.Space(declared, self.point_argument == "context", linear)
         #: Number of encoded columns of a point.
         self.width: int = self.core.width

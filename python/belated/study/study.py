@@ -110,9 +110,9 @@ class Study(Trials[SharedLog]):
         A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
         `time.time`.
     constraints : list of callable, optional
-        The constraints of an existing study, if it has constraints. A study stores only the number and the
-        names of the constraints, so pass the same functions in the same order. If they are missing, `suggest`,
-        `enqueue` and `recommend` raise an error.
+        The functions among the constraints of an existing study, if there are any. A study stores `Linear` and
+        `Mixture`, but only the number and the names of functions, so pass the same functions in the same order. If they
+        are missing, `suggest`, `enqueue` and `recommend` raise an error.
 
     Raises
     ------
