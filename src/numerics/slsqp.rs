@@ -158,9 +158,9 @@ mod tests {
         let z = [0.9, 0.4, -0.3, 0.1];
         let mut squared = |x: &[f64], g: &mut [f64]| {
             let mut sum = 0.0;
-            for i in 0..4 {
-                g[i] = 2.0 * (x[i] - z[i]);
-                sum += (x[i] - z[i]) * (x[i] - z[i]);
+            for (g, (x, z)) in g.iter_mut().zip(x.iter().zip(z)) {
+                *g = 2.0 * (x - z);
+                sum += (x - z) * (x - z);
             }
             sum
         };

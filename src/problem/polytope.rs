@@ -340,17 +340,18 @@ fn rounded(basis: &[Vec<f64>], body: &[Row]) -> Vec<Vec<f64>> {
         let mut gradient = vec![0.0; k];
         let mut hessian = vec![vec![0.0; k]; k];
         for (a, slack) in normals.iter().zip(&slacks) {
-            for i in 0..k {
-                gradient[i] += a[i] / slack;
-                for j in 0..=i {
-                    hessian[i][j] += (a[i] / slack) * (a[j] / slack);
+            let both = gradient.iter_mut().zip(&mut hessian).enumerate();
+            for (i, (sum, row)) in both {
+                *sum += a[i] / slack;
+                for (entry, b) in row.iter_mut().zip(a).take(i + 1) {
+                    *entry += (a[i] / slack) * (b / slack);
                 }
             }
         }
         factor = cholesky(hessian);
         let step: Vec<f64> = backward(&factor, forward(&factor, gradient.clone()));
         let decrement = dot(&step, &gradient).max(0.0).sqrt();
-        if !(decrement > 1e-3) {
+        if decrement <= 1e-3 || decrement.is_nan() {
             break;
         }
         // The damped Newton step stays within the body.
@@ -387,9 +388,9 @@ fn cholesky(mut a: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
 }
 
 fn forward(l: &[Vec<f64>], mut b: Vec<f64>) -> Vec<f64> {
-    for i in 0..b.len() {
-        let known: f64 = (0..i).map(|j| l[i][j] * b[j]).sum();
-        b[i] = (b[i] - known) / l[i][i];
+    for (i, row) in l.iter().enumerate() {
+        let known: f64 = row.iter().zip(&b).take(i).map(|(l, b)| l * b).sum();
+        b[i] = (b[i] - known) / row[i];
     }
     b
 }
