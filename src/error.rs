@@ -93,7 +93,7 @@ pub enum Error {
 
     /// Constraints for which no feasible point was found.
     #[error(
-        "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, or add the value of a point that satisfies them"
+        "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, write an equation (==) as bl.Linear or bl.Mixture, or add the value of a point that satisfies them"
     )]
     NoFeasiblePoint {
         /// The number of points that were checked.
@@ -250,7 +250,7 @@ fn supporting(what: &str) -> &'static str {
     match what {
         "a context" => "BayesOpt or RandomSearch",
         "a fidelity" => "RandomSearch or TreeSearch",
-        "fixed" | "shared" => "BayesOpt or RandomSearch",
+        "fixed" | "shared" | "linear constraints" => "BayesOpt or RandomSearch",
         "candidates" => "BayesOpt, BPEDelay or RandomSearch",
         _ => "BayesOpt, RandomSearch or TreeSearch",
     }

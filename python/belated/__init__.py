@@ -26,7 +26,19 @@ from belated.optimizers.settings import (
 )
 from belated.optimizers.tree import TreeSearch
 from belated.optimizers.trial import Trial
-from belated.space import Categorical, Choice, Fidelity, Integer, Ordinal, Params, PowerCost, Real, Space
+from belated.space import (
+    Categorical,
+    Choice,
+    Fidelity,
+    Integer,
+    Linear,
+    Mixture,
+    Ordinal,
+    Params,
+    PowerCost,
+    Real,
+    Space,
+)
 
 if TYPE_CHECKING:
     from belated import plotting
@@ -53,8 +65,10 @@ __all__ = [
     "Integer",
     "Integrate",
     "Liar",
+    "Linear",
     "LogEI",
     "MedianStopping",
+    "Mixture",
     "ModelStopping",
     "NoImprovement",
     "Optimizer",

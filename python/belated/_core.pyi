@@ -203,10 +203,23 @@ class Space:
 
     A point is a list with one number for each parameter. None stands for a missing or inactive parameter."""
 
-    def __new__(cls, declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]], is_context: bool) -> Space:
+    def __new__(
+        cls,
+        declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]],
+        is_context: bool,
+        linear: list[tuple[list[tuple[str, float]], float | None, float | None, float | None]] = ...,
+    ) -> Space:
         """Create a space. Each entry of `declared` has the name, the declaration and the conditions of a parameter.
 
-        A condition names another parameter, and has the levels of that parameter at which the condition holds."""
+        A condition names another parameter, and has the levels of that parameter at which the condition holds. Each
+        entry of `linear` has the terms, the lower and the upper bound of a constraint, and the step of a mixture."""
+
+    @property
+    def redundant(self) -> list[str]:
+        """The formulas of the linear constraints that hold wherever the others hold."""
+
+    def check_linear(self, searched: list[float | None]) -> None:
+        """Raise an error if the numbers of the searched parameters violate a linear constraint."""
 
     @property
     def width(self) -> int:

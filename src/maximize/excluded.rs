@@ -136,6 +136,7 @@ impl Excluded {
                     x[at.start] = rng.random();
                 }
             }
+            product.redraw_linear(&mut x, rng);
         }
         (x, row)
     }

@@ -5,7 +5,7 @@ use rand::RngExt;
 
 use super::argmax::Argmax;
 use crate::error::{Result, check};
-use crate::problem::{Objective, Product, columns};
+use crate::problem::{Objective, Product};
 use crate::random::Call;
 
 /// The number of rows that are scored between two checks of `stop`.
@@ -13,6 +13,22 @@ pub(super) const BLOCK: usize = 256;
 
 /// Up to this number, all combinations of the discrete coordinates are scored, or occur among the starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
+
+/// The same limit for boxes with mixtures that have a step.
+const MAX_POINTS_OF_LATTICES: u64 = 100_000;
+
+/// Whether a search scores every combination of the discrete coordinates.
+pub(super) fn can_be_enumerated(product: &Product) -> bool {
+    let has_lattice = product
+        .linear()
+        .is_some_and(|linear| !linear.lattices.is_empty());
+    let most = if has_lattice {
+        MAX_POINTS_OF_LATTICES
+    } else {
+        MAX_COMBINATIONS
+    };
+    product.combinations() <= most
+}
 
 /// Returns the best row that is not skipped, or `None` if every value is NaN. Ties are broken uniformly at random.
 pub(super) fn best_row(
@@ -51,11 +67,7 @@ pub(super) fn best_row(
 /// Returns every combination of the active discrete coordinates, one per row, with 0 in active continuous columns.
 pub(crate) fn combinations(product: &Product, width: usize) -> Array2<f64> {
     let mut points = Array2::zeros((product.combinations() as usize, width));
-    let mut x = vec![0.0; width];
-    for (coordinate, at) in columns(product) {
-        coordinate.write(0, &mut x[at]);
-    }
-    product.hold_inactive(&mut x);
+    let mut x = product.first_combination(width);
     for mut row in points.outer_iter_mut() {
         row.assign(&ArrayView1::from(&x));
         product.next_combination(&mut x);

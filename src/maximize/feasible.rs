@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 
 use super::excluded::Excluded;
-use super::exhaustive::{MAX_COMBINATIONS, combinations};
+use super::exhaustive::{can_be_enumerated, combinations};
 use crate::error::{Error, Result, check};
 use crate::problem::Domain;
 use crate::random::Call;
@@ -97,9 +97,7 @@ impl<'a> Feasible<'a> {
 /// Returns all members of a box, or None if the box has too many members to enumerate.
 fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     match domain {
-        Domain::Box(coordinates)
-            if domain.is_finite() && domain.combinations() <= MAX_COMBINATIONS =>
-        {
+        Domain::Box(coordinates) if domain.is_finite() && can_be_enumerated(coordinates) => {
             Some(combinations(coordinates, domain.width()))
         }
         _ => None,

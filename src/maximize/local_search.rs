@@ -1,17 +1,19 @@
-//! Local search by L-BFGS-B over the continuous coordinates of a box.
+//! Local search by L-BFGS-B over the continuous coordinates of a box, or by SLSQP under linear constraints.
 
 use ndarray::{ArrayView1, Axis};
 
 use super::scoring::Search;
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{Scaling, Tolerance, minimize_scaled};
-use crate::problem::Coordinate;
+use crate::numerics::linear_program::Row;
+use crate::numerics::slsqp;
+use crate::problem::{Coordinate, Product};
 
 /// The number of gradient evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// Runs L-BFGS-B over the active continuous coordinates. With `relaxed`, active integers with three or more levels
+    /// Runs L-BFGS-B or SLSQP over the active continuous coordinates. With `relaxed`, active integers with three or more levels
     /// that are not parents vary too, and are rounded at the end. All other coordinates are fixed. The returned point
     /// is at least as good as `start`, whose value is `value`.
     pub fn local_search(
@@ -53,15 +55,31 @@ impl Search<'_, '_> {
             }
             (reference - value) / scale
         };
-        let (mut x, least) =
-            minimize_scaled(&mut minimised, &start, &lower, &upper, tolerance, scaling);
+        let (equal, at_most) = linear_rows(self.product, &start, relaxed);
+        let (mut x, least) = if equal.is_empty() && at_most.is_empty() {
+            minimize_scaled(&mut minimised, &start, &lower, &upper, tolerance, scaling)
+        } else {
+            let feasible = slsqp::Feasible {
+                lower: &lower,
+                upper: &upper,
+                equal: &equal,
+                at_most: &at_most,
+            };
+            let accuracy = (tolerance.relative_reduction, tolerance.max_iterations);
+            slsqp::minimize(&mut minimised, &start, &feasible, &self.units, accuracy)
+        };
         interrupted?;
         let mut found = reference - scale * least;
         if !rounded.is_empty() {
+            if self.product.linear().is_some() {
+                self.product.snap(&mut x);
+            }
             for (coordinate, at) in rounded {
                 x[at.start] = coordinate.position(coordinate.index(&x[at.clone()]));
             }
             found = self.score(ArrayView1::from(&x).insert_axis(Axis(0)))?[0];
+        } else if self.product.linear().is_some() {
+            self.product.snap(&mut x);
         }
         Ok(if found >= value {
             (x, found)
@@ -69,6 +87,32 @@ impl Search<'_, '_> {
             (start, value)
         })
     }
+}
+
+/// The linear constraints on the continuous coordinates that are active at `x`: equalities and inequalities. With
+/// `relaxed`, the parts of mixtures with a step also keep their sum.
+fn linear_rows(product: &Product, x: &[f64], relaxed: bool) -> (Vec<Row>, Vec<Row>) {
+    let (mut equal, mut at_most) = (Vec::new(), Vec::new());
+    let Some(linear) = product.linear() else {
+        return (equal, at_most);
+    };
+    if let Some((columns, body)) = linear.columns_of(product.body(linear, x)) {
+        let wide = |(a, b): &Row| {
+            let mut row = vec![0.0; x.len()];
+            columns
+                .iter()
+                .zip(a)
+                .for_each(|(&column, a)| row[column] = *a);
+            (row, *b)
+        };
+        let (hull, inequalities) = body.constraints();
+        equal.extend(hull.iter().map(wide));
+        at_most.extend(inequalities.iter().map(wide));
+    }
+    if relaxed {
+        equal.extend(linear.lattices.iter().map(|lattice| lattice.row(x.len())));
+    }
+    (equal, at_most)
 }
 
 /// Whether values of a(x) between the levels of the coordinate are informative about the best level.

@@ -93,7 +93,7 @@ pub fn maximize(
         }
         (Domain::Box(product), Maximizer::Default { .. })
             if !product.contains(&Coordinate::Continuous)
-                && domain.combinations() <= exhaustive::MAX_COMBINATIONS =>
+                && exhaustive::can_be_enumerated(product) =>
         {
             let all = exhaustive::combinations(product, domain.width());
             let skip = |row: ArrayView1<f64>| excluded.contains_member(product, &row.to_vec());

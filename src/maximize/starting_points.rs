@@ -11,6 +11,7 @@ use super::default_search::Plan;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
 use crate::problem::{
     Coordinate, Domain, Product, columns, hold_inactive, unit_sequence, write_quantiles,
+    write_spread,
 };
 use crate::random::Rng;
 
@@ -39,6 +40,7 @@ pub(super) fn starting_points(
         write_combinations(product, points.slice_mut(s![..n_even, ..]), rng);
     }
     hold_inactive(product, &mut points);
+    write_within_constraints(product, &mut points, n_even, rng);
     let n_steps = match best_observed.nrows() {
         0 => 0,
         _ => plan.n_steps,
@@ -76,6 +78,43 @@ fn even_points_and_corners(
         }
     }
     unit
+}
+
+/// Writes points to the columns with linear constraints. Of the first `n_even` rows, every second one is moved outwards,
+/// often to a face; the rows that follow get vertices and points on segments between two vertices.
+fn write_within_constraints(
+    product: &Product,
+    points: &mut Array2<f64>,
+    n_even: usize,
+    rng: &mut Rng,
+) {
+    let Some(linear) = product.linear() else {
+        return;
+    };
+    write_spread(product, points, rng);
+    for (i, mut row) in points.outer_iter_mut().enumerate() {
+        let mut x = row.to_vec();
+        let Some((columns, body)) = linear.columns_of(product.body(linear, &x)) else {
+            continue;
+        };
+        let mut own: Vec<f64> = columns.iter().map(|&column| x[column]).collect();
+        if i >= n_even {
+            own = body.vertex(rng);
+            if i % 2 == 1 {
+                let (other, share) = (body.vertex(rng), rng.random::<f64>());
+                own.iter_mut()
+                    .zip(other)
+                    .for_each(|(v, o)| *v += share * (o - *v));
+            }
+        } else if i % 2 == 0 {
+            body.push_outwards(&mut own);
+        }
+        columns
+            .iter()
+            .zip(own)
+            .for_each(|(&column, v)| x[column] = v);
+        row.assign(&ArrayView1::from(&x));
+    }
 }
 
 /// Writes the combinations of the discrete coordinates to the rows in random order, repeated if there are more rows.

@@ -1,5 +1,5 @@
-//! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), and then
-//! combinations of the discrete changes.
+//! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), exchanges between
+//! two parts of a mixture with a step, and then combinations of the discrete changes.
 
 use std::collections::HashSet;
 
@@ -24,8 +24,12 @@ impl Search<'_, '_> {
     pub fn sweep(&mut self, x: &mut [f64], value: &mut f64) -> Result<bool> {
         let (mut moves, mut moved) = (Vec::new(), Vec::new());
         let mut y = x.to_vec();
+        let linear = self.product.linear();
         for (i, coordinate, at) in self.product.active_columns(x) {
             let before = moves.len();
+            if linear.is_some_and(|linear| linear.is_in_lattice(at.start)) {
+                continue;
+            }
             if let Some(levels) = coordinate.levels() {
                 for index in other_levels(coordinate, levels, coordinate.index(&x[at.clone()])) {
                     coordinate.write(index, &mut y[at.clone()]);
@@ -41,11 +45,21 @@ impl Search<'_, '_> {
             } else {
                 for end in [0.0, 1.0] {
                     y[at.start] = end;
-                    moves.extend_from_slice(&y);
+                    if linear.is_some_and(|linear| linear.is_constrained(at.start)) {
+                        self.product.snap(&mut y);
+                        moves.extend_from_slice(&y);
+                        y.copy_from_slice(x);
+                    } else {
+                        moves.extend_from_slice(&y);
+                    }
                 }
             }
             y[at.clone()].copy_from_slice(&x[at]);
             moved.resize(moved.len() + (moves.len() - before) / x.len(), i);
+        }
+        let n_single = moved.len();
+        for lattice in linear.iter().flat_map(|linear| &linear.lattices) {
+            lattice.exchanges(x, |y| moves.extend_from_slice(y));
         }
         let moves = as_rows(moves, x.len())?;
         let values = self.score(moves.view())?;
@@ -60,12 +74,12 @@ impl Search<'_, '_> {
             return Ok(false);
         };
         x.iter_mut().zip(moves.row(best)).for_each(|(x, y)| *x = *y);
-        let mut better: Vec<usize> = (0..moved.len())
+        let mut better: Vec<usize> = (0..n_single)
             .filter(|&k| values[k] > start + least)
             .collect();
         better.sort_by(|&k, &l| values[l].total_cmp(&values[k]));
         // Keep the best change of each coordinate.
-        let mut seen = HashSet::from([moved[best]]);
+        let mut seen: HashSet<usize> = moved.get(best).copied().into_iter().collect();
         better.retain(|&k| seen.insert(moved[k]));
         self.apply_together(x, value, &better, &moves, &moved)?;
         Ok(true)

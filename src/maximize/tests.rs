@@ -3,6 +3,7 @@
 mod conditional;
 mod discrete;
 mod excluded;
+mod linear;
 
 use super::argmax::Argmax;
 use super::excluded::Excluded;

@@ -1,7 +1,8 @@
 //! Wrappers of numerical libraries, and vectorised loops.
 //!
 //! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]:
-//!   minimisation over a box (basin)
+//!   minimisation over a box (basin); [`slsqp`]: minimisation under linear constraints (basin)
+//! * [`linear_program`]: small linear programs
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
 //! * [`order`]: the order of values
 //! * [`threads`]: a thread pool that can be used after a fork (rayon)
@@ -10,7 +11,9 @@ pub mod cholesky;
 pub mod direct;
 pub mod growing_cholesky;
 pub mod lbfgsb;
+pub mod linear_program;
 pub mod order;
 pub mod simd;
+pub mod slsqp;
 pub(crate) mod special;
 pub mod threads;

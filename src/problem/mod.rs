@@ -5,6 +5,7 @@
 //! * [`domain`]: the encoded form that strategies read, which is [`candidates`] or a [`product`] of coordinates with
 //!   [`conditions`]; [`restriction`]: the members that one suggestion may have; [`sampling`]: uniform and evenly spread
 //!   members
+//! * [`linear`]: linear constraints; [`polytope`]: the points that satisfy them; [`lattice`]: mixtures with a step
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
@@ -13,8 +14,11 @@ mod conditions;
 mod declarations;
 pub mod domain;
 pub mod fidelity;
+mod lattice;
+mod linear;
 pub mod parameter;
 mod point;
+mod polytope;
 mod product;
 mod restriction;
 mod sampling;
@@ -35,13 +39,14 @@ pub use conditions::Condition;
 pub use declarations::{Declaration, Role};
 pub use domain::{Domain, Member, Objective};
 pub use fidelity::{Fidelity, PowerCost};
+pub use linear::Linear;
 pub use parameter::{Cell, Choices, Coordinate, Described, Integer, Kind, Parameter, Real};
 pub use point::Point;
 pub(crate) use product::indices;
 pub use product::{Product, columns};
 pub use restriction::Held;
 pub(crate) use restriction::Restriction;
-pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles};
+pub(crate) use sampling::{hold_inactive, unit_sequence, write_quantiles, write_spread};
 pub use space::Space;
 
 /// The unit of time.
@@ -244,7 +249,8 @@ impl Problem {
     pub fn check_point(&self, point: &Point) -> Result<()> {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers)) => {
-                space.check(numbers.len(), |k| numbers[k])
+                space.check(numbers.len(), |k| numbers[k])?;
+                space.check_linear(numbers)
             }
             (Members::Candidates(list), Point::Candidate(index)) if *index < list.n_rows() => {
                 Ok(())

@@ -6,7 +6,10 @@
 
 use std::ops::{Deref, Range};
 
+use crate::random::Rng;
+
 use super::conditions::{Condition, Conditions};
+use super::linear::{LinearSet, Weighted};
 use super::{Cell, Coordinate};
 
 /// The coordinates of a box, and their conditions.
@@ -17,6 +20,8 @@ pub struct Product {
     is_conditional: bool,
     is_finite: bool,
     combinations: u64,
+    /// Linear constraints among the coordinates. None if there are none.
+    linear: Option<LinearSet>,
 }
 
 impl Deref for Product {
@@ -36,6 +41,62 @@ impl Product {
             combinations: conditions.combinations(&coordinates),
             coordinates,
             conditions,
+            linear: None,
+        }
+    }
+
+    /// Adds linear constraints, whose coordinates are continuous or parts of a mixture with a step.
+    pub fn with_linear(mut self, linear: LinearSet) -> Self {
+        let mut others = self.coordinates.clone();
+        for ((_, at), other) in columns(&self.coordinates).zip(&mut others) {
+            if linear.is_in_lattice(at.start) {
+                *other = Coordinate::Continuous;
+            }
+        }
+        let n_points = linear.lattices.iter().map(|each| each.n_points());
+        self.combinations =
+            n_points.fold(self.conditions.combinations(&others), u64::saturating_mul);
+        self.linear = Some(linear);
+        self
+    }
+
+    /// The linear constraints among the coordinates.
+    pub fn linear(&self) -> Option<&LinearSet> {
+        self.linear.as_ref()
+    }
+
+    /// The sets of coordinates that are active together, for these constraints. The result is a single set if the
+    /// constrained coordinates are always active.
+    pub fn patterns(&self, weighted: &[Weighted]) -> Vec<Vec<bool>> {
+        if !self.has_conditions(weighted) {
+            return vec![vec![true; self.coordinates.len()]];
+        }
+        let mut x = self.first_combination(self.iter().map(Coordinate::width).sum());
+        let mut patterns = Vec::new();
+        for _ in 0..self.combinations() {
+            patterns.extend(self.active(&x));
+            self.next_combination(&mut x);
+        }
+        patterns
+    }
+
+    /// Whether a coordinate of the constraints has conditions.
+    pub fn has_conditions(&self, weighted: &[Weighted]) -> bool {
+        let mut terms = weighted.iter().flat_map(|each| &each.terms);
+        terms.any(|term| !self.conditions_of(term.0).is_empty())
+    }
+
+    /// The number of the body that contains the constrained columns of `x`.
+    pub fn body(&self, linear: &LinearSet, x: &[f64]) -> usize {
+        linear.body(self.active(x).as_deref())
+    }
+
+    /// Draws the constrained columns of `x` at random.
+    pub fn redraw_linear(&self, x: &mut [f64], rng: &mut Rng) {
+        if let Some(linear) = &self.linear {
+            let body = self.body(linear, x);
+            let row = &linear.sample(body, 1, x.len(), rng)[0];
+            linear.copy(body, row, x);
         }
     }
 
@@ -116,15 +177,53 @@ impl Product {
     /// Replaces `x` by the nearest member. A coordinate that becomes active is set to the middle of its range, or to
     /// its first choice.
     pub fn snap(&self, x: &mut [f64]) {
+        if let Some(linear) = &self.linear {
+            linear.lattices.iter().for_each(|each| each.snap(x));
+        }
         for (coordinate, at) in columns(self) {
-            coordinate.snap(&mut x[at]);
+            // The nearest point that satisfies linear constraints may belong to a column beyond a bound.
+            let is_beyond =
+                |linear: &LinearSet| linear.is_constrained(at.start) && x[at.start].is_finite();
+            if !self.linear.as_ref().is_some_and(is_beyond) {
+                coordinate.snap(&mut x[at]);
+            }
         }
         self.hold_inactive(x);
+        if let Some(linear) = &self.linear {
+            linear.snap(self.body(linear, x), x);
+        }
+    }
+
+    /// The first combination of the discrete coordinates, with 0 in active continuous columns.
+    pub fn first_combination(&self, width: usize) -> Vec<f64> {
+        let mut x = vec![0.0; width];
+        for (coordinate, at) in columns(self) {
+            coordinate.write(0, &mut x[at]);
+        }
+        self.hold_inactive(&mut x);
+        if let Some(linear) = &self.linear {
+            linear
+                .lattices
+                .iter()
+                .for_each(|each| each.write_first(&mut x));
+        }
+        x
+    }
+
+    /// Whether the levels of a coordinate are those of a mixture with a step.
+    fn is_in_lattice(&self, column: usize) -> bool {
+        let linear = self.linear.as_ref();
+        linear.is_some_and(|linear| linear.is_in_lattice(column))
     }
 
     /// Replaces the discrete coordinates of `x` by their next combination. After the last combination, the first
     /// combination follows.
     pub fn next_combination(&self, x: &mut [f64]) {
+        for lattice in self.linear.iter().flat_map(|linear| &linear.lattices) {
+            if lattice.advance(x) {
+                return;
+            }
+        }
         if !self.is_conditional {
             // Add one to the mixed-radix number whose digits are the indices, and whose bases are the numbers of
             // levels.
@@ -132,6 +231,9 @@ impl Product {
                 let Some(levels) = coordinate.levels() else {
                     continue;
                 };
+                if self.is_in_lattice(at.start) {
+                    continue;
+                }
                 let index = coordinate.index(&x[at.clone()]);
                 let carry = index + 1 == levels;
                 coordinate.write(if carry { 0 } else { index + 1 }, &mut x[at]);
@@ -149,6 +251,9 @@ impl Product {
         for (place, &i) in self.conditions.order.iter().enumerate().rev() {
             let (coordinate, at) = &spans[i];
             let index = coordinate.index(&x[at.clone()]);
+            if self.is_in_lattice(at.start) {
+                continue;
+            }
             if active[i] && coordinate.levels().is_some_and(|n| index + 1 < n) {
                 coordinate.write(index + 1, &mut x[at.clone()]);
                 first_changed = place + 1;
@@ -157,7 +262,9 @@ impl Product {
         }
         for &i in &self.conditions.order[first_changed..] {
             let (coordinate, at) = &spans[i];
-            coordinate.write(0, &mut x[at.clone()]);
+            if !self.is_in_lattice(at.start) {
+                coordinate.write(0, &mut x[at.clone()]);
+            }
         }
         self.hold_inactive(x);
     }

@@ -7,9 +7,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::conditions::{Condition, Conditions};
+use super::lattice::Lattice;
+use super::linear::{LinearSet, TOLERANCE, Weighted};
 use super::{Coordinate, Domain, Member, Objective, Product, columns};
 use crate::error::{Error, Result};
 
@@ -47,6 +49,17 @@ enum Part {
     Scaled(usize, f64, f64, Option<(u64, u64)>),
     /// A category whose choices are these columns of the coordinate.
     Choices(usize, Vec<Vec<f64>>),
+}
+
+/// Why the values of coordinates cannot be fixed.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Unusable {
+    /// This coordinate is inactive where the other coordinates have allowed values.
+    Inactive(usize),
+    /// This coordinate has linear constraints, and is fixed to a list of values.
+    Listed(usize),
+    /// A linear constraint does not hold at any allowed point.
+    Contradiction,
 }
 
 /// The members that a suggestion may have.
@@ -100,20 +113,19 @@ impl Restriction {
     }
 
     /// The restriction of a box to the allowed values of its coordinates. `held` has the numbers that the user gave.
-    /// The error is the number of a coordinate that is inactive where the other coordinates have allowed values.
     pub(super) fn of_box(
         full: &Arc<Domain>,
         mut allowed: Vec<Option<Allowed>>,
         held: Vec<Option<Held>>,
-    ) -> std::result::Result<Self, usize> {
+    ) -> std::result::Result<Self, Unusable> {
         let Some(product) = full.product() else {
-            return Err(0);
+            return Err(Unusable::Inactive(0));
         };
         let given: Vec<usize> = (0..allowed.len())
             .filter(|&i| allowed[i].is_some())
             .collect();
         for i in given {
-            activate(product, i, &mut allowed).map_err(|()| i)?;
+            activate(product, i, &mut allowed).map_err(|()| Unusable::Inactive(i))?;
         }
         let mut map = Map {
             full: full.clone(),
@@ -165,9 +177,15 @@ impl Restriction {
             });
             own.collect()
         });
-        let conditions = Conditions::new(when.collect()).map_err(|circle| circle[0])?;
+        let conditions = Conditions::new(when.collect());
+        let conditions = conditions.map_err(|circle| Unusable::Inactive(circle[0]))?;
+        let mut restricted = Product::new(coordinates, conditions);
+        if let Some(linear) = product.linear() {
+            let linear = map.constraints(linear, &restricted, &position, &never)?;
+            restricted = restricted.with_linear(linear);
+        }
         Ok(Self {
-            domain: Domain::Box(Product::new(coordinates, conditions)),
+            domain: Domain::Box(restricted),
             form: Form::Box(map),
         })
     }
@@ -356,6 +374,77 @@ impl Restriction {
 }
 
 impl Map {
+    /// The linear constraints on the coordinates of the restricted domain. `position` has the restricted coordinate of
+    /// each full coordinate, and `never` marks the coordinates that are never active.
+    fn constraints(
+        &self,
+        linear: &LinearSet,
+        restricted: &Product,
+        position: &[Option<usize>],
+        never: &[bool],
+    ) -> std::result::Result<LinearSet, Unusable> {
+        let product = self.full.product().map_or(&[][..], |product| product);
+        let start: Vec<usize> = columns(product).map(|(_, at)| at.start).collect();
+        let mut weighted = Vec::new();
+        for each in linear.weighted() {
+            let mut own = Weighted {
+                terms: Vec::new(),
+                ..*each
+            };
+            // The size of the terms, for the tolerance.
+            let mut size = 0.0;
+            for &(i, a, at_low) in each.terms.iter().filter(|term| !never[term.0]) {
+                size += a.abs() + at_low.abs();
+                // The parameter is a_low + a_slope·x, with the restricted column x.
+                let (slope, constant) = match &self.parts[i] {
+                    Part::Constant => (0.0, at_low + a * self.origin[start[i]]),
+                    Part::Same(_) => (a, at_low),
+                    Part::Scaled(_, low, high, _) => (a * (high - low), at_low + a * low),
+                    Part::Choices(..) => return Err(Unusable::Listed(i)),
+                };
+                match position[i] {
+                    Some(k) => own.terms.push((k, slope, constant)),
+                    None => {
+                        own.low -= constant;
+                        own.high -= constant;
+                    }
+                }
+            }
+            let slack = TOLERANCE * size;
+            match own.terms.is_empty() {
+                true if own.low > slack || own.high < -slack => {
+                    return Err(Unusable::Contradiction);
+                }
+                true => {}
+                false => weighted.push(own),
+            }
+        }
+        let mut lattices = Vec::new();
+        for lattice in &linear.lattices {
+            let (parts, mut total) = lattice.parts();
+            let (mut firsts, mut levels) = (Vec::new(), Vec::new());
+            for (column, level) in parts {
+                let i = start.partition_point(|&at| at < column);
+                let steps = |u: f64| (u * level as f64).round() as u64;
+                let (first, least, most) = match &self.parts[i] {
+                    Part::Constant => (None, steps(self.origin[column]), 0),
+                    Part::Same(first) => (Some(*first), 0, level),
+                    Part::Scaled(first, low, high, _) => {
+                        (Some(*first), steps(*low), steps(*high) - steps(*low))
+                    }
+                    Part::Choices(..) => return Err(Unusable::Listed(i)),
+                };
+                total = total.checked_sub(least).ok_or(Unusable::Contradiction)?;
+                firsts.extend(first);
+                levels.extend(first.map(|_| most));
+            }
+            lattices.push(Lattice::new(firsts, levels, total).ok_or(Unusable::Contradiction)?);
+        }
+        let own: Vec<usize> = columns(restricted).map(|(_, at)| at.start).collect();
+        let patterns = restricted.patterns(&weighted);
+        LinearSet::new(weighted, lattices, &own, &patterns).map_err(|_| Unusable::Contradiction)
+    }
+
     /// Adds full coordinate i, whose first restricted column is `first`. Returns the restricted coordinate, or None if
     /// one value is allowed.
     fn add(

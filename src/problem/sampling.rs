@@ -2,6 +2,8 @@
 //!
 //! Notation: n is the number of points and d the number of coordinates; u ∈ [0, 1]^d has one entry per *coordinate*.
 
+use std::collections::BTreeSet;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -13,6 +15,12 @@ use crate::random::Rng;
 /// to simple fractions, so that whole slices of a coordinate stay empty for hundreds of points: first at d = 9, and
 /// half of all slices at d = 20.
 const MAX_GOLDEN: usize = 8;
+
+/// The largest maximin design, the number of subsets among which it is chosen, and the number of points per point of the
+/// design from which subsets are drawn.
+const MAX_MAXIMIN: usize = 48;
+const N_SUBSETS: usize = 256;
+const POOL_PER_POINT: usize = 16;
 
 impl Domain {
     /// Draws a uniform point (log-uniform for logarithmic integers). For candidates, the row number is also returned.
@@ -28,13 +36,14 @@ impl Domain {
                     coordinate.write_within(coordinate.whole(), rng.random(), &mut x[at]);
                 }
                 coordinates.hold_inactive(&mut x);
+                coordinates.redraw_linear(&mut x, rng);
                 (x, None)
             }
         }
     }
 
     /// Returns `n` evenly spread members, shape (n, width). In a box, the members are a randomly shifted R_d sequence,
-    /// or a Latin square if d > 8. In a list of candidates, the members are a random permutation of the rows, which is
+    /// or a Latin square if d > 8. Under linear constraints, the constrained columns are a maximin design. In a list of candidates, the members are a random permutation of the rows, which is
     /// repeated if n exceeds their number.
     pub fn quasi_random(&self, n: usize, rng: &mut Rng) -> Array2<f64> {
         let mut points = Array2::zeros((n, self.width()));
@@ -50,6 +59,7 @@ impl Domain {
                 let unit = unit_sequence(n, coordinates.len(), rng);
                 write_quantiles(coordinates, unit.view(), &mut points);
                 hold_inactive(coordinates, &mut points);
+                write_spread(coordinates, &mut points, rng);
             }
         }
         points
@@ -58,12 +68,16 @@ impl Domain {
     /// Returns the `n` evenly spread points of `quasi_random`, followed by `n_extra` points that continue the sequence.
     pub fn quasi_random_and_more(&self, n: usize, n_extra: usize, rng: &mut Rng) -> Array2<f64> {
         match self {
-            // Only a complete Latin square is evenly spread.
-            Domain::Box(coordinates) if coordinates.len() > MAX_GOLDEN => concatenate![
-                Axis(0),
-                self.quasi_random(n, rng),
-                self.quasi_random(n_extra, rng)
-            ],
+            // Only a complete Latin square, and a complete maximin design, is evenly spread.
+            Domain::Box(coordinates)
+                if coordinates.len() > MAX_GOLDEN || coordinates.linear().is_some() =>
+            {
+                concatenate![
+                    Axis(0),
+                    self.quasi_random(n, rng),
+                    self.quasi_random(n_extra, rng)
+                ]
+            }
             _ => self.quasi_random(n + n_extra, rng),
         }
     }
@@ -85,6 +99,67 @@ pub(crate) fn write_quantiles(
             *entry = *v;
         }
     }
+}
+
+/// Writes points to the columns with linear constraints. The points of up to [`MAX_MAXIMIN`] rows are far from each other:
+/// of many random subsets of a uniform sample, the subset with the largest smallest distance. More rows get uniform
+/// points.
+pub(crate) fn write_spread(product: &Product, points: &mut Array2<f64>, rng: &mut Rng) {
+    let Some(linear) = product.linear() else {
+        return;
+    };
+    let width = points.ncols();
+    let bodies = points.outer_iter();
+    let bodies: Vec<usize> = bodies
+        .map(|row| product.body(linear, &row.to_vec()))
+        .collect();
+    for body in bodies.iter().copied().collect::<BTreeSet<usize>>() {
+        let own: Vec<usize> = (0..bodies.len()).filter(|&i| bodies[i] == body).collect();
+        let (n, per_point) = (
+            own.len(),
+            if own.len() <= MAX_MAXIMIN {
+                POOL_PER_POINT
+            } else {
+                1
+            },
+        );
+        let pool = linear.sample(body, n * per_point, width, rng);
+        let mut chosen = match per_point {
+            1 => (0..n).collect(),
+            _ => maximin(&pool, n, rng),
+        };
+        // The points of a chain are near their neighbours in the chain.
+        chosen.shuffle(rng);
+        for (i, k) in own.into_iter().zip(chosen) {
+            let mut x = points.row(i).to_vec();
+            linear.copy(body, &pool[k], &mut x);
+            points.row_mut(i).assign(&ArrayView1::from(&x));
+        }
+    }
+}
+
+/// The best of many random subsets of n points: the smallest distance between two of its points is largest.
+fn maximin(pool: &[Vec<f64>], n: usize, rng: &mut Rng) -> Vec<usize> {
+    let squared = |i: usize, j: usize| -> f64 {
+        let pairs = pool[i].iter().zip(&pool[j]);
+        pairs.map(|(a, b)| (a - b) * (a - b)).sum()
+    };
+    let mut best = (f64::NEG_INFINITY, (0..n).collect());
+    for _ in 0..N_SUBSETS {
+        let subset = rand::seq::index::sample(rng, pool.len(), n).into_vec();
+        let mut least = f64::INFINITY;
+        for (i, &a) in subset.iter().enumerate() {
+            let earlier = subset[..i].iter().map(|&b| squared(a, b));
+            least = earlier.fold(least, f64::min);
+            if least <= best.0 {
+                break;
+            }
+        }
+        if least > best.0 {
+            best = (least, subset);
+        }
+    }
+    best.1
 }
 
 /// Writes the fixed values to the inactive columns of every row.

@@ -3,6 +3,7 @@
 //! Notation: a point in the user's units is a list of numbers, one per parameter. None stands for a parameter that is
 //! missing or inactive.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -11,8 +12,10 @@ use super::conditions::{Condition, Conditions};
 use super::declarations::{
     Declaration, Role, check_names, check_width, conditions, list, without_constants,
 };
+use super::lattice::Lattice;
+use super::linear::{Linear, LinearSet, TOLERANCE, Weighted};
 use super::parameter::Kind;
-use super::restriction::{Allowed, Held, Restriction};
+use super::restriction::{Allowed, Held, Restriction, Unusable};
 use super::{Domain, Parameter, Product, columns};
 use crate::error::{Error, Result};
 
@@ -28,8 +31,17 @@ pub struct Space {
     searched: Vec<usize>,
     /// The columns of the searched parameters.
     at: Vec<std::ops::Range<usize>>,
+    linear: Vec<Linear>,
     domain: Arc<Domain>,
 }
+
+/// The largest number of combinations of discrete parameters that are examined for conditional parameters in linear
+/// constraints.
+const MAX_PATTERNS: u64 = 10_000;
+/// The largest numbers of linear constraints and of parameters in these. The time of a suggestion grows with their cube.
+const MAX_LINEAR: usize = 64;
+/// The largest size of the table that counts the points of a mixture with a step.
+const MAX_SUMS: f64 = 1e6;
 
 impl Space {
     /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, circles
@@ -50,8 +62,290 @@ impl Space {
             conditions,
             searched,
             at: columns(&product).map(|(_, at)| at).collect(),
+            linear: Vec::new(),
             domain: Arc::new(Domain::Box(product)),
         })
+    }
+
+    /// Adds linear constraints. Refuses constraints on unknown parameters or on parameters that are not linear Reals,
+    /// constraints that contradict each other, and mixtures whose step does not fit.
+    pub fn with_linear(mut self, linear: Vec<Linear>) -> Result<Self> {
+        if linear.is_empty() {
+            return Ok(self);
+        }
+        let terms = linear.iter().flat_map(|each| &each.terms);
+        let named: BTreeSet<&String> = terms.map(|term| &term.0).collect();
+        let most = named.len().max(linear.len());
+        if most > MAX_LINEAR {
+            return Err(Error::InvalidSpace(format!(
+                "constraints has {} linear constraints on {} parameters: give at most {MAX_LINEAR} of each",
+                linear.len(),
+                named.len()
+            )));
+        }
+        let mut declared = self.declared.clone();
+        for (number, each) in linear.iter().enumerate() {
+            self.check_terms(each)?;
+            if let Some(step) = each.step {
+                self.check_step(number, &linear)?;
+                for (name, _) in &each.terms {
+                    let at = declared.iter().position(|other| other.name == *name);
+                    let own = at.map(|i| &mut declared[i].parameter);
+                    if let Some(Parameter::Real(real)) = own {
+                        *real = real.with_step(step)?;
+                    }
+                }
+            }
+        }
+        let stepped = Space::new(self.role, declared)?;
+        let Domain::Box(product) = stepped.domain.as_ref() else {
+            return Ok(self);
+        };
+        let column: Vec<usize> = stepped.at.iter().map(|at| at.start).collect();
+        let (mut weighted, mut numbers, mut lattices) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, each) in linear.iter().enumerate() {
+            match each.step {
+                Some(step) => lattices.push(stepped.lattice(each, step, &column)?),
+                None => {
+                    weighted.push(stepped.weighted(each));
+                    numbers.push(number);
+                }
+            }
+        }
+        if product.has_conditions(&weighted) && product.combinations() > MAX_PATTERNS {
+            return Err(Error::InvalidSpace(format!(
+                "constraints contain parameters with when=, and the space has more than {MAX_PATTERNS} combinations \
+                 of its choices: drop when= for these parameters"
+            )));
+        }
+        let patterns = product.patterns(&weighted);
+        let product = product.clone();
+        let set = LinearSet::new(weighted, lattices, &column, &patterns);
+        let set = set
+            .map_err(|(found, active)| stepped.contradiction(&found, &active, &linear, &numbers))?;
+        self = stepped;
+        self.domain = Arc::new(Domain::Box(product.with_linear(set)));
+        self.linear = linear;
+        Ok(self)
+    }
+
+    /// The formulas of the linear constraints that hold wherever the others hold.
+    pub fn redundant(&self) -> Vec<String> {
+        let set = self.domain.product().and_then(Product::linear);
+        let without_step: Vec<&Linear> = self
+            .linear
+            .iter()
+            .filter(|each| each.step.is_none())
+            .collect();
+        let numbers = set.map(LinearSet::redundant).unwrap_or_default();
+        numbers
+            .into_iter()
+            .map(|i| without_step[i].formula())
+            .collect()
+    }
+
+    /// Refuses a linear constraint whose terms or bounds are not usable.
+    fn check_terms(&self, linear: &Linear) -> Result<()> {
+        let formula = linear.formula();
+        let refuse = |why: String| Err(Error::InvalidSpace(format!("constraint {formula} {why}")));
+        let mut named = BTreeSet::new();
+        for (name, a) in &linear.terms {
+            let searched = self
+                .searched
+                .iter()
+                .find(|&&i| self.declared[i].name == *name);
+            let Some(&i) = searched else {
+                let names = list(self.searched.iter().map(|&i| &self.declared[i].name));
+                return refuse(format!(
+                    "has {name:?}, which is not searched: name parameters of {names}"
+                ));
+            };
+            let range = match &self.declared[i].parameter {
+                Parameter::Real(real) => real.linear_range(linear.step),
+                _ => None,
+            };
+            if range.is_none() {
+                let kind = match linear.step {
+                    None => "a Real without log and without step",
+                    Some(_) => "a Real without log, whose bounds are multiples of the step apart,",
+                };
+                return refuse(format!(
+                    "has {name:?}, which is not {kind}: leave it out, or change the parameter"
+                ));
+            }
+            if !a.is_finite() || *a == 0.0 || !named.insert(name) {
+                return refuse(format!(
+                    "has {a:?} for {name:?}: give one finite coefficient, not 0, for each parameter"
+                ));
+            }
+            if linear.step.is_some() && !self.conditions.when[i].is_empty() {
+                return refuse(format!(
+                    "has a step, and {name:?} has when=: leave out one of them"
+                ));
+            }
+        }
+        let (low, high) = (linear.at_least, linear.at_most);
+        let is_finite = low.iter().chain(&high).all(|bound| bound.is_finite());
+        let is_ordered = low.zip(high).is_none_or(|(low, high)| low <= high);
+        match linear.terms.is_empty() || !is_finite || !is_ordered || (low, high) == (None, None) {
+            true => {
+                refuse("is not usable: give parameters, and finite bounds in order".to_string())
+            }
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses a mixture with a step that shares a parameter with another constraint.
+    fn check_step(&self, number: usize, all: &[Linear]) -> Result<()> {
+        let own = &all[number];
+        let shares = |other: &&Linear| {
+            let mut names = other.terms.iter().map(|term| &term.0);
+            names.any(|name| own.terms.iter().any(|term| term.0 == *name))
+        };
+        let mut others = all
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != number)
+            .map(|(_, other)| other);
+        match others.find(shares) {
+            None => Ok(()),
+            Some(other) => Err(Error::InvalidSpace(format!(
+                "constraint {} has a step, and shares a parameter with {}: leave out step, or write the other one as a \
+                 function of the params",
+                own.formula(),
+                other.formula()
+            ))),
+        }
+    }
+
+    /// The range (low, high) of searched parameter k, which is a Real.
+    fn range(&self, k: usize, step: Option<f64>) -> (f64, f64) {
+        match &self.declared[self.searched[k]].parameter {
+            Parameter::Real(real) => real.linear_range(step).unwrap_or_default(),
+            _ => (0.0, 0.0),
+        }
+    }
+
+    /// The number of a parameter among the searched parameters.
+    fn place(&self, name: &str) -> usize {
+        let found = self
+            .searched
+            .iter()
+            .position(|&i| self.declared[i].name == name);
+        found.unwrap_or_default()
+    }
+
+    fn weighted(&self, linear: &Linear) -> Weighted {
+        let term = |(name, a): &(String, f64)| {
+            let k = self.place(name);
+            let (low, high) = self.range(k, None);
+            (k, a * (high - low), a * low)
+        };
+        Weighted {
+            terms: linear.terms.iter().map(term).collect(),
+            low: linear.at_least.unwrap_or(f64::NEG_INFINITY),
+            high: linear.at_most.unwrap_or(f64::INFINITY),
+        }
+    }
+
+    fn lattice(&self, linear: &Linear, step: f64, column: &[usize]) -> Result<Lattice> {
+        let places: Vec<usize> = linear
+            .terms
+            .iter()
+            .map(|term| self.place(&term.0))
+            .collect();
+        let ranges: Vec<(f64, f64)> = places.iter().map(|&k| self.range(k, Some(step))).collect();
+        let total = linear.at_most.unwrap_or_default();
+        let lowest: f64 = ranges.iter().map(|range| range.0).sum();
+        let steps = (total - lowest) / step;
+        let formula = linear.formula();
+        let refuse = |why: &str| {
+            Err(Error::InvalidSpace(format!(
+                "constraint {formula} with step={step:?} {why}"
+            )))
+        };
+        if (steps - steps.round()).abs() > 1e-6 * steps.abs().max(1.0) {
+            return refuse("has no point: total minus the lower bounds must be a multiple of step");
+        }
+        if steps.abs() * places.len() as f64 > MAX_SUMS {
+            return refuse("has too many points: leave out step");
+        }
+        let level = |range: &(f64, f64)| ((range.1 - range.0) / step).round() as u64;
+        let levels = ranges.iter().map(level).collect();
+        let columns = places.iter().map(|&k| column[k]).collect();
+        let lattice =
+            (steps.round() >= 0.0).then(|| Lattice::new(columns, levels, steps.round() as u64));
+        match lattice.flatten() {
+            Some(lattice) => Ok(lattice),
+            None => refuse(
+                "cannot hold within the bounds of its parameters: change total or the bounds",
+            ),
+        }
+    }
+
+    /// The error for constraints that no point satisfies.
+    fn contradiction(
+        &self,
+        found: &[usize],
+        active: &[bool],
+        linear: &[Linear],
+        numbers: &[usize],
+    ) -> Error {
+        let formulas = found.iter().map(|&i| linear[numbers[i]].formula());
+        let formulas = formulas.collect::<Vec<_>>().join(" and ");
+        let terms = found.iter().flat_map(|&i| &linear[numbers[i]].terms);
+        let inactive: BTreeSet<&String> = terms
+            .map(|term| &term.0)
+            .filter(|name| !active[self.place(name)])
+            .collect();
+        let place = match inactive.is_empty() {
+            true => String::new(),
+            false => format!(
+                " where {} count as 0, because they are inactive",
+                list(inactive)
+            ),
+        };
+        let what = match found.len() {
+            1 => "cannot hold within the bounds of its parameters",
+            _ => "contradict each other within the bounds of the parameters",
+        };
+        Error::InvalidSpace(format!(
+            "constraints {formulas} {what}{place}: change or drop one"
+        ))
+    }
+
+    /// A linear constraint that the numbers of a point violate, with the sum.
+    fn violated(&self, numbers: &[Option<f64>]) -> Option<(&Linear, f64)> {
+        let violated = |each: &&Linear| {
+            let (sum, slack) = self.sum(each, numbers);
+            each.at_most.is_some_and(|high| sum > high + slack)
+                || each.at_least.is_some_and(|low| sum < low - slack)
+        };
+        let found = self.linear.iter().find(violated)?;
+        Some((found, self.sum(found, numbers).0))
+    }
+
+    /// Σ a_i p_i, and the tolerance of the constraint.
+    fn sum(&self, linear: &Linear, numbers: &[Option<f64>]) -> (f64, f64) {
+        let mut total = (0.0, 0.0);
+        for (name, a) in &linear.terms {
+            let k = self.place(name);
+            let (low, high) = self.range(k, linear.step);
+            total.0 += a * numbers.get(k).copied().flatten().unwrap_or(0.0);
+            total.1 += TOLERANCE * a.abs() * (high - low);
+        }
+        total
+    }
+
+    /// Refuses the numbers of a point that violate a linear constraint.
+    pub(crate) fn check_linear(&self, numbers: &[Option<f64>]) -> Result<()> {
+        match self.violated(numbers) {
+            None => Ok(()),
+            Some((linear, sum)) => Err(self.role.error(&format!(
+                " violate {}: the sum is {sum:?}",
+                linear.formula()
+            ))),
+        }
     }
 
     fn kind(&self, i: usize) -> &dyn Kind {
@@ -210,9 +504,10 @@ impl Space {
         self.all(numbers, |kind, number| kind.checked(number) == Some(number))
     }
 
-    /// Whether a number of a measurement lies beyond a bound.
+    /// Whether a number of a measurement lies beyond a bound, or a linear constraint is violated.
     pub(crate) fn is_beyond(&self, numbers: &[Option<f64>]) -> bool {
         !self.all(numbers, |kind, number| !kind.is_beyond(number))
+            || self.violated(numbers).is_some()
     }
 
     fn all(&self, numbers: &[Option<f64>], holds: impl Fn(&dyn Kind, f64) -> bool) -> bool {
@@ -271,13 +566,27 @@ impl Space {
                 .transpose()
         });
         let allowed: Result<Vec<Option<Allowed>>> = allowed.collect();
-        Restriction::of_box(&self.domain, allowed?, held.to_vec()).map_err(|k| {
-            let i = self.searched[k];
-            Error::InvalidPoint(format!(
-                "fixed['{}'] is inactive where the other values of fixed hold: leave it out, as it needs {}",
-                self.declared[i].name,
-                self.in_words(i)
-            ))
+        Restriction::of_box(&self.domain, allowed?, held.to_vec()).map_err(|found| {
+            let name = |k: usize| &self.declared[self.searched[k]].name;
+            Error::InvalidPoint(match found {
+                Unusable::Inactive(k) => format!(
+                    "fixed['{}'] is inactive where the other values of fixed hold: leave it out, as it needs {}",
+                    name(k),
+                    self.in_words(self.searched[k])
+                ),
+                Unusable::Listed(k) => format!(
+                    "fixed['{}'] is a list of values, and the parameter has linear constraints: pass one value, or a \
+                     range (low, high)",
+                    name(k)
+                ),
+                Unusable::Contradiction => {
+                    let formulas = self.linear.iter().map(Linear::formula);
+                    format!(
+                        "fixed contradicts the linear constraints ({}): change or leave out a value",
+                        formulas.collect::<Vec<_>>().join(", ")
+                    )
+                }
+            })
         })
     }
 
@@ -417,19 +726,19 @@ impl Space {
 }
 
 /// The saved form of a space, which is read through the constructor and its checks.
-type Saved = (Role, Vec<Declaration>);
+type Saved = (Role, Vec<Declaration>, Vec<Linear>);
 
 impl TryFrom<Saved> for Space {
     type Error = Error;
 
-    fn try_from((role, declared): Saved) -> Result<Self> {
-        Space::new(role, declared)
+    fn try_from((role, declared, linear): Saved) -> Result<Self> {
+        Space::new(role, declared)?.with_linear(linear)
     }
 }
 
 impl From<Space> for Saved {
     fn from(space: Space) -> Self {
-        (space.role, space.declared)
+        (space.role, space.declared, space.linear)
     }
 }
 

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::problem::{
     self, Choices, Clock, Column, Curve, CurveValue, Declaration, Described, Direction, Integer,
-    Members, Point, PowerCost, Real, Role,
+    Linear, Members, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;
@@ -261,10 +261,18 @@ pub struct Space {
 /// The name of a parameter, the parameter, and the levels of its parents at which the parameter is active.
 type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 
+/// The terms, the lower and the upper bound of a linear constraint, and the step of a mixture.
+type DeclaredLinear = (Vec<(String, f64)>, Option<f64>, Option<f64>, Option<f64>);
+
 #[pymethods]
 impl Space {
     #[new]
-    fn new(declared: Vec<Declared<'_>>, is_context: bool) -> PyResult<Self> {
+    #[pyo3(signature = (declared, is_context, linear=vec![]))]
+    fn new(
+        declared: Vec<Declared<'_>>,
+        is_context: bool,
+        linear: Vec<DeclaredLinear>,
+    ) -> PyResult<Self> {
         let declared = declared
             .into_iter()
             .map(|(name, parameter, when)| Declaration {
@@ -276,8 +284,25 @@ impl Space {
             true => Role::Context,
             false => Role::Params,
         };
-        let core = problem::Space::new(role, declared.collect())?;
+        let linear = linear
+            .into_iter()
+            .map(|(terms, at_least, at_most, step)| Linear {
+                terms,
+                at_least,
+                at_most,
+                step,
+            });
+        let core = problem::Space::new(role, declared.collect())?.with_linear(linear.collect())?;
         Ok(Self { core })
+    }
+
+    #[getter]
+    fn redundant(&self) -> Vec<String> {
+        self.core.redundant()
+    }
+
+    fn check_linear(&self, searched: Vec<Option<f64>>) -> PyResult<()> {
+        Ok(self.core.check_linear(&searched)?)
     }
 
     #[getter]

@@ -126,6 +126,8 @@ pub struct Supports {
     pub candidates: bool,
     /// Whether conditional parameters are supported.
     pub conditions: bool,
+    /// Whether linear constraints are supported.
+    pub linear: bool,
     /// Whether trials below full fidelity are supported.
     pub fidelity: bool,
     /// Whether the members that may be proposed can be restricted for one proposal.
@@ -137,6 +139,7 @@ impl Supports {
         contexts: true,
         candidates: true,
         conditions: true,
+        linear: true,
         fidelity: true,
         restrictions: true,
     };
@@ -146,6 +149,7 @@ impl Supports {
         let candidates = matches!(*setup.domain, Domain::Candidates(_));
         let product = setup.domain.product();
         let conditions = product.is_some_and(Product::is_conditional);
+        let linear = product.is_some_and(|product| product.linear().is_some());
         for (supported, asked, what) in [
             (self.contexts, !setup.context.is_empty(), "a context"),
             (self.candidates, candidates, "candidates"),
@@ -154,6 +158,7 @@ impl Supports {
                 conditions,
                 "conditional parameters (when=)",
             ),
+            (self.linear, linear, "linear constraints"),
             (self.fidelity, setup.fidelity.is_some(), "a fidelity"),
         ] {
             if asked && !supported {

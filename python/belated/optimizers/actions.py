@@ -1,5 +1,6 @@
 """Convert the arguments of `observe`, `add` and `enqueue` to observations and actions, which the log stores."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from belated.optimizers.report import as_amount, as_number, attrs_as_json
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.candidates import NamedCandidates
+from belated.space.linear import without
 from belated.space.space import Place, Space
 
 # The std, cost, duration, params and attrs that are reported with a value; each may be None.
@@ -119,6 +121,8 @@ def enqueued_actions(
                 names = domain.flat(given)
                 positions = [k for k, name in enumerate(domain.searched) if name in names]
         place = domain.locate(point)
+        if isinstance(domain, Space) and not isinstance(place, int):
+            domain.core.check_linear(place)
         if constraints is not None:
             constraints.check(place, what)
         actions.append(Action.enqueue(place, problem.check_fidelity(wanted), positions))
@@ -177,6 +181,11 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
         return params
     # Draw a value for every parameter, also for inactive parameters, because a given value may make them active.
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
+    linear = [without(each, given) for each in space.linear]
+    linear = [each for each in linear if each[0]]
+    if linear:
+        with contextlib.suppress(InvalidSpace):  # there is no such point, or a part has a fixed value
+            free = Space.from_flat({name: free[name] for name in free if name not in given}, None, linear)
 
     def completed(numbers: list[float | None]) -> dict[str, Any]:
         return space.active_part(free.named(numbers) | given)
@@ -185,6 +194,11 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
         # Refuse a point at which a given parameter is inactive.
         if not given.keys() <= point.keys():
             return False
+        if space.linear:
+            try:
+                space.core.check_linear(space.locate(space.nested(point)))
+            except InvalidPoint:
+                return False
         return constraints is None or constraints.first_violated(space.nested(point)) is None
 
     def feasible(points: list[list[float | None]]) -> Any:

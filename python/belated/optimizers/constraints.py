@@ -13,15 +13,17 @@ from belated.short_repr import short_repr
 from belated.space import arguments
 from belated.space.arguments import name_of
 from belated.space.candidates import LISTS, Candidates
+from belated.space.linear import AnyLinear
 from belated.space.space import Place, Space
 
-Constraint: TypeAlias = Callable[[dict[str, Any]], bool]
+Constraint: TypeAlias = Callable[[dict[str, Any]], bool] | AnyLinear
+Function: TypeAlias = Callable[[dict[str, Any]], bool]
 
 
 class Constraints:
     """The constraints of an optimizer, as a function that the core calls with a list of points."""
 
-    def __init__(self, functions: Sequence[Constraint], space: Space) -> None:
+    def __init__(self, functions: Sequence[Function], space: Space) -> None:
         self.functions = tuple(functions)
         self._space = space
 
@@ -89,28 +91,33 @@ class Constraints:
         return type(self), (self.functions, self._space)
 
 
-def checked_functions(given: Any) -> Sequence[Constraint]:
+def checked_functions(given: Any) -> Sequence[Function]:
     """Return the functions in the argument `given`; return an empty sequence if `given` is None.
 
-    Raise an error if the argument is not a list, or if an item is not a function.
+    Raise an error if the argument is not a list, or if an item is neither a function nor a linear constraint.
     """
     if given is None:
         return ()
     if not isinstance(given, (list, tuple)):
         raise InvalidSetting(
             f"constraints={short_repr(given)} is not usable: pass a list of functions of the params, such as "
-            '[lambda p: p["a"] + p["b"] <= 1]'
+            '[lambda p: p["a"] + p["b"] <= 1], and of bl.Linear and bl.Mixture'
         )
-    for i, function in enumerate(given):
-        if not callable(function):
+    for i, item in enumerate(given):
+        if not callable(item) and not isinstance(item, AnyLinear):
             raise InvalidSetting(
-                f"constraints[{i}]={short_repr(function)} is not usable: pass a function that takes the dict of "
-                "params and returns True or False"
+                f"constraints[{i}]={short_repr(item)} is not usable: pass a function that takes the dict of "
+                "params and returns True or False, bl.Linear or bl.Mixture"
             )
-    return given
+    return [item for item in given if not isinstance(item, AnyLinear)]
 
 
-def check_picklable(functions: Sequence[Constraint]) -> None:
+def linear_of(given: Sequence[Constraint] | None) -> Sequence[AnyLinear]:
+    """Return the linear constraints in a checked argument."""
+    return [item for item in given or () if isinstance(item, AnyLinear)]
+
+
+def check_picklable(functions: Sequence[Function]) -> None:
     """Raise an error if a function cannot be sent to another process."""
     for i, function in enumerate(functions):
         arguments.check_picklable(function, f"constraints[{i}]", "define it with def at the top level of a module")

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, overload
 
 from belated import _core
 from belated._core import InvalidSetting
-from belated.optimizers.constraints import Constraint, Constraints
+from belated.optimizers.constraints import Constraint, Constraints, checked_functions, linear_of
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
@@ -76,7 +76,9 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         domain = (self.space, self.candidates, self.context)
         self._rule = self._checked_rule()
         self._window = in_seconds(vars(self).get("window"))
-        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, self.curve)
+        checked_functions(self.constraints)
+        linear, curve = linear_of(self.constraints), self.curve
+        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, curve, linear)
         if isinstance(self.domain, NamedCandidates):
             vars(self)["candidates"] = self.domain  # the user may change the table, or unpickle without pandas
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed

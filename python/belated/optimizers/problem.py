@@ -1,7 +1,7 @@
 """The problem of an optimizer: its domain, contexts, fidelity, direction and clock."""
 
 import time as clocks
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -14,7 +14,9 @@ from belated.optimizers.curve import Curve
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.fidelity import Fidelity
+from belated.space.linear import AnyLinear, CoreLinear
 from belated.space.space import ContextSpace, Space
+from belated.warn import warn
 
 SpaceLike: TypeAlias = Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
 
@@ -39,6 +41,7 @@ class Problem:
     direction: Literal["maximize", "minimize"]
     time: Callable[[], float] | None
     curve: Curve | None = None
+    linear: Sequence[AnyLinear] = ()
 
     def __post_init__(self, space: Any, candidates: Any, context: Any) -> None:
         if (space is None) == (candidates is None):
@@ -47,6 +50,8 @@ class Problem:
         if isinstance(space, NamedCandidates):
             raise InvalidSpace(f"space={space!r} are candidates: pass them as candidates=")
         self.domain: Space | Candidates = read_candidates(candidates) if space is None else Space(space)
+        if self.linear:
+            self._constrain([each.core for each in self.linear])
         self.context_space = None if context is None else ContextSpace(context)
         if isinstance(self.domain, Space) and self.context_space is not None:
             both = [name for name in self.context_space if name in self.domain]
@@ -59,6 +64,17 @@ class Problem:
         if self.time is not None and not callable(self.time):
             raise InvalidSetting(f"time={one_line(self.time)} is not usable: pass a function that returns seconds")
         self.core = self._new_core()
+
+    def _constrain(self, linear: Sequence[CoreLinear]) -> None:
+        """Replace the space by the space with linear constraints. Warn of constraints that are not needed."""
+        if not isinstance(self.domain, Space) or isinstance(self.domain, NamedCandidates):
+            raise InvalidSetting(
+                "constraints are for spaces, and candidates are given: leave out the rows that violate them"
+            )
+        self.domain = Space.from_flat(dict(self.domain), self.domain.nesting, linear)
+        redundant = self.domain.core.redundant
+        if redundant:
+            warn(f"constraints {redundant} hold wherever the other constraints hold: they can be left out")
 
     def _new_core(self) -> _core.Problem:
         contexts = None if self.context_space is None else self.context_space.core

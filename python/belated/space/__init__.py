@@ -3,6 +3,7 @@
 from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.dimensions import Categorical, Dimension, Integer, Ordinal, Real
 from belated.space.fidelity import Fidelity, PowerCost
+from belated.space.linear import Linear, Mixture
 from belated.space.nested import Choice
 from belated.space.space import ContextSpace, Params, Place, Space
 
@@ -15,6 +16,8 @@ __all__ = [
     "Dimension",
     "Fidelity",
     "Integer",
+    "Linear",
+    "Mixture",
     "NamedCandidates",
     "Ordinal",
     "Params",

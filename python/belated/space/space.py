@@ -5,7 +5,7 @@ A *point* is a row of ``width`` float64 columns in [0, 1]. The models of the cor
 
 import contextlib
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import axes, is_table
 from belated.space.dimensions import Categorical, Dimension
+from belated.space.linear import CoreLinear
 from belated.space.nested import Nesting
 from belated.space.shorthand import read
 
@@ -79,6 +80,8 @@ class Space(Mapping[str, Dimension]):
     argument = "space"
     point_argument = "params"
     point_error: type[_core.BelatedError] = InvalidPoint
+    #: The linear constraints on the parameters, in the form that the core takes.
+    linear: Sequence[CoreLinear] = ()
 
     def __init__(
         self, dimensions: Mapping[str, Any] | Iterable[tuple[str, Any]] | Iterable[tuple[float, float]]
@@ -96,7 +99,10 @@ class Space(Mapping[str, Dimension]):
         self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
         declared = [(escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
         #: The core's space.
-        self.core = _core.Space(declared, self.point_argument == "context")
+        linear = [
+            ([(escaped(name), a) for name, a in terms], low, high, step) for terms, low, high, step in self.linear
+        ]
+        self.core = _core.Space(declared, self.point_argument == "context", linear)
         #: Number of encoded columns of a point.
         self.width: int = self.core.width
         self._readers: list[tuple[str, Callable[[float], Any]]] = [
@@ -106,16 +112,23 @@ class Space(Mapping[str, Dimension]):
         self.optional: Collection[str] = self._conditional
 
     @classmethod
-    def from_flat(cls, dimensions: Mapping[str, Dimension], nesting: Nesting | None) -> "Space":
-        """Return the space with the given dimensions, by flat name, and the given nesting of its params."""
+    def from_flat(
+        cls, dimensions: Mapping[str, Dimension], nesting: Nesting | None, linear: Sequence[CoreLinear] = ()
+    ) -> "Space":
+        """Return the space with the given dimensions, by flat name, and the given nesting of its params.
+
+        `linear` has the linear constraints in the form that the core takes.
+        """
         space = cls.__new__(cls)
         space._dimensions, space.nesting = dict(dimensions), nesting
+        if linear:
+            space.linear = tuple(linear)
         space._prepare()
         return space
 
     def __reduce__(self) -> Any:
         # Unpickling recreates the core's space from the parameters.
-        return type(self).from_flat, (self._dimensions, self.nesting)
+        return type(self).from_flat, (self._dimensions, self.nesting, self.linear)
 
     def _conditions(self, child: str) -> list[tuple[str, list[int]]]:
         """Return the parents of a parameter, each with the levels of the parent at which the parameter is active."""
@@ -156,7 +169,7 @@ class Space(Mapping[str, Dimension]):
         return len(self._dimensions)
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Space) and self.nesting != other.nesting:
+        if isinstance(other, Space) and (self.nesting != other.nesting or self.linear != other.linear):
             return False
         return super().__eq__(other)
 

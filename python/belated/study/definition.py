@@ -15,7 +15,7 @@ import numpy as np
 
 from belated._core import BelatedError
 from belated.errors import InvalidSetting, InvalidSpace, StoreError
-from belated.optimizers.constraints import Constraint
+from belated.optimizers.constraints import Constraint, checked_functions
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import Value, as_data, from_data
@@ -23,12 +23,13 @@ from belated.short_repr import short_repr
 from belated.space.candidates import LISTS, Candidates, NamedCandidates
 from belated.space.dimensions import KINDS, Categorical, Dimension
 from belated.space.fidelity import Fidelity, PowerCost
+from belated.space.linear import linear_from
 from belated.space.nested import Nesting
 from belated.space.space import Space
 
 T = TypeVar("T")
 
-_PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints", "direction", "clock"}
+_PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints", "linear", "direction", "clock"}
 
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
@@ -185,6 +186,7 @@ def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]
         "curve": optimizer.curve and asdict(optimizer.curve),
         # Functions cannot be stored, so the names of the constraints are stored instead.
         "constraints": optimizer._constraints and optimizer._constraints.names,
+        "linear": [each.as_data() for each in optimizer._problem.linear] or None,
         "direction": optimizer.direction,
         "clock": optimizer.clock,
     }
@@ -197,7 +199,7 @@ def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]
 
 
 def _arguments(definition: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the constructor arguments in a definition as JSON data, without the constraints."""
+    """Return the constructor arguments in a definition as JSON data, without the functions that are constraints."""
     problem, stopping = definition["problem"], definition.get("stopping", "auto")
     if stopping is None and "curve" not in problem:
         stopping = "auto"  # None would differ from the default, which has the same meaning without a curve
@@ -262,7 +264,10 @@ def optimizer_from(
     time: Callable[[], float] | None,
     constraints: Sequence[Constraint] | None = None,
 ) -> Optimizer:
-    """Return the optimizer of a definition with an empty log. Constraints have to be passed; they are not stored."""
+    """Return the optimizer of a definition with an empty log.
+
+    The functions among its constraints have to be passed, because they are not stored.
+    """
     kind = definition["strategy"].get("kind")
     made = Optimizer.registry.get(kind) if isinstance(kind, str) else None
     if made is None:
@@ -277,11 +282,13 @@ def optimizer_from(
         "fidelity": lambda data: Fidelity(**data | {"cost": data.get("cost") and PowerCost(**data["cost"])}),
         "curve": lambda data: Curve(**data),
         "candidates": _candidates_from,
+        "linear": lambda data: [linear_from(each) for each in data],
     }
     try:
         arguments = _arguments(definition)
         for name, data in arguments.items():
             arguments[name] = None if data is None else read.get(name, from_data)(data)
-        return made(**arguments, time=time, constraints=constraints)
+        both = [*arguments.pop("linear", ()), *checked_functions(constraints)]
+        return made(**arguments, time=time, constraints=both or None)
     except (BelatedError, TypeError, ValueError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         raise StoreError(f"the study's definition does not define an optimizer: {error}") from error

@@ -22,7 +22,7 @@ from belated._core import (
     revision_of,
 )
 from belated.errors import InvalidSetting
-from belated.optimizers.constraints import Constraint
+from belated.optimizers.constraints import Constraint, checked_functions
 from belated.optimizers.log import Log
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import Problem
@@ -99,6 +99,7 @@ class Stage:
     def after(self, revision: Revision, n_trials: int, functions: Sequence[Constraint] | None = None) -> "Stage":
         """Return the next stage. Unless the revision replaced the constraints, the functions stay in force."""
         functions = functions or (None if revision.constrained else self.optimizer.constraints)
+        functions = checked_functions(functions)
         if len(functions or ()) != len(revision.definition["problem"].get("constraints", ())):
             functions = None
         made = optimizer_from(revision.definition, self.optimizer.time, functions)

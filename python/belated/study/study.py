@@ -110,9 +110,9 @@ class Study(Trials[SharedLog]):
         A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
         `time.time`.
     constraints : list of callable, optional
-        The constraints of an existing study, if it has constraints. A study stores only the number and the
-        names of the constraints, so pass the same functions in the same order. If they are missing, `suggest`,
-        `enqueue` and `recommend` raise an error.
+        The functions among the constraints of an existing study, if there are any. A study stores `Linear` and
+        `Mixture`, but only the number and the names of functions, so pass the same functions in the same order. If they
+        are missing, `suggest`, `enqueue` and `recommend` raise an error.
 
     Raises
     ------
@@ -749,7 +749,7 @@ class Study(Trials[SharedLog]):
                 f"study {self.name!r} is kept in this process's memory and cannot be pickled: keep it in a store that "
                 "has a URL, as 'sqlite:///file.db'"
             )
-        functions = self._optimizer.constraints or ()
+        functions = checked_functions(self._optimizer.constraints)
         check_picklable(functions)
         if self._revision is not None:
             load = partial(type(self).load, constraints=functions or None, revision=self._revision)
@@ -776,7 +776,7 @@ class Study(Trials[SharedLog]):
         self._log.lock = threading.RLock()
         if not idle:
             self._header()  # raises an error if the study was deleted
-            self._functions = self._optimizer.constraints or ()
+            self._functions = checked_functions(self._optimizer.constraints)
             self._open(None)
 
     def worklist(self) -> Any:

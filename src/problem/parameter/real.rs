@@ -72,6 +72,32 @@ impl Real {
         let distance = (number - steps.member(nearest)).abs();
         (distance <= rounding.min(steps.step() / 4.0)).then_some(nearest)
     }
+
+    /// The bounds of a linear axis. Without a step, None for a Real with steps or one value. With a step, the upper bound
+    /// is the last value; None if the axis has other steps.
+    pub(crate) fn linear_range(&self, step: Option<f64>) -> Option<(f64, f64)> {
+        let real = match (step, &self.steps) {
+            _ if self.log || self.low == self.high => return None,
+            (None, None) => return Some((self.low, self.high)),
+            (Some(step), _) => self.with_step(step).ok()?,
+            (None, Some(_)) => return None,
+        };
+        let last = real
+            .steps
+            .as_ref()
+            .map(|steps| steps.member(steps.last()))?;
+        Some((self.low, last))
+    }
+
+    /// The same axis with steps. Refuses an axis with other steps.
+    pub(crate) fn with_step(&self, step: f64) -> Result<Self> {
+        match &self.steps {
+            Some(steps) if steps.step() != step => {
+                refuse("Real", "has another step: leave out one of them")
+            }
+            _ => Self::new(self.low, self.high, self.log, Some(step)),
+        }
+    }
 }
 
 impl TryFrom<Range> for Real {

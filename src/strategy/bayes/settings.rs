@@ -110,6 +110,14 @@ impl Settings {
     /// Returns an error if the settings do not support the problem. Local penalties and AEGiS are defined in boxes of
     /// continuous parameters.
     pub fn check_setup(&self, setup: &Setup) -> Result<()> {
+        let linear = setup.domain.product().and_then(Product::linear);
+        if linear.is_some() && self.search.is_literature() {
+            return Err(refuse(
+                "search",
+                "multistart or direct",
+                "they do not support linear constraints: leave one out",
+            ));
+        }
         let continuous = |product: &Product| {
             let mut coordinates = product.iter();
             !product.is_conditional() && coordinates.all(|c| *c == Coordinate::Continuous)

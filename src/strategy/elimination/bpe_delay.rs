@@ -348,6 +348,7 @@ impl Strategy for BPEDelay {
             contexts: false,
             candidates: true,
             conditions: false,
+            linear: false,
             fidelity: false,
             restrictions: false,
         }

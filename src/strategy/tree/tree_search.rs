@@ -302,6 +302,7 @@ impl Strategy for TreeSearch {
             contexts: false,
             candidates: false,
             conditions: true,
+            linear: false,
             fidelity: true,
             restrictions: false,
         }

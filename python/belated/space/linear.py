@@ -1,0 +1,212 @@
+"""Linear constraints on the parameters of a space, and mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, TypeAlias
+
+from belated._core import InvalidSpace
+from belated.short_repr import short_repr
+from belated.space.arguments import finite
+
+# A constraint in the form that the core takes: terms, at_least, at_most, and the step of a mixture.
+CoreLinear: TypeAlias = tuple[list[tuple[str, float]], float | None, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Linear:
+    """A linear constraint on parameters, for the argument `constraints` of an optimizer.
+
+    Every suggestion satisfies the constraint: a weighted sum of parameters equals a number, or lies between bounds.
+
+    Parameters
+    ----------
+    coefficients : mapping
+        The coefficient of each parameter by name. The parameters are `Real` without ``log`` and ``step``.
+    equals : float, optional
+        The value of the sum.
+    at_most, at_least : float, optional
+        The bounds of the sum, one or both.
+
+    Raises
+    ------
+    InvalidSpace
+        A name or a number is not usable. The optimizer also raises this error if a parameter has the wrong kind, or if
+        constraints contradict each other.
+
+    Warns
+    -----
+    BelatedWarning
+        The constraint holds at every point that satisfies the other constraints.
+
+    See Also
+    --------
+    Mixture : Parts of a fixed total.
+
+    Notes
+    -----
+    A parameter that is inactive counts as 0. The sum of a suggestion may miss its bounds by 1e-9 · Σ |a_i| · r_i, where
+    a_i is a coefficient and r_i is the width of the parameter's range.
+
+    Constraints that hold with equality at every point are found by linear programs. The other directions are
+    parametrised by an orthonormal basis of the null space, in which the body is rounded. Uniform points come from
+    hit-and-run [1]_. The first suggestions are spread over the body: of many random subsets of a uniform sample, the
+    subset with the largest smallest distance is used. The acquisition is maximised by sequential least-squares
+    programming [2]_ from vertices, edges and uniform points. Lengthscales belong to the parameters, as without
+    constraints.
+
+    References
+    ----------
+    .. [1] R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly distributed over bounded
+       regions", Operations Research 32 (1984), 1296-1308.
+    .. [2] D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 5.0)}
+    >>> limits = [bl.Linear({"a": 1, "b": 1}, equals=1.0), bl.Linear({"a": 2, "c": 1}, at_most=3.0)]
+    >>> params = bl.BayesOpt(space, constraints=limits, seed=0).suggest().params
+    >>> round(params["a"] + params["b"], 9), 2 * params["a"] + params["c"] <= 3.0
+    (1.0, True)
+    """
+
+    coefficients: Mapping[str, float]
+    _: KW_ONLY
+    equals: float | None = None
+    at_most: float | None = None
+    at_least: float | None = None
+
+    def __post_init__(self) -> None:
+        given = self.coefficients
+        if not isinstance(given, Mapping) or not given:
+            raise InvalidSpace(f"Linear({short_repr(given)}) is not usable: pass a dict with a number for each name")
+        checked = {_name(name): _number(value, f"Linear of {name!r}") for name, value in given.items()}
+        object.__setattr__(self, "coefficients", checked)
+        for name in ("equals", "at_most", "at_least"):
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _number(value, f"Linear({name})"))
+        if (self.equals is None) == (self.at_most is None and self.at_least is None):
+            raise InvalidSpace(f"{self!r} is not usable: pass equals, or at_most, at_least or both of these")
+
+    @property
+    def core(self) -> CoreLinear:
+        """The constraint in the form that the core takes."""
+        exact = self.equals
+        low, high = (self.at_least, self.at_most) if exact is None else (exact, exact)
+        return list(self.coefficients.items()), low, high, None
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the constraint as JSON data."""
+        data: dict[str, Any] = {"kind": "Linear", "coefficients": [[*each] for each in self.coefficients.items()]}
+        bounds = {name: getattr(self, name) for name in ("equals", "at_most", "at_least")}
+        return data | {name: value for name, value in bounds.items() if value is not None}
+
+    def __hash__(self) -> int:
+        return hash((tuple(self.coefficients.items()), self.equals, self.at_most, self.at_least))
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Parts that have a fixed total, for the argument `constraints` of an optimizer.
+
+    ``Mixture(["a", "b"], total=1.0)`` is ``Linear({"a": 1, "b": 1}, equals=1.0)``, and may have a step.
+
+    Parameters
+    ----------
+    names : list of str
+        The names of the parts, at least two. The parts are `Real` without ``log`` and ``step``.
+    total : float, default 1.0
+        The sum of the parts.
+    step : float, optional
+        The step of the parts: each is its lower bound plus a multiple of the step. The mixture is then a finite set.
+        Up to 100,000 points are searched exhaustively, and larger sets by exchanges, in which one part loses as many
+        steps as another one gains. The parts must not occur in other linear constraints. Default None: any real number.
+
+    Raises
+    ------
+    InvalidSpace
+        A name or a number is not usable. The optimizer also raises this error if no point has the total.
+
+    See Also
+    --------
+    Linear : Other weighted sums, with the method.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> alloy = {"Ni": (0.0, 1.0), "Fe": (0.0, 1.0), "Co": (0.0, 0.5)}
+    >>> optimizer = bl.BayesOpt(alloy, constraints=[bl.Mixture(["Ni", "Fe", "Co"], step=0.05)], seed=0)
+    >>> params = optimizer.suggest().params
+    >>> round(sum(params.values()), 9)
+    1.0
+    """
+
+    names: Sequence[str]
+    total: float = 1.0
+    step: float | None = None
+
+    def __post_init__(self) -> None:
+        given = self.names
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise InvalidSpace(f"Mixture({short_repr(given)}) is not usable: pass a list of names")
+        names = tuple(_name(name) for name in given)
+        if len(set(names)) < max(2, len(names)):
+            raise InvalidSpace(f"Mixture({short_repr(list(names))}) is not usable: pass two or more different names")
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "total", _number(self.total, "Mixture(total)"))
+        if self.step is not None:
+            step = _number(self.step, "Mixture(step)")
+            if step <= 0:
+                raise InvalidSpace(f"Mixture(step)={step!r} is not usable: pass a number above 0, or None")
+            object.__setattr__(self, "step", step)
+
+    @property
+    def core(self) -> CoreLinear:
+        """The constraint in the form that the core takes."""
+        return [(name, 1.0) for name in self.names], self.total, self.total, self.step
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the constraint as JSON data."""
+        data: dict[str, Any] = {"kind": "Mixture", "names": [*self.names], "total": self.total}
+        return data if self.step is None else data | {"step": self.step}
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", step={self.step!r}"
+        return f"Mixture({list(self.names)!r}, total={self.total!r}{step})"
+
+
+AnyLinear: TypeAlias = Linear | Mixture
+
+
+def linear_from(data: Mapping[str, Any]) -> AnyLinear:
+    """Return the constraint from the data that `as_data` returned."""
+    arguments = {name: value for name, value in data.items() if name != "kind"}
+    if data["kind"] == "Linear":
+        return Linear(dict(arguments.pop("coefficients")), **arguments)
+    if data["kind"] != "Mixture":
+        raise InvalidSpace(f"the kind {short_repr(data['kind'])} is not usable: pass Linear or Mixture")
+    return Mixture(**arguments)
+
+
+def without(linear: CoreLinear, values: Mapping[str, float]) -> CoreLinear:
+    """Return the constraint on the other parameters, if some parameters have these values."""
+    terms, low, high, step = linear
+    known = sum(a * values[name] for name, a in terms if name in values)
+    rest = [(name, a) for name, a in terms if name not in values]
+    return rest, None if low is None else low - known, None if high is None else high - known, step
+
+
+def _name(name: Any) -> str:
+    if not isinstance(name, str):
+        raise InvalidSpace(f"the name {short_repr(name)} in a constraint is not usable: pass the name of a parameter")
+    return name
+
+
+def _number(value: Any, what: str) -> float:
+    number = finite(value)
+    if number is None:
+        raise InvalidSpace(f"{what}={short_repr(value)} is not usable: pass a finite number")
+    return number

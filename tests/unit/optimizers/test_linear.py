@@ -1,0 +1,377 @@
+"""Linear constraints and mixtures: uniform points, tolerances, contradictions, points outside, and definitions."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from scipy.optimize import linprog
+
+import belated as bl
+from belated.errors import BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
+from belated.papers import UCBPE, AEGiS, LocalPenalization, MaxVariance
+from belated.store.memory import MemoryStore
+from belated.study.definition import definition_of, optimizer_from
+
+PARTS = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
+TOTAL = bl.Mixture(["a", "b", "c"])
+
+
+def wide(d):
+    return {f"x{i}": (0.0, 1.0) for i in range(d)}
+
+
+def draws(space, constraints, n, seed=0):
+    """Return n suggestions of a random search, each of which has its own random stream and its own chain."""
+    optimizer = bl.RandomSearch(space, constraints=constraints, seed=seed)
+    return np.array([[*trial.params.values()] for trial in optimizer.suggest(n=n)])
+
+
+def value(params):
+    return -((params["a"] - 0.6) ** 2) - (params["b"] - 0.4) ** 2 - params["c"]
+
+
+# Uniformity.
+
+
+@pytest.mark.parametrize("d", [2, 3, 6, 12])
+def test_margins_of_simplex_are_beta(d):
+    points = draws(wide(d), [bl.Mixture(list(wide(d)))], 1500)
+    for i in range(d):
+        assert stats.kstest(points[:, i], stats.beta(1, d - 1).cdf).pvalue > 1e-4
+    # Sums of parts have the law Beta(k, d − k).
+    if d > 2:
+        assert stats.kstest(points[:, :2].sum(1), stats.beta(2, d - 2).cdf).pvalue > 1e-4
+
+
+def test_thin_bodies_are_uniform_along_and_across():
+    slab = bl.Linear({"a": 1, "b": 1, "c": 1}, at_least=1 - 1e-6, at_most=1 + 1e-6)
+    points = draws(PARTS, [slab], 1500)
+    for i in range(3):
+        assert stats.kstest(points[:, i], stats.beta(1, 2).cdf).pvalue > 1e-4
+    across = (points.sum(1) - 1) / 1e-6
+    assert stats.kstest(across, stats.uniform(-1, 2).cdf).pvalue > 1e-4
+
+
+def test_rotated_thin_body_is_uniform():
+    tilted = bl.Linear({"a": 1, "b": 2, "c": 3}, at_least=2 - 1e-6, at_most=2 + 1e-6)
+    points = draws(PARTS, [tilted], 1500)
+    # On the plane, (a, b) is uniform where c is within its bounds.
+    rng = np.random.default_rng(0)
+    a, b = rng.uniform(size=(2, 40000))
+    c = (2 - a - 2 * b) / 3
+    inside = (c >= 0) & (c <= 1)
+    for column, expected in zip(points.T, (a, b, c), strict=True):
+        assert stats.ks_2samp(column, expected[inside]).pvalue > 1e-4
+    across = (points @ [1, 2, 3] - 2) / 1e-6
+    assert stats.kstest(across, stats.uniform(-1, 2).cdf).pvalue > 1e-4
+
+
+def test_lattice_is_uniform_and_drawn_without_replacement():
+    mixture = bl.Mixture(["a", "b", "c"], step=0.25)
+    first = [tuple(draws(PARTS, [mixture], 1, seed)[0]) for seed in range(1500)]
+    counts = np.unique(first, axis=0, return_counts=True)[1]
+    assert len(counts) == 15
+    assert stats.chisquare(counts).pvalue > 1e-4
+    assert len(np.unique(draws(PARTS, [mixture], 15), axis=0)) == 15
+
+
+# Suggestions.
+
+
+systems = st.integers(2, 4).flatmap(
+    lambda d: st.tuples(
+        st.lists(st.lists(st.integers(-3, 3), min_size=d, max_size=d), min_size=1, max_size=3),
+        st.lists(st.tuples(st.integers(-2, 3), st.sampled_from(["equals", "at_most", "at_least"])), min_size=3),
+        st.lists(st.sampled_from([(0.0, 1.0), (-1.0, 3.0), (10.0, 1e3)]), min_size=d, max_size=d),
+    )
+)
+
+
+@given(systems)
+@settings(max_examples=60, deadline=None)
+def test_feasible_systems_are_kept_and_infeasible_ones_refused(system):
+    rows, bounds, ranges = system
+    rows = [row for row in rows if any(row)]
+    assume(rows)
+    space = {f"x{i}": each for i, each in enumerate(ranges)}
+    lower = np.array([low for low, _ in ranges])
+    constraints, upper, equal = [], [], []
+    for row, (bound, kind) in zip(rows, bounds, strict=False):
+        # Bounds are relative to the lower corner, so that about half of the systems are feasible.
+        bound = float(bound + np.dot(row, lower))
+        terms = {f"x{i}": a for i, a in enumerate(row) if a}
+        constraints.append(bl.Linear(terms, **{kind: bound}))
+        sign = -1 if kind == "at_least" else 1
+        (equal if kind == "equals" else upper).append((sign * np.array(row, dtype=float), sign * bound))
+    arguments = {}
+    for name, found in (("ub", upper), ("eq", equal)):
+        if found:
+            arguments |= {f"A_{name}": [a for a, _ in found], f"b_{name}": [b for _, b in found]}
+    feasible = linprog(np.zeros(len(ranges)), bounds=ranges, **arguments).status == 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("belated.optimizers.problem.warn", lambda message: None)
+        if not feasible:
+            with pytest.raises(InvalidSpace):
+                bl.RandomSearch(space, constraints=constraints)
+            return
+        for kind, n in ((bl.RandomSearch, 3), (bl.BayesOpt, 9)):
+            optimizer = kind(space, constraints=constraints, seed=0)
+            for _ in range(n):
+                trial = optimizer.suggest()
+                x = np.array([*trial.params.values()])
+                widths = np.array([high - low for low, high in ranges])
+                for each in constraints:
+                    a = np.array([each.coefficients.get(name, 0.0) for name in space])
+                    slack = 1e-9 * np.abs(a) @ widths
+                    low, high = each.core[1:3]
+                    assert low is None or a @ x >= low - slack
+                    assert high is None or a @ x <= high + slack
+                trial.observe(float(np.sin(3 * x / widths).sum()))
+
+
+def test_optimum_of_mixture_is_found_beside_choices_conditions_and_functions():
+    space = PARTS | {"kind": ["u", "v"], "T": bl.Real(20.0, 100.0, when={"kind": "v"})}
+    optimizer = bl.BayesOpt(space, constraints=[TOTAL, lambda p: p["a"] <= 0.5], seed=0)
+    for _ in range(40):
+        trial = optimizer.suggest()
+        params = trial.params
+        assert abs(params["a"] + params["b"] + params["c"] - 1) < 1e-8
+        assert params["a"] <= 0.5
+        trial.observe(value(params) + 0.1 * (params["kind"] == "v"))
+    best = optimizer.recommend()
+    # On a + b + c = 1 with a <= 0.5, the optimum is a = 0.5, b = 0.5.
+    assert value(best) > -0.0225 and best["kind"] == "v"
+    assert abs(best["a"] + best["b"] + best["c"] - 1) < 1e-8
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"acquisition": bl.ThompsonSampling()},
+        {"acquisition": bl.UCB(), "pending": bl.Hallucinate()},
+        {"acquisition": MaxVariance()},
+        {"acquisition": UCBPE()},
+        {"acquisition": AEGiS()},
+        {"acquisition": bl.UCB(), "pending": LocalPenalization()},
+        {"initial": bl.Initial(4, how="uncertainty")},
+    ],
+)
+def test_all_acquisitions_and_batches_stay_in_the_mixture(arguments):
+    optimizer = bl.BayesOpt(PARTS, constraints=[TOTAL], seed=0, **arguments)
+    waiting = []
+    for _ in range(5):
+        waiting.append(optimizer.suggest(n=4))
+        for trial in waiting[-1]:
+            assert abs(sum(trial.params.values()) - 1) < 1e-8
+        if len(waiting) > 1:
+            for trial in waiting[-2]:
+                trial.observe(value(trial.params))
+    assert abs(sum(optimizer.recommend().values()) - 1) < 1e-8
+
+
+def test_initial_points_are_spread():
+    def least(points):
+        gaps = np.linalg.norm(points[:, None] - points[None], axis=2)
+        return gaps[np.triu_indices(len(points), 1)].min()
+
+    found = []
+    for seed in range(20):
+        optimizer = bl.BayesOpt(PARTS, constraints=[TOTAL], initial=bl.Initial(10), seed=seed)
+        found.append(least(np.array([[*t.params.values()] for t in optimizer.suggest(n=10)])))
+    uniform = [least(draws(PARTS, [TOTAL], 10, seed)) for seed in range(20)]
+    assert np.median(found) > 2 * np.median(uniform)
+
+
+def test_exact_lattice_is_searched_without_repeats():
+    optimizer = bl.BayesOpt(PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.2)], surrogate=bl.GP(noise_std=0.0))
+    seen = set()
+    for _ in range(21):
+        trial = optimizer.suggest()
+        assert all(abs(v * 5 - round(v * 5)) < 1e-12 for v in trial.params.values())
+        seen.add(tuple(trial.params.values()))
+        trial.observe(value(trial.params))
+    assert len(seen) == 21
+
+
+def test_inactive_part_counts_as_zero():
+    space = {
+        "a": (0.0, 1.0),
+        "b": (0.0, 1.0),
+        "third": [True, False],
+        "c": bl.Real(0.0, 1.0, when={"third": True}),
+    }
+    for kind in (bl.RandomSearch, bl.BayesOpt):
+        optimizer = kind(space, constraints=[TOTAL], seed=0)
+        for _ in range(12):
+            trial = optimizer.suggest()
+            assert abs(sum(trial.params.get(name, 0.0) for name in "abc") - 1) < 1e-9
+            trial.observe(trial.params["a"])
+    # Without the third part, the sum of the others is at most 0.6.
+    small = space | {"a": (0.0, 0.3), "b": (0.0, 0.3)}
+    with pytest.raises(InvalidSpace, match="'c'"):
+        bl.RandomSearch(small, constraints=[TOTAL])
+
+
+# Points of users.
+
+
+def test_points_outside_are_kept_as_measurements_and_not_enqueued():
+    optimizer = bl.BayesOpt(PARTS, constraints=[TOTAL], seed=0)
+    outside = optimizer.add({"a": 0.5, "b": 0.4, "c": 0.3}, value=9.0)
+    inside = optimizer.add({"a": 0.5, "b": 0.4, "c": 0.1}, value=1.0)
+    assert (outside.outside, inside.outside) == (True, False)
+    assert abs(sum(optimizer.recommend().values()) - 1) < 1e-8
+    with pytest.raises(InvalidPoint, match=r"a \+ b \+ c = 1.0: the sum is 1.2"):
+        optimizer.enqueue({"a": 0.5, "b": 0.4, "c": 0.3})
+    trial = optimizer.suggest()
+    trial.observe(0.5, params={"a": 0.3, "b": 0.3, "c": 0.3})
+    assert trial.outside
+    # The tolerance is 1e-9 of the sum of the ranges.
+    optimizer.enqueue({"a": 0.5, "b": 0.4, "c": 0.1 + 2.5e-9})
+    with pytest.raises(InvalidPoint):
+        optimizer.enqueue({"a": 0.5, "b": 0.4, "c": 0.1 + 4e-9})
+
+
+def test_missing_parts_of_enqueued_points_are_drawn():
+    optimizer = bl.RandomSearch(PARTS | {"kind": ["u", "v"]}, constraints=[TOTAL], seed=0)
+    optimizer.enqueue({"a": 0.25, "kind": "v"})
+    optimizer.enqueue({"a": 0.25, "b": 0.5})
+    first, second = optimizer.suggest(n=2)
+    assert first.params["a"] == 0.25 and first.params["kind"] == "v"
+    for params in (first.params, second.params):
+        assert abs(params["a"] + params["b"] + params["c"] - 1) < 1e-9
+    with pytest.raises(InvalidPoint):
+        optimizer.enqueue({"a": 0.75, "b": 0.5})
+    lattice = bl.RandomSearch(PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.25)], seed=0)
+    lattice.enqueue({"a": 0.5})
+    assert sum(lattice.suggest().params.values()) == 1.0
+
+
+# Errors and warnings.
+
+
+def test_contradictions_name_the_constraints_and_redundant_ones_are_warned_of():
+    more = bl.Linear({"a": 1, "b": 2}, at_least=2.5)
+    with pytest.raises(InvalidSpace, match=r"a \+ b \+ c = 1.0 and a \+ 2.0 b >= 2.5 contradict"):
+        bl.BayesOpt(PARTS, constraints=[bl.Linear({"c": 1}, at_most=0.5), TOTAL, more])
+    with pytest.warns(bl.BelatedWarning, match=r"\['a \+ b <= 1.5'\]"):
+        bl.BayesOpt(PARTS, constraints=[TOTAL, bl.Linear({"a": 1, "b": 1}, at_most=1.5)])
+
+
+@pytest.mark.parametrize(
+    "space",
+    [
+        PARTS | {"c": bl.Real(0.1, 1.0, log=True)},
+        PARTS | {"c": (0, 1)},
+        PARTS | {"c": ["u", "v"]},
+        PARTS | {"c": bl.Real(0.0, 1.0, step=0.1)},
+        PARTS | {"c": 0.5},
+        {"a": (0.0, 1.0), "b": (0.0, 1.0)},
+    ],
+)
+def test_parameters_of_other_kinds_are_refused_by_name(space):
+    with pytest.raises(InvalidSpace, match='"c"'):
+        bl.BayesOpt(space, constraints=[TOTAL])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: bl.Linear({}, equals=1.0),
+        lambda: bl.Linear({"a": 1}),
+        lambda: bl.Linear({"a": 1}, equals=1.0, at_most=2.0),
+        lambda: bl.Linear({"a": float("nan")}, equals=1.0),
+        lambda: bl.Linear({1: 1}, equals=1.0),
+        lambda: bl.Mixture("ab"),
+        lambda: bl.Mixture(["a"]),
+        lambda: bl.Mixture(["a", "a"]),
+        lambda: bl.Mixture(["a", "b"], step=0.0),
+        lambda: bl.Mixture(["a", "b"], total="1"),
+        lambda: bl.BayesOpt(PARTS, constraints=[bl.Linear({"a": 1}, at_least=0.8, at_most=0.2)]),
+        lambda: bl.BayesOpt(PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.3)]),
+        lambda: bl.BayesOpt(PARTS, constraints=[bl.Mixture(["a", "b", "c"], total=4.0, step=0.5)]),
+        lambda: bl.BayesOpt(
+            PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.5), bl.Linear({"a": 1, "b": -1}, at_most=0.2)]
+        ),
+    ],
+)
+def test_unusable_constraints_are_refused(make):
+    with pytest.raises(InvalidSpace):
+        make()
+
+
+def test_what_does_not_support_linear_constraints_refuses_them():
+    with pytest.raises(BelatedError, match="linear constraints"):
+        bl.TreeSearch(PARTS, constraints=[TOTAL])
+    with pytest.raises(InvalidSetting):
+        bl.BayesOpt(candidates=[[0.5, 0.5]], constraints=[TOTAL])
+    with pytest.raises(InvalidSetting):
+        bl.BayesOpt(PARTS, constraints=[TOTAL], search=bl.Search(how="multistart"))
+
+
+def test_equation_as_a_function_is_answered_with_linear():
+    optimizer = bl.RandomSearch(PARTS, constraints=[lambda p: p["a"] + p["b"] == 1], seed=0)
+    with pytest.raises(InvalidSpace, match=r"bl\.Linear"):
+        optimizer.suggest()
+
+
+# Definitions.
+
+
+def test_definition_travels():
+    limits = [TOTAL, bl.Linear({"a": 1.0, "b": -2.0}, at_most=0.4, at_least=-1.5)]
+    optimizer = bl.BayesOpt(PARTS, constraints=limits, seed=3)
+    definition = json.loads(json.dumps(definition_of(optimizer)))
+    read = optimizer_from(definition, None)
+    copied = pickle.loads(pickle.dumps(optimizer))
+    assert read.constraints == limits
+    for other in (read, copied):
+        for mine, theirs in zip(optimizer.suggest(n=2), other.suggest(n=2), strict=True):
+            assert mine.params == theirs.params
+        optimizer = bl.BayesOpt(PARTS, constraints=limits, seed=3)
+    with pytest.raises(InvalidSetting, match="linear"):
+        store = MemoryStore()
+        bl.Study("s", store, optimizer)
+        bl.Study("s", store, bl.BayesOpt(PARTS, constraints=[TOTAL], seed=3))
+
+
+def test_studies_keep_linear_constraints_and_need_only_functions(tmp_path):
+    url = f"sqlite:///{tmp_path / 'mixtures.db'}"
+    study = bl.Study("m", url, bl.RandomSearch(PARTS, constraints=[TOTAL], seed=0))
+    loaded = bl.Study.load("m", url)
+    assert abs(sum(loaded.suggest().params.values()) - 1) < 1e-9
+    assert abs(sum(pickle.loads(pickle.dumps(study)).suggest().params.values()) - 1) < 1e-9
+    study.revise(constraints=[bl.Mixture(["a", "b", "c"], total=2.0)])
+    assert abs(sum(loaded.suggest().params.values()) - 2) < 1e-9
+    copied = study.copy("n", constraints=None)
+    assert copied.optimizer.constraints is None
+    both = bl.Study("f", url, bl.RandomSearch(PARTS, constraints=[TOTAL, small], seed=0))
+    assert both.suggest().params["a"] <= 0.2
+    again = bl.Study.load("f", url, constraints=[small])
+    params = again.suggest().params
+    assert params["a"] <= 0.2 and abs(sum(params.values()) - 1) < 1e-9
+
+
+def small(params):
+    return params["a"] <= 0.2
+
+
+def test_definition_sent_to_a_server_may_have_linear_constraints():
+    pytest.importorskip("anyio")
+    from belated.serve.studies import read_definition
+
+    space = [{"name": name, "kind": "Real", "low": 0, "high": 1} for name in "ab"]
+    linear = [
+        {"kind": "Mixture", "names": ["a", "b"]},
+        {"kind": "Linear", "coefficients": [["a", 1]], "at_most": 0.3},
+    ]
+    definition = {"problem": {"space": space, "linear": linear}, "strategy": {"kind": "RandomSearch"}}
+    params = read_definition(definition).suggest().params
+    assert params["a"] <= 0.3 and abs(params["a"] + params["b"] - 1) < 1e-9
+    for bad in ({"kind": "Mixture"}, {"kind": "Line", "names": ["a", "b"]}, {"kind": "Linear", "coefficients": 3}, 1):
+        with pytest.raises(InvalidSetting):
+            read_definition(definition | {"problem": {"space": space, "linear": [bad]}})
