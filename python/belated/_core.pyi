@@ -264,11 +264,11 @@ class Candidates:
     If the columns have names, a column may be a category, and NaN is a gap."""
 
     def __new__(
-        cls, points: NDArray[np.float64], columns: list[tuple[str, list[str] | None]] | None = None
+        cls, points: NDArray[np.float64], columns: list[tuple[str, Parameter | None]] | None = None
     ) -> Candidates:
         """Create a list of candidates from the rows of a (N, d) array. Raises InvalidSpace.
 
-        Each entry of `columns` has the name of a column and the labels of its choices; None for numbers."""
+        Each entry of `columns` has the name of a column and its category; None for numbers."""
 
     @property
     def width(self) -> int:

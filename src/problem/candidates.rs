@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::declarations::{MAX_COLUMNS, check_names};
 use super::domain::checked;
 use super::parameter::MAX_COLUMN;
-use super::{Choices, Coordinate, Domain, Kind, Role, columns};
+use super::{Coordinate, Domain, Parameter, Role, columns};
 use crate::error::{Error, Result};
 
 /// The column of a gap in a column of numbers: as for an inactive parameter of a box, but the float after ½, so that the
@@ -62,8 +62,8 @@ impl Deref for Rows {
 pub struct Column {
     /// The name, which is unique and shown in messages.
     pub name: String,
-    /// The choices of a category, or None for a column of numbers.
-    pub choices: Option<Choices<false>>,
+    /// The choices of a category, which may have descriptors, or None for a column of numbers.
+    pub category: Option<Parameter>,
 }
 
 /// A list of candidates, one per row. If the columns have names, a column may be a category, whose entries are the
@@ -211,6 +211,16 @@ impl Candidates {
         check_names(Role::Params, names, is_there, |_| true, unknown)
     }
 
+    /// The first column of each category with descriptors, and the vectors of its choices.
+    pub(crate) fn descriptors(&self) -> Vec<(usize, Vec<Vec<f64>>)> {
+        let declared = self.declared.iter().zip(columns(&self.rows().coordinates));
+        let described = declared.filter_map(|(column, (_, at))| match &column.category {
+            Some(Parameter::Described(choices)) => Some((at.start, choices.vectors().to_vec())),
+            _ => None,
+        });
+        described.collect()
+    }
+
     /// The index of the first candidate that equals this row. NaN equals NaN.
     pub(crate) fn find(&self, row: ArrayView1<f64>) -> Option<usize> {
         let is_same = |(a, b): (&f64, &f64)| a == b || (a.is_nan() && b.is_nan());
@@ -221,24 +231,24 @@ impl Candidates {
 
 impl Column {
     fn coordinate(&self) -> Coordinate {
-        match &self.choices {
-            Some(choices) => choices.coordinate(),
+        match &self.category {
+            Some(category) => category.kind().coordinate(),
             None => Coordinate::Continuous,
         }
     }
 
     /// Whether a number is an entry of this column.
     fn is_entry(&self, number: f64) -> bool {
-        match &self.choices {
-            Some(choices) => choices.checked(number) == Some(number),
+        match &self.category {
+            Some(category) => category.kind().checked(number) == Some(number),
             None => number.is_finite(),
         }
     }
 
     /// The entries of this column, for messages.
     fn expected(&self) -> String {
-        match &self.choices {
-            Some(choices) => choices.expected(),
+        match &self.category {
+            Some(category) => category.kind().expected(),
             None => "finite numbers".to_string(),
         }
     }
@@ -319,6 +329,7 @@ fn scaled(x: f64, (low, high): (f64, f64)) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Choices;
     use super::*;
     use crate::random::Rng;
     use ndarray::array;
@@ -367,16 +378,15 @@ mod tests {
         assert_eq!(sums, [1e-300, 4.0, 5.1]);
     }
 
-    fn category(labels: &[&str]) -> Option<Choices<false>> {
-        Some(Choices::unordered(
-            labels.iter().map(|label| label.to_string()).collect(),
-        ))
+    fn category(labels: &[&str]) -> Option<Parameter> {
+        let labels = labels.iter().map(|label| label.to_string());
+        Some(Parameter::Categorical(Choices::unordered(labels.collect())))
     }
 
-    fn column(name: &str, choices: Option<Choices<false>>) -> Column {
+    fn column(name: &str, category: Option<Parameter>) -> Column {
         Column {
             name: name.to_string(),
-            choices,
+            category,
         }
     }
 
@@ -428,7 +438,7 @@ mod tests {
     #[test]
     fn invalid_named_candidates_are_refused() {
         let many: Vec<String> = (0..5000).map(|i| i.to_string()).collect();
-        let wide = Some(Choices::unordered(many));
+        let wide = Some(Parameter::Categorical(Choices::unordered(many)));
         for (points, declared) in [
             (array![[1.0, 2.0]], vec![column("a", None)]),
             (

@@ -197,7 +197,7 @@ impl Problem {
     pub(crate) fn descriptors(&self) -> Vec<(usize, Vec<Vec<f64>>)> {
         let of_points = match &self.members {
             Members::Space(space) => space.descriptors(),
-            Members::Candidates(_) => Vec::new(),
+            Members::Candidates(list) => list.descriptors(),
         };
         let context = self.context.iter().flat_map(Space::descriptors);
         let width = self.domain().width();

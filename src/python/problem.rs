@@ -197,15 +197,15 @@ impl Candidates {
     #[pyo3(signature = (points, columns=None))]
     fn new(
         points: PyReadonlyArray2<'_, f64>,
-        columns: Option<Vec<(String, Option<Vec<String>>)>>,
+        columns: Option<Vec<(String, Option<PyRef<'_, Parameter>>)>>,
     ) -> PyResult<Self> {
         let points = owned2(points);
         let core = match columns {
             None => problem::Candidates::new(points)?,
             Some(columns) => {
-                let declared = columns.into_iter().map(|(name, labels)| Column {
+                let declared = columns.into_iter().map(|(name, category)| Column {
                     name,
-                    choices: labels.map(Choices::unordered),
+                    category: category.map(|category| category.core.clone()),
                 });
                 problem::Candidates::named(points, declared.collect())?
             }

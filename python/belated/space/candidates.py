@@ -169,11 +169,16 @@ class NamedCandidates(Space):
         The candidates, one per row. A column has finite numbers, booleans or text. Columns of booleans and of text are
         categories. None, NaN, and a name that a dict lacks, are *gaps*: the parameter does not apply to this row, and
         its params do not have the name.
+    descriptors : mapping, optional
+        Descriptors of the choices of columns, by name: a list of columns of numbers that describe the choice, or a
+        table as for `Categorical`. The listed columns are not parameters: params do not have their names. Default None:
+        no choices have descriptors.
 
     Raises
     ------
     InvalidSpace
-        The table is empty, its columns have different lengths, a name is not a text or occurs twice, or a column has
+        The descriptors of a choice differ between rows, or name a column that does not exist or has no text. Or the
+        table is empty, its columns have different lengths, a name is not a text or occurs twice, or a column has
         entries of different kinds, infinite numbers or other objects.
 
     Examples
@@ -186,12 +191,22 @@ class NamedCandidates(Space):
     {'T': 60}
     >>> candidates["solvent"]
     Categorical(['water', 'DMF'])
+
+    The column "logP" describes the solvents:
+
+    >>> table = {"T": [20, 60, 60], "solvent": ["water", "DMF", "water"], "logP": [-1.4, -1.0, -1.4]}
+    >>> candidates = NamedCandidates(table, descriptors={"solvent": ["logP"]})
+    >>> candidates["solvent"].descriptors
+    [{'logP': -1.4}, {'logP': -1.0}]
     """
 
     argument = "candidates"
 
-    def __init__(self, table: Any) -> None:
+    def __init__(self, table: Any, descriptors: Mapping[str, Any] | None = None) -> None:
         columns = _columns(table)
+        #: `describing`: the columns of descriptors. Params may have these names, which are ignored.
+        tables, self.describing = _descriptor_tables(columns, descriptors)
+        columns = {name: column for name, column in columns.items() if name not in self.describing}
         if not columns or not len(next(iter(columns.values()))):
             raise InvalidSpace("candidates is empty: pass a table with at least one row and one column")
         self.nesting = None
@@ -200,7 +215,7 @@ class NamedCandidates(Space):
         self._readers = []
         numbers = []
         for name, entries in columns.items():
-            column, self._dimensions[name], reader = _column(name, entries)
+            column, self._dimensions[name], reader = _column(name, entries, tables.get(name))
             numbers.append(column)
             self._readers.append((name, reader))
         #: The entries as numbers, shape (N, d). A choice is its position, and a gap is NaN.
@@ -216,19 +231,22 @@ class NamedCandidates(Space):
         self._constants = {
             name: value for name, value in self.params_at(0).items() if name not in {*self._varying, *self.optional}
         }
-        labels = [
-            [short_repr(choice) for choice in each.options] if isinstance(each, Categorical) else None
-            for each in self._dimensions.values()
+        declared = [
+            (escaped(name), each.core if isinstance(each, Categorical) else None)
+            for name, each in self._dimensions.items()
         ]
         #: The candidates as an object of the core.
-        self.core: _core.Candidates = _core.Candidates(  # type: ignore[assignment]
-            self.x, list(zip(map(escaped, self), labels, strict=True))
-        )
+        self.core: _core.Candidates = _core.Candidates(self.x, declared)  # type: ignore[assignment]
         self.width = self.core.width
 
     def __reduce__(self) -> Any:
         # Unpickling recreates the core's object from the columns.
-        return type(self), (self.columns(),)
+        return type(self), (self.columns(), self.descriptors()), {"describing": self.describing}
+
+    def descriptors(self) -> dict[str, list[dict[str, float]]]:
+        """Return the descriptors of the choices of each column, in the order of the choices."""
+        named = self._dimensions.items()
+        return {name: each.descriptors for name, each in named if isinstance(each, Categorical) and each.descriptors}
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, NamedCandidates):
@@ -288,7 +306,7 @@ class NamedCandidates(Space):
         if hasattr(params, "to_dict") and not is_table(params):
             params = params.to_dict()
         if isinstance(params, Mapping):
-            params = self._constants | dict(params)
+            params = self._constants | {name: value for name, value in params.items() if name not in self.describing}
         return super()._numbers(params, measured)
 
     def _number(self, name: str, value: Any, measured: bool) -> Any:
@@ -362,7 +380,7 @@ class NamedCandidates(Space):
         """Return params, or the index of a random candidate with the given values if names are missing."""
         if not isinstance(params, Mapping):
             return params
-        self.core.check_known([repr(name) for name in params if name not in self])
+        self.core.check_known([repr(name) for name in params if name not in self and name not in self.describing])
         is_complete = all(name in params for name in self._varying if name not in self.optional)
         if is_complete and isinstance(self.locate(params, measured=True), int):
             return params
@@ -472,7 +490,61 @@ def _columns(table: Any) -> dict[str, Any]:
     return found
 
 
-def _column(name: str, entries: Any) -> tuple[NDArray[np.float64], Dimension, Callable[[float], Any]]:
+def _descriptor_tables(
+    columns: Mapping[str, Any], descriptors: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """Return the descriptors of each described column as a table, and the names of the columns that describe choices.
+
+    A list of columns becomes a table with the entries of these columns in the first row of each choice.
+    """
+    if descriptors is None:
+        return {}, frozenset()
+    if not isinstance(descriptors, Mapping):
+        raise InvalidSpace(f"descriptors={one_line(descriptors)} is not usable: pass a dict of column → descriptors")
+    tables: dict[str, Any] = {}
+    describing: set[str] = set()
+    for name, given in descriptors.items():
+        listed = isinstance(given, (list, tuple)) and all(isinstance(each, str) for each in given)
+        wanted = list(given) if listed else []
+        unknown = next((each for each in [name, *wanted] if each not in columns), None)
+        if unknown is not None:
+            raise InvalidSpace(
+                f"descriptors[{name!r}] needs the column {one_line(unknown)}, which candidates lacks: name some of "
+                f"{list(columns)}"
+            )
+        tables[name] = _first_entries(columns, name, wanted) if listed else given
+        describing.update(wanted)
+    both = next((name for name in tables if name in describing), None)
+    if both is not None:
+        raise InvalidSpace(f"descriptors has {both!r} as a described and as a describing column: use it once")
+    return tables, frozenset(describing)
+
+
+def _first_entries(columns: Mapping[str, Any], name: str, wanted: list[str]) -> dict[Any, dict[str, Any]]:
+    """Return the entries of the wanted columns for each choice, which must be equal in all rows with the choice."""
+    table: dict[Any, dict[str, Any]] = {}
+    for row, choice in enumerate(columns[name]):
+        if _is_gap(choice):
+            continue
+        entries = {each: None if _is_gap(value := _entry(columns[each], row)) else value for each in wanted}
+        first = table.setdefault(choice, entries)
+        differs = next((each for each in wanted if first[each] != entries[each]), None)
+        if differs is not None:
+            raise InvalidSpace(
+                f"candidates[{differs!r}] has {short_repr(first[differs])} and {short_repr(entries[differs])} (row "
+                f"{row}) for {short_repr(choice)} in column {name!r}: descriptors of a choice must be equal in all rows"
+            )
+    return table
+
+
+def _entry(column: Any, row: int) -> Any:
+    """Return an entry by position, also of a column of a DataFrame with another index."""
+    return getattr(column, "iloc", column)[row]
+
+
+def _column(
+    name: str, entries: Any, descriptors: Any = None
+) -> tuple[NDArray[np.float64], Dimension, Callable[[float], Any]]:
     """Return a column as numbers, its range or choices, and the conversion of a number to an entry."""
     what = f"candidates[{name!r}]"
     dtype = getattr(entries, "dtype", None)
@@ -497,9 +569,13 @@ def _column(name: str, entries: Any) -> tuple[NDArray[np.float64], Dimension, Ca
             f"{what} has {a} ({short_repr(one)} in row {i}) and {b} ({short_repr(other)} in row {j}): pass one kind"
         )
     if "text" in kinds or "booleans" in kinds:
-        choices = Categorical(list(dict.fromkeys(entry for entry in given if entry is not None)))
+        choices = Categorical(
+            list(dict.fromkeys(entry for entry in given if entry is not None)), descriptors=descriptors
+        )
         place = {choice: float(i) for i, choice in enumerate(choices.options)}
         return np.array([place.get(entry, math.nan) for entry in given]), choices, choices.from_number
+    if descriptors is not None:
+        raise InvalidSpace(f"{what} does not have text or booleans: descriptors describe the choices of such a column")
     is_whole = all(isinstance(entry, int) for entry in given if entry is not None)
     wrong = next((i for i, entry in enumerate(given) if entry is not None and not _is_usable(entry)), None)
     if wrong is not None:

@@ -142,8 +142,10 @@ def _by_name(pairs: Iterable[tuple[str, T]]) -> dict[str, T]:
 def _candidates_as_data(candidates: Candidates | NamedCandidates) -> dict[str, Any]:
     """Return candidates as JSON data. The rows of named candidates have the entries of the columns; None is a gap."""
     if isinstance(candidates, NamedCandidates):
-        columns = candidates.columns()
-        return {"names": list(columns), "rows": list(map(list, zip(*columns.values(), strict=True)))}
+        columns, descriptors = candidates.columns(), candidates.descriptors()
+        data = {"names": list(columns), "rows": list(map(list, zip(*columns.values(), strict=True)))}
+        described = {"descriptors": descriptors, "describing": sorted(candidates.describing)}
+        return data | described if descriptors else data
     x = candidates.x
     if x.dtype.itemsize > 8:
         raise InvalidSpace(f"candidates has dtype {x.dtype}, which a study cannot store exactly: pass float64")
@@ -155,7 +157,9 @@ def _candidates_from(data: Mapping[str, Any]) -> Any:
     if "names" not in data:
         return np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]])
     columns = map(list, zip(*data["rows"], strict=True))
-    return NamedCandidates(_by_name(zip(data["names"], columns, strict=True)))
+    found = NamedCandidates(_by_name(zip(data["names"], columns, strict=True)), data.get("descriptors"))
+    found.describing = frozenset(data.get("describing", ()))
+    return found
 
 
 def _fidelity_as_data(fidelity: Fidelity) -> Any:

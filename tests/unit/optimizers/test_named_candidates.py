@@ -361,3 +361,62 @@ def test_revisions_change_columns_and_texts():
     for arguments in ({"candidates": [[1.0], [2.0]]}, {"candidates": None, "space": {"x": (0.0, 1.0)}}):
         with pytest.raises(bl.errors.InvalidSetting, match="create another study"):
             study.revise(**arguments)
+
+
+# Columns that describe the choices of another column.
+
+LOGP = {"DMF": -1.0, "water": -1.4, "MeCN": -0.3, "EtOH": -0.2, "DMSO": -1.2, "THF": 0.5, "toluene": 2.7, "DCM": 1.2}
+
+
+def described():
+    table = TABLE[["T", "conc"]].assign(solvent=RNG.choice(list(LOGP), N))
+    return table.assign(logP=table["solvent"].map(LOGP), mass=table["solvent"].map(len))
+
+
+def test_describing_columns_give_the_model_of_a_box_with_descriptors():
+    table = described()
+    descriptors = {name: {"logP": LOGP[name], "mass": len(name)} for name in table["solvent"].unique()}
+    box = {
+        "T": (20.0, 80.0),
+        "conc": (0.1, 1 / 3),
+        "solvent": bl.Categorical(list(descriptors), descriptors=descriptors),
+    }
+    plain = bl.GP(inputs="plain")
+    candidates = NamedCandidates(table, descriptors={"solvent": ["logP", "mass"]})
+    optimizers = [
+        bl.BayesOpt(candidates=candidates, surrogate=plain, seed=0),
+        bl.BayesOpt(box, surrogate=plain, seed=0),
+    ]
+    rows = table[["T", "conc", "solvent"]].to_dict("records")
+    for optimizer in optimizers:
+        for row in rows[:25]:
+            optimizer.add(row, np.sin(row["T"]) + 3 * LOGP[row["solvent"]])
+    for ours, theirs in zip(*(optimizer.predict(rows) for optimizer in optimizers), strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+    assert optimizers[0].surrogate_.descriptor_lengthscales == optimizers[1].surrogate_.descriptor_lengthscales != {}
+
+
+def test_describing_columns_are_not_parameters(tmp_path):
+    table = described()
+    candidates = NamedCandidates(table, descriptors={"solvent": ["logP", "mass"]})
+    study = bl.Study("s", store=f"sqlite:///{tmp_path}/s.db", optimizer=bl.BayesOpt(candidates=candidates, seed=0))
+    assert set(study.suggest().params) == {"T", "conc", "solvent"}
+    study.add(table.head(9).assign(value=range(9)))
+    study.enqueue(table.iloc[20].to_dict())
+    study.add(table.iloc[[30, 31]])
+    again = bl.Study.load("s", store=f"sqlite:///{tmp_path}/s.db")
+    assert again.optimizer.domain == candidates and again.optimizer.domain.describing == {"logP", "mass"}
+    copied = pickle.loads(pickle.dumps(candidates))
+    assert copied == candidates and copied.describing == candidates.describing
+    assert copied["solvent"].descriptors == candidates["solvent"].descriptors
+    assert again.suggest().params == {name: table.iloc[20][name] for name in ("T", "conc", "solvent")}
+
+
+@pytest.mark.parametrize(
+    "descriptors",
+    [{"solvent": ["nope"]}, {"T": [[1.0]]}, {"solvent": ["T"]}, {"solvent": ["solvent"]}, 3, {"nope": ["logP"]}],
+)
+def test_invalid_describing_columns_are_refused(descriptors):
+    with pytest.raises(bl.errors.InvalidSpace) as error:
+        NamedCandidates(described(), descriptors=descriptors)
+    assert "\n" not in str(error.value)
