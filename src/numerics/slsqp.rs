@@ -135,11 +135,9 @@ impl Gradient for Problem<'_, '_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
+pub(crate) mod testing {
     /// The projection of a point onto the simplex, by the sorted form (Held et al. 1974).
-    fn onto_simplex(z: &[f64]) -> Vec<f64> {
+    pub(crate) fn onto_simplex(z: &[f64]) -> Vec<f64> {
         let mut sorted = z.to_vec();
         sorted.sort_by(|a, b| b.total_cmp(a));
         let (mut sum, mut shift) = (0.0, 0.0);
@@ -152,6 +150,12 @@ mod tests {
         }
         z.iter().map(|v| (v - shift).max(0.0)).collect()
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::onto_simplex;
+    use super::*;
 
     #[test]
     fn nearest_point_of_a_simplex_is_found_in_any_units() {

@@ -601,6 +601,7 @@ mod tests {
     use super::*;
     use crate::maximize::combinations;
     use crate::random::Rng;
+    use ndarray::Axis;
 
     /// A box of discrete coordinates with random conditions on earlier coordinates, and random allowed values.
     fn random_box(rng: &mut Rng) -> (Arc<Domain>, Vec<Option<Allowed>>) {

@@ -4,6 +4,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::search;
 use crate::maximize::Maximizer;
+use crate::numerics::slsqp::testing::onto_simplex;
 use crate::problem::{Declaration, Domain, Linear, Parameter, Real, Role, Space};
 use crate::random::Rng;
 
@@ -25,21 +26,6 @@ fn mixture(d: usize, step: Option<f64>, more: Vec<Linear>) -> Domain {
     };
     let space = space.with_linear([vec![total], more].concat()).unwrap();
     space.domain().as_ref().clone()
-}
-
-/// The nearest point of the simplex (Held et al. 1974).
-fn onto_simplex(z: &[f64]) -> Vec<f64> {
-    let mut sorted = z.to_vec();
-    sorted.sort_by(|a, b| b.total_cmp(a));
-    let (mut sum, mut shift) = (0.0, 0.0);
-    for (i, v) in sorted.iter().enumerate() {
-        sum += v;
-        let candidate = (sum - 1.0) / (i + 1) as f64;
-        if v - candidate > 0.0 {
-            shift = candidate;
-        }
-    }
-    z.iter().map(|v| (v - shift).max(0.0)).collect()
 }
 
 fn distance(x: &[f64], z: &[f64]) -> f64 {
