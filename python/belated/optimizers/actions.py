@@ -1,6 +1,5 @@
 """Convert the arguments of `observe`, `add` and `enqueue` to observations and actions, which the log stores."""
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, TypeAlias
@@ -23,7 +22,6 @@ from belated.optimizers.report import as_amount, as_number, attrs_as_json
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.candidates import NamedCandidates
-from belated.space.linear import without
 from belated.space.space import Place, Space
 
 # The std, cost, duration, params and attrs that are reported with a value; each may be None.
@@ -179,13 +177,13 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
     missing = _missing(space, given)
     if not missing:
         return params
-    # Draw a value for every parameter, also for inactive parameters, because a given value may make them active.
+    # Draw a value for every parameter, also for inactive parameters, because a given value may make them active. With
+    # linear constraints, draw a point of the space, because only active parts count.
+    fixed: list[Any] | None = None
     free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
-    linear = [without(each, given) for each in space.linear]
-    linear = [each for each in linear if each[0]]
-    if linear:
-        with contextlib.suppress(InvalidSpace):  # there is no such point, or a part has a fixed value
-            free = Space.from_flat({name: free[name] for name in free if name not in given}, None, linear)
+    if space.linear:
+        free = space
+        fixed = [[space[name].to_number(given[name])] if name in given else None for name in space.searched]
 
     def completed(numbers: list[float | None]) -> dict[str, Any]:
         return space.active_part(free.named(numbers) | given)
@@ -194,11 +192,6 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
         # Refuse a point at which a given parameter is inactive.
         if not given.keys() <= point.keys():
             return False
-        if space.linear:
-            try:
-                space.core.check_linear(space.locate(space.nested(point)))
-            except InvalidPoint:
-                return False
         return constraints is None or constraints.first_violated(space.nested(point)) is None
 
     def feasible(points: list[list[float | None]]) -> Any:
@@ -207,8 +200,8 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
     number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
     core = _core.Optimizer(_core.Problem(free.core), number, '{"kind": "RandomSearch"}')
     try:
-        core.suggest(1, None, None, feasible)
-    except InvalidSpace:
+        core.suggest(1, None, None, feasible, fixed=fixed)
+    except (InvalidPoint, InvalidSpace):
         raise InvalidPoint(
             f"{what}={short_repr(given)} misses {missing}, and no values were found for these with which the given "
             "names are active and the constraints hold: pass them as well"

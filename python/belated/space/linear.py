@@ -191,14 +191,6 @@ def linear_from(data: Mapping[str, Any]) -> AnyLinear:
     return Mixture(**arguments)
 
 
-def without(linear: CoreLinear, values: Mapping[str, float]) -> CoreLinear:
-    """Return the constraint on the other parameters, if some parameters have these values."""
-    terms, low, high, step = linear
-    known = sum(a * values[name] for name, a in terms if name in values)
-    rest = [(name, a) for name, a in terms if name not in values]
-    return rest, None if low is None else low - known, None if high is None else high - known, step
-
-
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise InvalidSpace(f"the name {short_repr(name)} in a constraint is not usable: pass the name of a parameter")

@@ -251,6 +251,19 @@ def test_missing_parts_of_enqueued_points_are_drawn():
     assert sum(lattice.suggest().params.values()) == 1.0
 
 
+@pytest.mark.parametrize("strategy", [bl.RandomSearch, bl.BayesOpt])
+def test_parts_are_drawn_where_given_values_make_a_part_inactive(strategy):
+    space = PARTS | {"kind": ["u", "v"], "c": bl.Real(0.0, 1.0, when={"kind": ["u"]})}
+    for part in ({"kind": "v"}, {"kind": "v", "b": 0.25}):
+        optimizer = strategy(space, constraints=[TOTAL], seed=0)
+        optimizer.enqueue(part)
+        params = optimizer.suggest().params
+        assert params["kind"] == "v" and "c" not in params and params["b"] == part.get("b", params["b"])
+        assert abs(params["a"] + params["b"] - 1) < 1e-9
+        with pytest.raises(InvalidPoint):
+            optimizer.enqueue(part | {"c": 0.5})
+
+
 # Errors and warnings.
 
 
