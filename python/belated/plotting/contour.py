@@ -78,7 +78,9 @@ def plot_contour(
     space = figures.space_of(search, "plot_contour")
     search.predict([], context)
     wanted = _chosen(search, space, names, context)
-    lowest = min(trial.value for trial in search.trials if trial.value is not None)
+    values = [trial.value for trial in search.trials if trial.value is not None]
+    figures.check_values(values, "plot_contour")
+    lowest = min(values)
     figures.value_scale(log, [lowest])
     side = len(wanted) - 1
     if side == 1:

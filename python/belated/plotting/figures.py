@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
+from belated.errors import NotFitted
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.short_repr import short_repr
@@ -217,6 +218,12 @@ def _pyplot() -> Any:
 def value_label(search: Reading) -> str:
     """Return the label of an axis of values."""
     return f"Value ({search.direction}d)"
+
+
+def check_values(values: Any, caller: str) -> None:
+    """Raise NotFitted if there are no values. The model may be fitted to values that were withdrawn later."""
+    if len(values) == 0:
+        raise NotFitted(f"{caller} needs values: observe at least one trial first")
 
 
 def value_scale(log: bool, values: Any) -> str:

@@ -47,6 +47,7 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
     values = np.array([trials[number].value for number in numbers], dtype=float)  # None becomes NaN
     known = ~np.isnan(values)
     observed, mean, std = values[known], mean[known], std[known]
+    figures.check_values(observed, "plot_predictions")
     scale = figures.value_scale(log, observed)
     ax = figures.axes_for(ax)
     ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)

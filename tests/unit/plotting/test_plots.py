@@ -352,6 +352,17 @@ def test_a_model_with_values_is_needed(plot):
         plot(bl.RandomSearch(SPACE, seed=0))
 
 
+@pytest.mark.parametrize("plot", [plotting.plot_contour, plotting.plot_predictions])
+def test_values_are_needed_after_the_fitted_ones_are_withdrawn(plot):
+    opt = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, initial=2, seed=0)
+    for trial in opt.suggest(n=4):
+        opt.observe(trial, trial.params["x"])
+    opt.suggest()  # stores a fit
+    opt.withdraw(opt.trials[:4])
+    with pytest.raises(bl.errors.NotFitted):
+        plot(opt)
+
+
 @pytest.mark.parametrize("plot", [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance])
 def test_a_declared_context_is_needed(plot):
     opt = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, context={"z": (0.0, 1.0)}, seed=0)
