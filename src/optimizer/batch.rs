@@ -1,13 +1,14 @@
 //! Batches of suggestions: drafts with fixed values, and batches that share values.
 
 use ndarray::ArrayView2;
+use rand::RngExt;
 
 use super::{Optimizer, Request};
 use crate::error::{Error, Result, Stop, check, refuse};
 use crate::ledger::{Event, Queued};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Fixed, Held, Member, Members, Point, Problem, Restriction};
-use crate::random::{Call, Rng, stream};
+use crate::random::{Call, Rng, SHARED, stream};
 use crate::strategy::{Gain, Proposal, Query, Within, registry};
 
 /// The values that all trials of a batch have in common.
@@ -86,7 +87,7 @@ impl Optimizer {
         let end = self.ledger.len();
         let drafted = match request.shared {
             Some(shared) if n > 0 => self.draft_shared(n, request, shared, stop),
-            _ => self.draft_batch(n, request, request.fixed, false, stop),
+            _ => self.draft_batch(n, request, request.fixed, self.definition.seed, false, stop),
         };
         match drafted {
             Ok(batch) => Ok(batch.warnings),
@@ -103,6 +104,7 @@ impl Optimizer {
         n: usize,
         request: Request,
         fixed: Option<&Fixed>,
+        seed: u64,
         wants_gain: bool,
         stop: &mut Stop,
     ) -> Result<Batch> {
@@ -116,7 +118,8 @@ impl Optimizer {
         };
         for _ in 0..n {
             let within = fixed.zip(restriction.as_ref());
-            let (warning, gain) = self.draft_one(request, within, &context, wants_gain, stop)?;
+            let (warning, gain) =
+                self.draft_one(request, within, &context, seed, wants_gain, stop)?;
             batch.warnings.extend(warning);
             batch.gains.extend(gain);
         }
@@ -129,10 +132,11 @@ impl Optimizer {
         n: usize,
         request: Request,
         fixed: Option<&Fixed>,
+        seed: u64,
         stop: &mut Stop,
     ) -> Result<Batch> {
         let end = self.ledger.len();
-        let drafted = self.draft_batch(n, request, fixed, true, stop);
+        let drafted = self.draft_batch(n, request, fixed, seed, true, stop);
         let events = self.ledger.events(end).collect();
         self.truncate(end);
         Ok(Batch { events, ..drafted? })
@@ -143,6 +147,7 @@ impl Optimizer {
         request: Request,
         within: Option<(&Fixed, &Restriction)>,
         encoded_context: &[f64],
+        seed: u64,
         wants_gain: bool,
         stop: &mut Stop,
     ) -> Result<(Option<String>, Option<Gain>)> {
@@ -192,7 +197,7 @@ impl Optimizer {
                     limit: request.limit,
                     wants_gain,
                 };
-                match (self.proposal(query, restriction, stop), queued) {
+                match (self.proposal(query, restriction, seed, stop), queued) {
                     (Ok(proposal), None) => {
                         // A requested fidelity is logged unchanged.
                         let z = proposal.fidelity;
@@ -228,9 +233,10 @@ impl Optimizer {
         &mut self,
         query: Query,
         restriction: Option<&Restriction>,
+        seed: u64,
         stop: &mut Stop,
     ) -> Result<Proposal> {
-        let mut rng = stream(self.definition.seed, self.ledger.trials().len() as u64);
+        let mut rng = stream(seed, self.ledger.trials().len() as u64);
         self.strategy.catch_up(&self.ledger)?;
         let call = &mut Call::new(&mut rng, stop);
         let Some(restriction) = restriction else {
@@ -298,7 +304,11 @@ impl Optimizer {
             None if !is_given => n.min(N_SINGLE),
             _ => 1,
         };
-        let single = self.try_batch(n_single, request, request.fixed, stop)?;
+        // The random numbers of the shared values differ from those of the batch. Otherwise a free parameter would have
+        // the same random number as a shared parameter.
+        let seed = self.definition.seed;
+        let own_seed = stream(seed, SHARED).random();
+        let single = self.try_batch(n_single, request, request.fixed, own_seed, stop)?;
         let points: Vec<&Point> = single.events.iter().filter_map(Event::point).collect();
         let mut values: Vec<Fixed> = Vec::new();
         let mut add = |fixed: Fixed| {
@@ -307,7 +317,7 @@ impl Optimizer {
             }
         };
         match every {
-            // Without a model, the batch has the values of its first point.
+            // Without a model, the batch has the values of the first single point.
             _ if is_first_queued(&single) && is_given || single.gains.len() < n_single => {
                 add(values_at(points[0], shared, request.fixed, &problem))
             }
@@ -316,7 +326,7 @@ impl Optimizer {
                 for point in points {
                     add(values_at(point, shared, request.fixed, &problem));
                 }
-                let mut rng = stream(self.definition.seed, self.ledger.trials().len() as u64);
+                let mut rng = stream(own_seed, self.ledger.trials().len() as u64);
                 for point in spread_points(request.fixed, &problem, &mut rng)? {
                     add(values_at(&point, shared, request.fixed, &problem));
                 }
@@ -326,7 +336,7 @@ impl Optimizer {
         let mut failure = None;
         for fixed in &values {
             check(stop)?;
-            match self.try_batch(n, request, Some(fixed), stop) {
+            match self.try_batch(n, request, Some(fixed), seed, stop) {
                 Ok(batch) => {
                     let total = batch.total();
                     if best.as_ref().is_none_or(|(most, _)| total > *most) {

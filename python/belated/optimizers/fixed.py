@@ -47,7 +47,7 @@ def shared_of(problem: Problem, shared: Any) -> Shared | None:
     domain = problem.domain
     if _is_box(domain):
         for name in names:
-            if name not in domain:
+            if not isinstance(name, str) or name not in domain:
                 raise InvalidSetting(f"shared has {name!r}, which is not a parameter: name some of {list(domain)}")
             if domain[name].when is not None:
                 raise InvalidSetting(f"shared has {name!r}, which has conditions: share the parameters in its when=")

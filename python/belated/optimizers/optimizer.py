@@ -209,7 +209,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         spread over the space and the values of the best four single points if there are more. The batch with the
         largest sum is kept. For expected improvement, the sum is the expected improvement of the best value of the
         batch. For bounds and Thompson sampling, it is the sum of the bounds or of the drawn values. Before the model
-        has data, and without a model, the batch has the values of its first point. A call takes at most as long as one
+        has data, and without a model, the batch has the values of a single point. A call takes at most as long as one
         batch for each combination.
 
         Examples

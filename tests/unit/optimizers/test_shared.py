@@ -120,6 +120,15 @@ def test_the_batch_gains_more_than_at_the_value_of_the_best_single_point():
     assert mean > 2 * error > 0
 
 
+@pytest.mark.parametrize("fixed", [None, {"y": (0.2, 0.9)}])
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_free_parameters_do_not_depend_on_the_shared_value(kind, fixed):
+    opt = kind({"T": (0.0, 1.0), "x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=0)
+    points = [list(opt.suggest(n=1, shared=["T"], fixed=fixed)[0].params.values()) for _ in range(60)]
+    correlations = np.corrcoef(np.array(points).T)[np.triu_indices(3, 1)]
+    assert (np.abs(correlations) < 0.4).all()  # 3 standard errors
+
+
 def test_candidates_share_columns():
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.integers(0, 4, 60), rng.integers(0, 2, 60), rng.random(60)]).astype(float)
@@ -169,7 +178,7 @@ def test_batches_are_reproduced_from_the_log_and_errors_leave_it_unchanged(tmp_p
     restored = pickle.loads(pickle.dumps(opt))
     assert opt.suggest().params == twin.suggest().params == restored.suggest().params
     n_events = opt._log.n_events()
-    for shared in (["Temp"], "T", [3], {"T": 1}, 5):
+    for shared in (["Temp"], "T", [3], [["T"]], {"T": 1}, 5):
         with pytest.raises(InvalidSetting):
             opt.suggest(n=2, shared=shared)
     with pytest.raises(InvalidPoint):
