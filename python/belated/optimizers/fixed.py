@@ -158,8 +158,10 @@ def _column(
         number = names.index(key) if key in names else None
         known = f"name some of {names}"
     else:
-        number = int(key) if isinstance(key, str) and key.isdecimal() else whole_number(key)
+        # A longer number is beyond the last column; int() refuses very long ones.
+        is_number = isinstance(key, str) and key.isdecimal() and len(key) < 20
+        number = int(key) if is_number else whole_number(key)
         known = f"pass numbers from 0 to {candidates.width - 1}"
     if number is None or not 0 <= number < candidates.x.shape[1]:
-        raise error(f"{argument} has {key!r}, which is not a column: {known}")
+        raise error(f"{argument} has {short_repr(key)}, which is not a column: {known}")
     return key if isinstance(candidates, Mapping) else number, candidates.x[:, number].astype(np.float64)

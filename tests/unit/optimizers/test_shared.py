@@ -143,6 +143,15 @@ def test_candidates_share_columns():
                 opt.observe(trial, float(trial.params.sum()))
 
 
+def test_columns_that_do_not_exist_are_refused():
+    opt = bl.BayesOpt(candidates=[[0.0, 1.0], [1.0, 1.0]], seed=0)
+    for column in (2, -1, "2", "x", "1" * 5000):
+        with pytest.raises(InvalidSetting):
+            opt.suggest(shared=[column])
+        with pytest.raises(InvalidPoint):
+            opt.suggest(fixed={column: 1.0})
+
+
 @pytest.mark.parametrize("n_observed", [0, 8])
 def test_more_values_than_are_tried(n_observed):
     rng = np.random.default_rng(0)
