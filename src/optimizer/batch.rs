@@ -343,7 +343,10 @@ impl Optimizer {
                         best = Some((total, batch));
                     }
                 }
-                Err(error @ Error::NoFeasiblePoint { .. }) => failure = Some(error),
+                // Values that contradict linear constraints are not possible either.
+                Err(error @ (Error::NoFeasiblePoint { .. } | Error::InvalidPoint(_))) => {
+                    failure = Some(error)
+                }
                 Err(error) => return Err(error),
             }
         }

@@ -113,7 +113,46 @@ impl Restriction {
     }
 
     /// The restriction of a box to the allowed values of its coordinates. `held` has the numbers that the user gave.
+    ///
+    /// If a linear constraint cannot hold with some choices of a parameter, because they make parts inactive, these
+    /// choices are left out.
     pub(super) fn of_box(
+        full: &Arc<Domain>,
+        allowed: Vec<Option<Allowed>>,
+        held: Vec<Option<Held>>,
+    ) -> std::result::Result<Self, Unusable> {
+        let made = |allowed| Self::of_allowed(full, allowed, held.clone());
+        let found = made(allowed.clone());
+        let (Err(Unusable::Contradiction), Some(product)) = (&found, full.product()) else {
+            return found;
+        };
+        let terms = product.linear().into_iter().flat_map(LinearSet::weighted);
+        let parts = terms.flat_map(|each| each.terms.iter().map(|term| term.0));
+        let conditions = parts.flat_map(|i| product.conditions_of(i));
+        for parent in conditions.map(|Condition(parent, _)| *parent) {
+            let levels: Vec<u64> = match (&allowed[parent], product[parent].levels()) {
+                (Some(Allowed::Levels(levels)), _) => levels.clone(),
+                (Some(Allowed::Steps(first, last)), _) => (*first..=*last).collect(),
+                (None, Some(n)) => (0..n).collect(),
+                _ => continue,
+            };
+            let with = |levels| {
+                let mut narrowed = allowed.clone();
+                narrowed[parent] = Some(Allowed::Levels(levels));
+                made(narrowed)
+            };
+            let kept = levels
+                .into_iter()
+                .filter(|level| with(vec![*level]).is_ok());
+            let kept: Vec<u64> = kept.collect();
+            if !kept.is_empty() {
+                return with(kept);
+            }
+        }
+        found
+    }
+
+    fn of_allowed(
         full: &Arc<Domain>,
         mut allowed: Vec<Option<Allowed>>,
         held: Vec<Option<Held>>,

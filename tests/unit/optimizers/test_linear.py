@@ -264,6 +264,33 @@ def test_parts_are_drawn_where_given_values_make_a_part_inactive(strategy):
             optimizer.enqueue(part | {"c": 0.5})
 
 
+@pytest.mark.parametrize("n_observed", [0, 8])
+@pytest.mark.parametrize("strategy", [bl.RandomSearch, bl.BayesOpt])
+def test_choices_with_which_a_sum_cannot_hold_are_left_out(strategy, n_observed):
+    """Without part c, which kind "w" does not have, a + b would have to be 1."""
+    space = PARTS | {"kind": ["u", "v", "w"], "c": bl.Real(0.0, 1.0, when={"kind": ["u", "v"]})}
+    optimizer = strategy(space, constraints=[TOTAL], seed=0)
+    for trial in optimizer.suggest(n=n_observed):
+        optimizer.observe(trial, trial.params["a"])
+    optimizer.enqueue({"a": 0.3, "b": 0.3})
+    for arguments in (
+        {},
+        {"fixed": {"a": 0.3, "b": 0.3}},
+        {"fixed": {"a": (0.1, 0.2), "b": (0.1, 0.2)}},
+        {"fixed": {"a": 0.3, "b": 0.3}, "shared": ["kind"]},
+        {"fixed": {"b": 0.3}, "shared": ["a"]},
+        {"shared": ["a", "b"]},
+    ):
+        for trial in optimizer.suggest(n=1 if not arguments else 3, **arguments):
+            params = trial.params
+            assert abs(params["a"] + params["b"] + params.get("c", 0.0) - 1) < 1e-9
+            assert params["kind"] != "w" or params["a"] + params["b"] > 0.9
+    with pytest.raises(InvalidPoint):
+        optimizer.suggest(fixed={"a": 0.3, "b": 0.3, "kind": "w"})
+    with pytest.raises(InvalidPoint):
+        optimizer.suggest(fixed={"a": 0.7, "b": 0.7})
+
+
 # Errors and warnings.
 
 
