@@ -28,7 +28,7 @@ of BoTorch has 20 points instead of 2d:
     python benchmarks/compare.py run --settings dimension --seeds 0:5 --out results.jsonl --optimizers \
         belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
 
-The group "laboratory" contains tables of laboratory experiments (laboratory.py).
+The group "laboratory" contains tables of laboratory experiments (laboratory_tables.py).
 """
 
 import argparse
@@ -53,8 +53,8 @@ if __name__ == "__main__":
 
 import dimension  # noqa: E402
 import durations  # noqa: E402
-import laboratory  # noqa: E402
 import laboratory_peers  # noqa: E402
+import laboratory_tables  # noqa: E402
 import numpy as np  # noqa: E402
 import peers  # noqa: E402
 import problems  # noqa: E402
@@ -71,7 +71,7 @@ SETTINGS = {
     **sklearn_tables.TIME,
     **dimension.SETTINGS,
     **durations.SETTINGS,
-    **laboratory.SETTINGS,
+    **laboratory_tables.SETTINGS,
 }
 GROUPS = {
     "listed": problems.LISTED,
@@ -80,7 +80,7 @@ GROUPS = {
     **sklearn_tables.GROUPS,
     **dimension.GROUPS,
     **durations.GROUPS,
-    **laboratory.GROUPS,
+    **laboratory_tables.GROUPS,
 }
 N_READINGS = 100  # the number of times at which regret is recorded in a setting with a horizon
 
@@ -174,7 +174,7 @@ def readings(setting, arrivals):
 def measure(text, name, seed):
     """Return the record of one run."""
     setting = SETTINGS[name]
-    if name in laboratory.SETTINGS:
+    if name in laboratory_tables.SETTINGS:
         return measure_weeks(text, name, seed)
     function = setting.problem(seed)
     history = run_one(peers.make(text, function.space, seed), function, setting, seed)
@@ -191,9 +191,8 @@ def measure_weeks(text, name, seed):
     setting, kinds = SETTINGS[name], laboratory_peers.PEERS
     run = setting.run(lambda table, seed: peers.make(text, table, seed, kinds), seed)
     score = log10(run.regret, setting.smallest)
-    return record(
-        text, name, seed, score, run.seconds, laboratory.BATCH * len(score), run.regret, peers.versions(text, kinds)
-    )
+    results, versions = laboratory_tables.BATCH * len(score), peers.versions(text, kinds)
+    return record(text, name, seed, score, run.seconds, results, run.regret, versions)
 
 
 def record(text, name, seed, score, seconds, results, regret, versions):
@@ -218,6 +217,8 @@ def log10(regret, smallest):
 def run(arguments):
     """Make the runs that are not in the file yet. All settings and optimizers are run with one seed before any of them
     is run with the next seed."""
+    for text in arguments.optimizers:
+        peers.parse(text, peers.OPTIMIZERS | laboratory_peers.PEERS)
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
@@ -387,7 +388,7 @@ def axis(setting):
     """Return the number of readings of a run, and the label of their axis."""
     if setting.horizon is not None:
         return N_READINGS, "Time (percent of the horizon)"
-    if isinstance(setting, laboratory.LaboratorySetting):
+    if isinstance(setting, laboratory_tables.LaboratorySetting):
         return setting.n_evaluations, "Weeks with results"
     return setting.n_evaluations, f"Evaluations by {setting.workers} workers" if setting.workers else "Suggestions"
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeGuard, TypeVar, overload
 
 from belated._core import Action, BelatedError, Observation, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
-from belated.optimizers.constraints import Constraint, Constraints, check_picklable, checked_functions
+from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
 from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
@@ -142,7 +142,7 @@ class Study(Trials[SharedLog]):
         optimizer: Optimizer | None = None,
         time: Callable[[], float] | None = None,
         *,
-        constraints: Sequence[Constraint] | None = None,
+        constraints: Sequence[Any] | None = None,
     ) -> None:
         _check_printable(name)
         if optimizer is not None and not isinstance(optimizer, Optimizer):
@@ -173,7 +173,7 @@ class Study(Trials[SharedLog]):
         store: "str | os.PathLike[str] | Store",
         time: Callable[[], float] | None = None,
         *,
-        constraints: Sequence[Constraint] | None = None,
+        constraints: Sequence[Any] | None = None,
         revision: int | None = None,
     ) -> "Study":
         """Open an existing study; `constraints` are the constraints of its optimizer, if it has any.

@@ -17,7 +17,7 @@ needs_tables = pytest.mark.skipif(
 @pytest.fixture
 def laboratory(monkeypatch):
     monkeypatch.syspath_prepend(_FOLDER)
-    return importlib.import_module("laboratory")
+    return importlib.import_module("laboratory_tables")
 
 
 @pytest.fixture
