@@ -93,7 +93,8 @@ pub enum Error {
 
     /// Constraints for which no feasible point was found.
     #[error(
-        "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, write an equation (==) as bl.Linear or bl.Mixture, or add the value of a point that satisfies them"
+        "none of {tried} points tried satisfies the constraints; loosen them or narrow the space, write an equation \
+         (==) as bl.Linear or bl.Mixture, or add the value of a point that satisfies them"
     )]
     NoFeasiblePoint {
         /// The number of points that were checked.

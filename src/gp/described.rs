@@ -1,7 +1,7 @@
 //! The choice of a fit between categories with descriptors and plain categories.
 //!
-//! Notation: p = (log ℓ…, log ℓ₁…, log σ_f², log λ), where ℓ₁ is the lengthscale of the descriptors of a category, and ℓ₀
-//! the lengthscale of its columns. The p of the plain model does not have the entries of ℓ₁.
+//! Notation: p = (log ℓ…, log ℓ₁…, log σ_f², log λ), where ℓ₁ is the lengthscale of the descriptors of a category, and
+//! ℓ₀ the lengthscale of its columns. The p of the plain model does not have the entries of ℓ₁.
 
 use std::ops::ControlFlow;
 
@@ -61,10 +61,10 @@ impl FitSettings {
     }
 }
 
-/// Fits a model that uses descriptors, and returns its settings and its p. Returns `None` if there is strong evidence for
-/// the plain model, whose search has ended at `plain`. Without strong evidence, descriptors are used, because the user has
-/// chosen them, and because a long ℓ₁ makes them harmless. The searches start from equal shares of both terms, from descriptors alone,
-/// and from the `known` θ.
+/// Fits a model that uses descriptors, and returns its settings and its p. Returns `None` if there is strong evidence
+/// for the plain model, whose search has ended at `plain`. Without strong evidence, descriptors are used, because the
+/// user has chosen them, and because a long ℓ₁ makes them harmless. The searches start from equal shares of both terms,
+/// from descriptors alone, and from the `known` θ.
 pub(super) fn with_descriptors(
     problem: &Problem,
     plain: &[f64],

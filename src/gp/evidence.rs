@@ -85,9 +85,9 @@ impl<'d> Evidence<'d> {
         }
     }
 
-    /// Writes the derivatives of log p(y) with respect to log ℓ (one per column), log ℓ₁, log σ_f² and log λ to `gradient`. The
-    /// arguments must be the arguments of the last call of [`Self::value`], whose result was finite. Returns false if
-    /// `cancelled` returns true.
+    /// Writes the derivatives of log p(y) with respect to log ℓ (one per column), log ℓ₁, log σ_f² and log λ to
+    /// `gradient`. The arguments must be the arguments of the last call of [`Self::value`], whose result was finite.
+    /// Returns false if `cancelled` returns true.
     ///
     /// All matrices are symmetric. Therefore sums run over j ≥ i, and entries off the diagonal count twice. Computing
     /// rows of K is cheap, so the gradient recomputes the rows.

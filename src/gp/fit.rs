@@ -98,8 +98,8 @@ pub struct Found {
 /// compared on the coarsest level. With several levels, the starts are first compared on half of the coarsest level.
 /// The kernels are compared first, on the first variant. A kernel replaces the kernels before it in the list only with
 /// strong evidence. Then the other variants are compared under the best kernel. Finally, input warps of single columns
-/// are compared under the best variant, and then descriptors of categories. If there is little noise, a kernel, variant or input warp must also predict
-/// left-out values better than the one that it replaces ([`may_replace`]).
+/// are compared under the best variant, and then descriptors of categories. If there is little noise, a kernel, variant
+/// or input warp must also predict left-out values better than the one that it replaces ([`may_replace`]).
 ///
 /// The first of the `known` θ is the main start, whose input warp is used until input warps are compared. Random starts
 /// are added up to the number of starts in the settings. If the data are noiseless, only one row of each crowd is used,

@@ -1,7 +1,7 @@
 //! The settings for fitting the hyperparameters, and the parametrisation p of θ.
 //!
-//! Notation: p = (log ℓ…, log ℓ₁…, log σ_f², log λ), and d is the number of columns. Columns of the same group share one
-//! entry log ℓ of p. ℓ₁ is the lengthscale of descriptors.
+//! Notation: p = (log ℓ…, log ℓ₁…, log σ_f², log λ), and d is the number of columns. Columns of the same group share
+//! one entry log ℓ of p. ℓ₁ is the lengthscale of descriptors.
 
 use super::Hyperparameters;
 use super::evidence::Evidence;

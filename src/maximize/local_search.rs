@@ -13,9 +13,9 @@ use crate::problem::{Coordinate, Product};
 const EVALUATIONS: usize = 16;
 
 impl Search<'_, '_> {
-    /// Runs L-BFGS-B or SLSQP over the active continuous coordinates. With `relaxed`, active integers with three or more levels
-    /// that are not parents vary too, and are rounded at the end. All other coordinates are fixed. The returned point
-    /// is at least as good as `start`, whose value is `value`.
+    /// Runs L-BFGS-B or SLSQP over the active continuous coordinates. With `relaxed`, active integers with three or
+    /// more levels that are not parents vary too, and are rounded at the end. All other coordinates are fixed. The
+    /// returned point is at least as good as `start`, whose value is `value`.
     pub fn local_search(
         &mut self,
         start: Vec<f64>,

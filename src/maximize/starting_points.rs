@@ -80,8 +80,8 @@ fn even_points_and_corners(
     unit
 }
 
-/// Writes points to the columns with linear constraints. Of the first `n_even` rows, every second one is moved outwards,
-/// often to a face; the rows that follow get vertices and points on segments between two vertices.
+/// Writes points to the columns with linear constraints. Of the first `n_even` rows, every second one is moved
+/// outwards, often to a face; the rows that follow get vertices and points on segments between two vertices.
 fn write_within_constraints(
     product: &Product,
     points: &mut Array2<f64>,

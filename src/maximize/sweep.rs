@@ -1,5 +1,5 @@
-//! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), exchanges between
-//! two parts of a mixture with a step, and then combinations of the discrete changes.
+//! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), exchanges
+//! between two parts of a mixture with a step, and then combinations of the discrete changes.
 
 use std::collections::HashSet;
 

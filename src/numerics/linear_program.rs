@@ -1,8 +1,8 @@
 //! Small dense linear programs, by the two-phase simplex method with a tableau (Dantzig 1963; Bland 1977).
 //!
-//! The crate `microlp` meets constraints within 1e-7, and within 1e-10 at best. Bodies with an inner radius of 1e-6 have
-//! to be told apart from flat ones here, and the programs have at most some dozens of rows, for which a tableau is exact
-//! up to rounding.
+//! The crate `microlp` meets constraints within 1e-7, and within 1e-10 at best. Bodies with an inner radius of 1e-6
+//! have to be told apart from flat ones here, and the programs have at most some dozens of rows, for which a tableau is
+//! exact up to rounding.
 //!
 //! Notation: maximise cᵀx subject to x ≥ 0, rows aᵀx ≤ b, and rows aᵀx = b.
 

@@ -14,8 +14,8 @@ use super::parameter::MAX_COLUMN;
 use super::{Coordinate, Domain, Parameter, Role, columns};
 use crate::error::{Error, Result};
 
-/// The column of a gap in a column of numbers: as for an inactive parameter of a box, but the float after ½, so that the
-/// row differs from a row with the number in the middle of the range.
+/// The column of a gap in a column of numbers: as for an inactive parameter of a box, but the float after ½, so that
+/// the row differs from a row with the number in the middle of the range.
 const GAP: f64 = 0.5 + f64::EPSILON / 2.0;
 
 /// The encoded rows of a list of candidates. Each coordinate is a number or a category.

@@ -62,7 +62,8 @@ impl Declaration {
 }
 
 /// Refuses a point with missing or unknown names. `is_there`: whether parameter i is given or may be missing;
-/// `is_named`: whether the message names parameter i as expected; `unknown`: undeclared names, formatted for the message.
+/// `is_named`: whether the message names parameter i as expected; `unknown`: undeclared names, formatted for the
+/// message.
 pub(super) fn check_names<'a>(
     role: Role,
     names: impl Iterator<Item = &'a String> + Clone,

@@ -1,7 +1,7 @@
 //! Linear constraints on the parameters of a space, and their form in the columns of a box.
 //!
-//! Notation: low ≤ Σ a_i p_i ≤ high, where p_i = l_i + r_i x_i is the parameter with column x_i. Inactive parameters count
-//! as 0.
+//! Notation: low ≤ Σ a_i p_i ≤ high, where p_i = l_i + r_i x_i is the parameter with column x_i. Inactive parameters
+//! count as 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -72,9 +72,9 @@ pub struct LinearSet {
 }
 
 impl LinearSet {
-    /// Creates the set. `column` has the column of each coordinate, and `patterns` the sets of coordinates that are active
-    /// together. If the constraints contradict each other, the error contains the numbers of these constraints, and the
-    /// set of active coordinates.
+    /// Creates the set. `column` has the column of each coordinate, and `patterns` the sets of coordinates that are
+    /// active together. If the constraints contradict each other, the error contains the numbers of these constraints,
+    /// and the set of active coordinates.
     pub fn new(
         weighted: Vec<Weighted>,
         lattices: Vec<Lattice>,

@@ -1,9 +1,9 @@
 //! The set of points of a unit cube that satisfy linear constraints, and uniform draws from it.
 //!
-//! Notation: x ∈ [0, 1]^d. Rows aᵀx = b and aᵀx ≤ b have unit length |a| = 1. The affine hull of the set is
-//! {c + N u}, where c is the Chebyshev centre and the k columns of N are orthonormal. Its rows are the constraints whose
-//! slack is zero at every point (implicit equalities). The *rounding* T maps the ball to an ellipsoid inside the body, so
-//! that hit-and-run also mixes in thin bodies.
+//! Notation: x ∈ [0, 1]^d. Rows aᵀx = b and aᵀx ≤ b have unit length |a| = 1. The affine hull of the set is {c + N u},
+//! where c is the Chebyshev centre and the k columns of N are orthonormal. Its rows are the constraints whose slack is
+//! zero at every point (implicit equalities). The *rounding* T maps the ball to an ellipsoid inside the body, so that
+//! hit-and-run also mixes in thin bodies.
 
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -20,8 +20,8 @@ const DEPENDENT: f64 = 1e-9;
 /// A step is parallel to a row if it changes the slack by at most this share of its length.
 const PARALLEL: f64 = 1e-10;
 /// The number of steps of hit-and-run from the centre to the first point, per squared dimension, and between two points
-/// of a chain, per dimension. From the centre of a rounded body, the law of a coordinate is uniform up to 1 % after this
-/// number of steps (test `margins_of_simplex_are_beta`).
+/// of a chain, per dimension. From the centre of a rounded body, the law of a coordinate is uniform up to 1 % after
+/// this number of steps (test `margins_of_simplex_are_beta`).
 const STEPS_TO_FIRST: usize = 12;
 const STEPS_BETWEEN: usize = 6;
 
@@ -51,8 +51,8 @@ pub struct Polytope {
 }
 
 impl Polytope {
-    /// Creates the set of the points of the unit cube in all bands. If there are none, the error contains the numbers of
-    /// bands that contradict each other: the set without any one of them is not empty.
+    /// Creates the set of the points of the unit cube in all bands. If there are none, the error contains the numbers
+    /// of bands that contradict each other: the set without any one of them is not empty.
     pub fn new(d: usize, bands: &[Band]) -> Result<Self, Vec<usize>> {
         let normalised: Vec<Band> = bands.iter().map(Band::normalised).collect();
         let mut used: Vec<usize> = (0..bands.len()).collect();
@@ -193,8 +193,8 @@ impl Polytope {
     }
 
     /// Draws n points of one chain of hit-and-run (Smith 1984) from the Chebyshev centre: each step goes to a uniform
-    /// point of the chord in a random direction. The law of every point is nearly uniform; nearby points of the chain are
-    /// correlated.
+    /// point of the chord in a random direction. The law of every point is nearly uniform; nearby points of the chain
+    /// are correlated.
     pub fn chain(&self, n: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
         let k = self.dimension();
         let rates = |a: &[f64]| self.steps.iter().map(|step| dot(a, step)).collect();
@@ -238,8 +238,8 @@ impl Polytope {
         points
     }
 
-    /// Moves a point away from the centre, by twice its distance, and replaces it by the nearest point of the set, which is
-    /// often on a face.
+    /// Moves a point away from the centre, by twice its distance, and replaces it by the nearest point of the set,
+    /// which is often on a face.
     pub fn push_outwards(&self, x: &mut [f64]) {
         x.iter_mut()
             .zip(&self.centre)
@@ -327,9 +327,9 @@ fn redundant(d: usize, bands: &[Band]) -> Vec<usize> {
     (0..bands.len()).filter(|i| !used.contains(i)).collect()
 }
 
-/// Returns the columns of N·T, where T Tᵀ is the inverse Hessian of the logarithmic barrier −Σ log(slack) at its minimum.
-/// The ellipsoid around this point lies in the body, and the body lies in the ellipsoid enlarged by the number of rows
-/// (Boyd and Vandenberghe 2004, section 8.5.3).
+/// Returns the columns of N·T, where T Tᵀ is the inverse Hessian of the logarithmic barrier −Σ log(slack) at its
+/// minimum. The ellipsoid around this point lies in the body, and the body lies in the ellipsoid enlarged by the number
+/// of rows (Boyd and Vandenberghe 2004, section 8.5.3).
 fn rounded(basis: &[Vec<f64>], body: &[Row]) -> Vec<Vec<f64>> {
     let k = basis.len();
     let normals = |(a, _): &Row| basis.iter().map(|n| dot(a, n)).collect();
@@ -498,8 +498,8 @@ mod tests {
     }
 
     proptest! {
-        /// Draws, projections and vertices are in the set, and a projection z → p satisfies (z − p)ᵀ(x − p) ≤ 0 for every
-        /// x of the set (the variational inequality of the nearest point).
+        /// Draws, projections and vertices are in the set, and a projection z → p satisfies (z − p)ᵀ(x − p) ≤ 0 for
+        /// every x of the set (the variational inequality of the nearest point).
         #[test]
         fn points_satisfy_the_bands(
             entries in prop::collection::vec((prop::collection::vec(-3..=3i32, 4), -2..=3i32, 0..=2i32), 1..4),

@@ -269,10 +269,11 @@ impl Restriction {
             return rows.to_owned();
         };
         let mut lifted = Array2::zeros((rows.nrows(), map.origin.len()));
-        let mut full = vec![0.0; map.origin.len()];
-        for (x, mut row) in rows.outer_iter().zip(lifted.outer_iter_mut()) {
-            self.write(map, &x.to_vec(), &mut full);
-            row.assign(&ArrayView1::from(&full));
+        let (mut x, mut full) = (vec![0.0; rows.ncols()], vec![0.0; map.origin.len()]);
+        for (from, mut to) in rows.outer_iter().zip(lifted.outer_iter_mut()) {
+            x.iter_mut().zip(from).for_each(|(x, from)| *x = *from);
+            self.write(map, &x, &mut full);
+            to.assign(&ArrayView1::from(&full));
         }
         lifted
     }

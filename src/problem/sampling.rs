@@ -16,8 +16,8 @@ use crate::random::Rng;
 /// half of all slices at d = 20.
 const MAX_GOLDEN: usize = 8;
 
-/// The largest maximin design, the number of subsets among which it is chosen, and the number of points per point of the
-/// design from which subsets are drawn.
+/// The largest maximin design, the number of subsets among which it is chosen, and the number of points per point of
+/// the design from which subsets are drawn.
 const MAX_MAXIMIN: usize = 48;
 const N_SUBSETS: usize = 256;
 const POOL_PER_POINT: usize = 16;
@@ -43,8 +43,8 @@ impl Domain {
     }
 
     /// Returns `n` evenly spread members, shape (n, width). In a box, the members are a randomly shifted R_d sequence,
-    /// or a Latin square if d > 8. Under linear constraints, the constrained columns are a maximin design. In a list of candidates, the members are a random permutation of the rows, which is
-    /// repeated if n exceeds their number.
+    /// or a Latin square if d > 8. Under linear constraints, the constrained columns are a maximin design. In a list of
+    /// candidates, the members are a random permutation of the rows, which is repeated if n exceeds their number.
     pub fn quasi_random(&self, n: usize, rng: &mut Rng) -> Array2<f64> {
         let mut points = Array2::zeros((n, self.width()));
         match self {
@@ -101,9 +101,9 @@ pub(crate) fn write_quantiles(
     }
 }
 
-/// Writes points to the columns with linear constraints. The points of up to [`MAX_MAXIMIN`] rows are far from each other:
-/// of many random subsets of a uniform sample, the subset with the largest smallest distance. More rows get uniform
-/// points.
+/// Writes points to the columns with linear constraints. The points of up to [`MAX_MAXIMIN`] rows are far from each
+/// other: of many random subsets of a uniform sample, the subset with the largest smallest distance. More rows get
+/// uniform points.
 pub(crate) fn write_spread(product: &Product, points: &mut Array2<f64>, rng: &mut Rng) {
     let Some(linear) = product.linear() else {
         return;

@@ -38,7 +38,8 @@ pub struct Space {
 /// The largest number of combinations of discrete parameters that are examined for conditional parameters in linear
 /// constraints.
 const MAX_PATTERNS: u64 = 10_000;
-/// The largest numbers of linear constraints and of parameters in these. The time of a suggestion grows with their cube.
+/// The largest numbers of linear constraints and of parameters in these. The time of a suggestion grows with their
+/// cube.
 const MAX_LINEAR: usize = 64;
 /// The largest size of the table that counts the points of a mixture with a step.
 const MAX_SUMS: f64 = 1e6;
@@ -265,7 +266,9 @@ impl Space {
             )))
         };
         if (steps - steps.round()).abs() > 1e-6 * steps.abs().max(1.0) {
-            return refuse("has no point: total minus the lower bounds must be a multiple of step");
+            return refuse(
+                "does not have a point: total minus the sum of the lower bounds must be a multiple of step",
+            );
         }
         if steps.abs() * places.len() as f64 > MAX_SUMS {
             return refuse("has too many points: leave out step");

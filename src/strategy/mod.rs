@@ -49,8 +49,8 @@ pub struct Setup {
     pub domain: Arc<Domain>,
     /// The coordinates of the context. The list is empty if a context is not declared.
     pub context: Vec<Coordinate>,
-    /// The descriptors of choices: the first column of each parameter whose choices have descriptors, and the vectors of
-    /// its choices. The columns of a context follow the columns of a point.
+    /// The descriptors of choices: the first column of each parameter whose choices have descriptors, and the vectors
+    /// of its choices. The columns of a context follow the columns of a point.
     pub descriptors: Vec<(usize, Vec<Vec<f64>>)>,
     /// The declared fidelity, if any.
     pub fidelity: Option<Fidelity>,

@@ -204,9 +204,10 @@ class NamedCandidates(Space):
 
     def __init__(self, table: Any, descriptors: Mapping[str, Any] | None = None) -> None:
         columns = _columns(table)
-        #: `describing`: the columns of descriptors. Params may have these names, which are ignored.
-        tables, self.describing = _descriptor_tables(columns, descriptors)
-        columns = {name: column for name, column in columns.items() if name not in self.describing}
+        tables, describing = _descriptor_tables(columns, descriptors)
+        #: The columns with descriptors. Params may have these names, which are ignored.
+        self.describing = describing
+        columns = {name: column for name, column in columns.items() if name not in describing}
         if not columns or not len(next(iter(columns.values()))):
             raise InvalidSpace("candidates is empty: pass a table with at least one row and one column")
         self.nesting = None
@@ -523,10 +524,11 @@ def _descriptor_tables(
 def _first_entries(columns: Mapping[str, Any], name: str, wanted: list[str]) -> dict[Any, dict[str, Any]]:
     """Return the entries of the wanted columns for each choice, which must be equal in all rows with the choice."""
     table: dict[Any, dict[str, Any]] = {}
-    for row, choice in enumerate(columns[name]):
-        if _is_gap(choice):
-            continue
-        entries = {each: None if _is_gap(value := _entry(columns[each], row)) else value for each in wanted}
+    rows = zip(*(list(columns[each]) for each in wanted), strict=True) if wanted else [()] * len(columns[name])
+    for row, (choice, values) in enumerate(zip(columns[name], rows, strict=True)):
+        if not isinstance(choice, (str, bool, np.bool_)):
+            continue  # a gap; other entries are refused where the column is read
+        entries = {each: None if _is_gap(value) else value for each, value in zip(wanted, values, strict=True)}
         first = table.setdefault(choice, entries)
         differs = next((each for each in wanted if first[each] != entries[each]), None)
         if differs is not None:
@@ -535,11 +537,6 @@ def _first_entries(columns: Mapping[str, Any], name: str, wanted: list[str]) -> 
                 f"{row}) for {short_repr(choice)} in column {name!r}: descriptors of a choice must be equal in all rows"
             )
     return table
-
-
-def _entry(column: Any, row: int) -> Any:
-    """Return an entry by position, also of a column of a DataFrame with another index."""
-    return getattr(column, "iloc", column)[row]
 
 
 def _column(

@@ -1,8 +1,8 @@
 //! Categories: one-hot groups of columns, whose choices may have descriptors.
 //!
 //! Notation: ℓ₀ is the lengthscale of the columns, ℓ₁ the lengthscale of the descriptors, and z_c the vector of choice
-//! c. A category contributes 2·1{c ≠ c'}/ℓ₀² + |z_c − z_c'|²/ℓ₁² to r². With the one-hot columns x of two points and the
-//! matrix Z of all vectors, this is |x − x'|²/ℓ₀² + |Zᵀ(x − x')|²/ℓ₁². So a point without a choice has z = 0.
+//! c. A category contributes 2·1{c ≠ c'}/ℓ₀² + |z_c − z_c'|²/ℓ₁² to r². With the one-hot columns x of two points and
+//! the matrix Z of all vectors, this is |x − x'|²/ℓ₀² + |Zᵀ(x − x')|²/ℓ₁². So a point without a choice has z = 0.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -9,9 +9,9 @@ use super::Kernel;
 /// Scaled points: `values[d * capacity + j]` is entry d of point j. Outside categories, the entry is x̃_jd. In a
 /// category C, the entry is |s_d e_d − x̃_j|²_C, the contribution to r² if the other point has choice d. One further
 /// column per category contains |x̃_j|²_C, the contribution if the other point does not have a choice. In both
-/// formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer. If the kernel uses the
-/// descriptors of C, the entries include their contribution to r², and one further column contains the number of the
-/// choice of point j.
+/// formulas, the entries of x̃_j in C are replaced by the nearest choice, or by 0 if 0 is nearer. If the kernel uses
+/// the descriptors of C, the entries include their contribution to r², and one further column contains the number of
+/// the choice of point j.
 #[derive(Debug, Clone, Default)]
 pub struct ScaledPoints {
     values: Vec<f64>,

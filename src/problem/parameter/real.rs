@@ -73,8 +73,8 @@ impl Real {
         (distance <= rounding.min(steps.step() / 4.0)).then_some(nearest)
     }
 
-    /// The bounds of a linear axis. Without a step, None for a Real with steps or one value. With a step, the upper bound
-    /// is the last value; None if the axis has other steps.
+    /// The bounds of a linear axis. Without a step, None for a Real with steps or one value. With a step, the upper
+    /// bound is the last value; None if the axis has other steps.
     pub(crate) fn linear_range(&self, step: Option<f64>) -> Option<(f64, f64)> {
         let real = match (step, &self.steps) {
             _ if self.log || self.low == self.high => return None,

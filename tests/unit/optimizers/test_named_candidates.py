@@ -414,9 +414,21 @@ def test_describing_columns_are_not_parameters(tmp_path):
 
 @pytest.mark.parametrize(
     "descriptors",
-    [{"solvent": ["nope"]}, {"T": [[1.0]]}, {"solvent": ["T"]}, {"solvent": ["solvent"]}, 3, {"nope": ["logP"]}],
+    [
+        {"solvent": ["nope"]},
+        {"solvent": ["T"]},
+        {"solvent": ["solvent"]},
+        {"solvent": []},
+        {"solvent": ["label"]},
+        {"T": [[1.0]]},
+        {"T": ["logP"]},
+        {"lists": ["logP"]},
+        {"nope": ["logP"]},
+        3,
+    ],
 )
 def test_invalid_describing_columns_are_refused(descriptors):
     with pytest.raises(bl.errors.InvalidSpace) as error:
-        NamedCandidates(described(), descriptors=descriptors)
+        table = described().assign(label=[str(i) for i in range(N)], lists=[[i] for i in range(N)])
+        NamedCandidates(table, descriptors=descriptors)
     assert "\n" not in str(error.value)

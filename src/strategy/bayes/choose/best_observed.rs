@@ -11,8 +11,8 @@ use crate::strategy::Query;
 /// The maximum number of best observed points.
 const MAX_BEST_OBSERVED: usize = 5;
 
-/// Returns the points of the searched domain nearest to the rows with the best targets, best first. Under constraints, only
-/// feasible points are returned.
+/// Returns the points of the searched domain nearest to the rows with the best targets, best first. Under constraints,
+/// only feasible points are returned.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,

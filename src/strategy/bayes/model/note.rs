@@ -208,7 +208,10 @@ mod tests {
             warp in prop::option::of((-1e300..1e300, f64::MIN_POSITIVE..1e300)), a in f64::MIN_POSITIVE..1e300,
         ) {
             let input_warp = InputWarp::new(vec![Kumaraswamy(a, 1.0); lengthscale.len()]);
-            let theta = Hyperparameters { lengthscale, signal_variance: variance, noise_variance: 1e-300, descriptor_lengthscale: vec![a], input_warp };
+            let (descriptor_lengthscale, noise_variance) = (vec![a], 1e-300);
+            let theta = Hyperparameters {
+                lengthscale, signal_variance: variance, noise_variance, descriptor_lengthscale, input_warp,
+            };
             let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
             let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None, expense: None, window: None };
