@@ -16,7 +16,7 @@ CoreLinear: TypeAlias = tuple[list[tuple[str, float]], float | None, float | Non
 
 @dataclass(frozen=True)
 class Linear:
-    """A linear constraint on parameters, for the argument `constraints` of an optimizer.
+    r"""A linear constraint on parameters, for the argument `constraints` of an optimizer.
 
     Every suggestion satisfies the constraint: a weighted sum of parameters equals a number, or lies between bounds.
 
@@ -46,8 +46,8 @@ class Linear:
 
     Notes
     -----
-    A parameter that is inactive counts as 0. The sum of a suggestion may miss its bounds by 1e-9 · Σ |a_i| · r_i, where
-    a_i is a coefficient and r_i is the width of the parameter's range.
+    A parameter that is inactive counts as 0. The sum of a suggestion may miss its bounds by 1e-9 · Σ \|a_i\| · r_i,
+    where a_i is a coefficient and r_i is the width of the parameter's range.
 
     Constraints that hold with equality at every point are found by linear programs. The other directions are
     parametrised by an orthonormal basis of the null space, in which the body is rounded. Uniform points come from
