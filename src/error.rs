@@ -127,6 +127,19 @@ pub enum Error {
         value: f64,
     },
 
+    /// A different value for an outcome that has a value.
+    #[error(
+        "outcome {outcome:?} of trial {number} has the value {value} already; pass amend=True to replace it, or replicate=True to keep both"
+    )]
+    OutcomeAlreadyObserved {
+        /// The trial.
+        number: usize,
+        /// The outcome.
+        outcome: String,
+        /// Its value.
+        value: f64,
+    },
+
     /// A withdrawal of a trial without a result: pending, abandoned, or withdrawn already.
     #[error(
         "trial {number} is {state} and cannot be withdrawn: withdraw takes back the result of an observed, failed or stopped trial"

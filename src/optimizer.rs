@@ -248,21 +248,21 @@ impl Optimizer {
         }
     }
 
-    /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.
-    /// The log is not changed.
-    pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Event>> {
+    /// Returns the events that an action at this wall-clock time would log. The list is empty if the action would have no
+    /// effect. The log is not changed.
+    pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Vec<Event>> {
         let now = self.ledger.now(time)?;
-        self.ledger.validate(action, now, time)
+        self.ledger.validate_all(action, now, time)
     }
 
     /// Logs an action at this wall-clock time, and returns the number of its trial. Returns None for an enqueued point,
     /// or if the action has no effect.
     pub fn record(&mut self, action: Action, time: Option<f64>) -> Result<Option<TrialNumber>> {
-        let Some(event) = self.validate(action, time)? else {
-            return Ok(None);
-        };
-        let number = event.trial_number(self.ledger.trials().len());
-        self.ledger.push(event)?;
+        let mut number = None;
+        for event in self.validate(action, time)? {
+            number = number.or(event.trial_number(self.ledger.trials().len()));
+            self.ledger.push(event)?;
+        }
         Ok(number)
     }
 
@@ -322,15 +322,17 @@ impl Optimizer {
     }
 
     /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes pending trials in the
-    /// same way as for the next suggestion. The wall-clock time determines which leases have ended.
+    /// same way as for the next suggestion. The wall-clock time determines which leases have ended. `outcome` is the
+    /// position of a declared outcome; None means the objective.
     pub fn surrogate(
         &mut self,
         time: Option<f64>,
         pending: bool,
+        outcome: Option<usize>,
         stop: &mut Stop,
     ) -> Result<Option<Surrogate<'_>>> {
         self.with_model(time, stop, |model, log, query, call| {
-            model.surrogate(log, query, pending, call)
+            model.surrogate(log, query, pending, outcome, call)
         })
     }
 

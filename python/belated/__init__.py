@@ -10,6 +10,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.bpe import BPEDelay
 from belated.optimizers.curve import ASHA, Curve, MedianStopping, ModelStopping
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.outcomes import AtLeast, AtMost, Between, Maximize, Minimize, Record
 from belated.optimizers.random_search import RandomSearch
 from belated.optimizers.settings import (
     GP,
@@ -50,10 +51,13 @@ __all__ = [
     "ASHA",
     "GP",
     "UCB",
+    "AtLeast",
+    "AtMost",
     "BPEDelay",
     "BayesOpt",
     "BelatedError",
     "BelatedWarning",
+    "Between",
     "Categorical",
     "Censor",
     "Choice",
@@ -67,7 +71,9 @@ __all__ = [
     "Liar",
     "Linear",
     "LogEI",
+    "Maximize",
     "MedianStopping",
+    "Minimize",
     "Mixture",
     "ModelStopping",
     "NoImprovement",
@@ -77,6 +83,7 @@ __all__ = [
     "PowerCost",
     "RandomSearch",
     "Real",
+    "Record",
     "Result",
     "RunningTrial",
     "Search",

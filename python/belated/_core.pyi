@@ -193,9 +193,11 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
         curve: tuple[int, bool] | None = None,
+        outcomes: list[tuple[str, str, float | None, float | None]] = ...,
     ) -> Problem:
         """Create a problem. `fidelity` has a range, a bound on the bias, and (base, exponent, full) of the cost.
-        `curve` is (last step, whether the best value counts)."""
+        `curve` is (last step, whether the best value counts). Each outcome has a name, "minimize", "maximize", "within"
+        or "record", and a lower and an upper bound."""
 
 @final
 class Space:
@@ -331,6 +333,18 @@ class Action:
         value replaces the old value. With `replicate`, the value is added as a new trial at the same point."""
 
     @staticmethod
+    def observe_outcomes(
+        number: int, observations: list[tuple[int, Observation]], amend: bool, replicate: bool
+    ) -> Action:
+        """Observed values of outcomes, by the positions of the outcomes. Either all are logged, or none."""
+
+    def of_outcome(self, outcome: int) -> Action:
+        """The same failure, abandonment or withdrawal of one outcome."""
+
+    def with_outcomes(self, observations: list[tuple[int, Observation]]) -> Action:
+        """This action, which adds a pending trial, together with values of its outcomes."""
+
+    @staticmethod
     def fail(
         number: int, error: tuple[str, str, str | None] | None, attrs: str | None, duration: float | None = None
     ) -> Action:
@@ -405,6 +419,22 @@ class TrialRecord:
     @property
     def problem_of_run(self) -> int:
         """The number of revisions before the problem to which ``run`` belongs."""
+
+    @property
+    def outcomes(
+        self,
+    ) -> list[
+        tuple[
+            str,
+            float | None,
+            float | None,
+            float | None,
+            float | None,
+            tuple[str, float | None, str | None, float | None] | None,
+        ]
+    ]:
+        """For each declared outcome: its state, value and std, the time of its arrival on the clock, the wall-clock time
+        when it got its state, and its last withdrawn result."""
 
     @property
     def state(self) -> str: ...
@@ -516,10 +546,10 @@ class Optimizer:
         """Whether an event logged the same value, std, cost and point as `action` reports. The event concerns the trial
         with number `concerned`. If the problem was ``revised`` after the event, points are not compared."""
 
-    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
-        """The event that ``record`` would log, as JSON, and the number of its trial.
+    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
+        """The events that ``record`` would log, as JSON, each with the number of its trial.
 
-        The result is None if the action would have no effect. The log is unchanged."""
+        The list is empty if the action would have no effect. The log is unchanged."""
 
     def record(self, action: Action, time: float | None) -> int | None:
         """Log an action and return the number of its trial.
@@ -576,17 +606,20 @@ class Optimizer:
 
         The list is empty before the first observation."""
 
-    def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
+    def surrogate(
+        self, time: float | None, pending: bool, outcome: int | None = None
+    ) -> tuple[GaussianProcess, float, float, float] | None:
         """The posterior of the targets over (x, context) rows, as (model, mean, scale, log slope).
 
         A target of 0 stands for ``mean``, the prior mean of f. Targets are in units of ``scale``. If bad values are
         compressed, ``scale`` is the unit of good values. The log slope is Σ log d target/dy over the observed values.
 
         If ``pending`` is true, the posterior includes the rows that the pending policy adds for the next suggestion.
-        The result is None before the first fit."""
+        ``outcome`` is the position of a declared outcome; None means the objective. The result is None before the first
+        fit."""
 
     def predict(
-        self, points: NDArray[np.float64], time: float | None, pending: bool
+        self, points: NDArray[np.float64], time: float | None, pending: bool, outcome: int | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
         """The posterior mean and standard deviation of f at (x, context) rows.
 
@@ -608,7 +641,9 @@ class Optimizer:
 
         The result is None if the curve has no usable report, or if the strategy does not have a model."""
 
-    def leave_one_out(self, time: float | None) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
+    def leave_one_out(
+        self, time: float | None, outcome: int | None = None
+    ) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:
         """Predict the value of each row of the model from all other rows. Return (trial numbers, mean, std).
 
         The std includes the noise. The result is None before the first observation, or if the strategy does not have a

@@ -50,7 +50,9 @@ impl Ledger {
         // The number of a started trial is the number of trials before its event.
         let before = |trial: &Trial| (trial.started_by as usize) < i;
         let number = match event {
-            Event::Suggested { .. } | Event::Added { .. } => self.trials.partition_point(before),
+            Event::Suggested { .. } | Event::Added { .. } | Event::AddedMeasured { .. } => {
+                self.trials.partition_point(before)
+            }
             _ => event.trial_number(0)?,
         };
         let reading = |observed: &Observation| Reading {
@@ -100,12 +102,26 @@ impl Ledger {
             Event::Abandoned { .. } => Effect::Dropped,
             Event::Withdrawn { .. } => Effect::Withdrawn,
             Event::Reported { .. } => Effect::Reported,
+            Event::OfOutcome { .. } => self.effect_of_outcome(number),
+            Event::AddedMeasured { .. } => Effect::Started {
+                suggested: false,
+                note: None,
+                reading: None,
+            },
         };
         Some(Change { number, effect })
     }
 
     /// Updates the state with an event. All changes of the state go through this function.
     pub(super) fn apply(&mut self, event: &Event) -> Result<()> {
+        match self.has_outcomes() {
+            true => self.apply_to_outcomes(event),
+            false => self.apply_to_trial(event),
+        }
+    }
+
+    /// Updates the state of a trial with a single value, and the queue.
+    pub(super) fn apply_to_trial(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Suggested {
                 point,
@@ -208,6 +224,11 @@ impl Ledger {
                     "a revision is logged together with the points of the trials".to_string(),
                 ));
             }
+            Event::OfOutcome { .. } | Event::AddedMeasured { .. } => {
+                return Err(Error::Corrupt(
+                    "an event of an outcome, and no outcomes are declared".to_string(),
+                ));
+            }
             Event::Withdrawn { number, reason, .. } => {
                 let withdrawn_by = self.len() as u32;
                 let trial = &mut self.trials[*number];
@@ -252,19 +273,7 @@ impl Ledger {
         now: Option<f64>,
     ) -> Result<()> {
         if let Some(point) = &observation.point {
-            let x = self.problem.encode(point)?;
-            if self.run_here(number) {
-                let first = number * (self.widths.0 + self.widths.1);
-                self.rows[first..first + self.widths.0].copy_from_slice(&x);
-                let trial = &mut self.trials[number];
-                trial.index = point.index().map(|index| index as u32);
-                let (was_outside, position) = (trial.is_outside(), self.problem.position(point));
-                trial.position = position;
-                if trial.value.is_some() && trial.is_outside() && !was_outside {
-                    // The ranked value is no longer inside the domain.
-                    self.ranking = Ranking::of(&self.trials);
-                }
-            }
+            self.move_to_run(number, point)?;
         }
         if let Some(now) = now {
             self.end(number, State::Observed, now);
@@ -280,6 +289,24 @@ impl Ledger {
         }
         trial.set_data(observation);
         self.ranking.insert(number, &self.trials);
+        Ok(())
+    }
+
+    /// Moves the row of a trial to the point where the trial was run.
+    pub(super) fn move_to_run(&mut self, number: TrialNumber, point: &Point) -> Result<()> {
+        let x = self.problem.encode(point)?;
+        if self.run_here(number) {
+            let first = number * (self.widths.0 + self.widths.1);
+            self.rows[first..first + self.widths.0].copy_from_slice(&x);
+            let trial = &mut self.trials[number];
+            trial.index = point.index().map(|index| index as u32);
+            let (was_outside, position) = (trial.is_outside(), self.problem.position(point));
+            trial.position = position;
+            if trial.value.is_some() && trial.is_outside() && !was_outside {
+                // The ranked value is no longer inside the domain.
+                self.ranking = Ranking::of(&self.trials);
+            }
+        }
         Ok(())
     }
 
@@ -321,7 +348,7 @@ impl Ledger {
 
     /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state
     /// or had this state when it was withdrawn, the earlier time is kept.
-    fn end(&mut self, number: TrialNumber, state: State, now: f64) {
+    pub(super) fn end(&mut self, number: TrialNumber, state: State, now: f64) {
         let ended_by = self.len() as u32;
         if state != State::Abandoned {
             self.abandoned.clear();

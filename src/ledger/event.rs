@@ -202,6 +202,22 @@ pub enum Event {
         #[serde(default)]
         at: Option<f64>,
     },
+    /// A trial with known outcomes was added.
+    AddedMeasured {
+        /// The event [`Event::Added`] without an observation.
+        added: Box<Event>,
+        /// The outcomes, by their positions in the declaration, and their values.
+        observations: Vec<(u32, Observation)>,
+        /// Whether the other outcomes are not expected.
+        complete: bool,
+    },
+    /// An event of one outcome of a trial: observed, amended, failed, abandoned or withdrawn. Without this event, a
+    /// failure and an abandonment concern all outcomes that are missing, and a withdrawal concerns all results.
+    OfOutcome {
+        /// The position of the outcome in the declaration.
+        outcome: u32,
+        event: Box<Event>,
+    },
 }
 
 impl Event {
@@ -219,7 +235,9 @@ impl Event {
     /// Before this event, the log has `n_trials` trials.
     pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
         match self {
-            Event::Suggested { .. } | Event::Added { .. } => Some(n_trials),
+            Event::Suggested { .. } | Event::Added { .. } | Event::AddedMeasured { .. } => {
+                Some(n_trials)
+            }
             Event::Enqueued { .. } | Event::Revised { .. } => None,
             Event::Observed { number, .. }
             | Event::Amended { number, .. }
@@ -228,6 +246,7 @@ impl Event {
             | Event::Reported { number, .. }
             | Event::Stopped { number, .. }
             | Event::Withdrawn { number, .. } => Some(*number),
+            Event::OfOutcome { event, .. } => event.trial_number(n_trials),
         }
     }
 
@@ -245,6 +264,8 @@ impl Event {
             | Event::Stopped { at, .. }
             | Event::Withdrawn { at, .. }
             | Event::Revised { at, .. } => *at = None,
+            Event::OfOutcome { event, .. } => event.forget_time(),
+            Event::AddedMeasured { added, .. } => added.forget_time(),
         }
     }
 
@@ -262,6 +283,8 @@ impl Event {
             | Event::Stopped { at, .. }
             | Event::Withdrawn { at, .. }
             | Event::Revised { at, .. } => *at,
+            Event::OfOutcome { event, .. } => event.at(),
+            Event::AddedMeasured { added, .. } => added.at(),
         }
     }
 
@@ -272,6 +295,7 @@ impl Event {
                 Some(observation)
             }
             Event::Added { observation, .. } => observation.as_ref(),
+            Event::OfOutcome { event, .. } => event.observation(),
             _ => None,
         }
     }
@@ -282,6 +306,7 @@ impl Event {
             Event::Suggested { point, .. }
             | Event::Added { point, .. }
             | Event::Enqueued { point, .. } => Some(point),
+            Event::AddedMeasured { added, .. } => added.point(),
             _ => self.observation()?.point.as_ref(),
         }
     }
@@ -292,6 +317,7 @@ impl Event {
             Event::Suggested { fidelity, .. }
             | Event::Added { fidelity, .. }
             | Event::Enqueued { fidelity, .. } => *fidelity,
+            Event::AddedMeasured { added, .. } => added.fidelity(),
             _ => None,
         }
     }
@@ -300,6 +326,7 @@ impl Event {
     pub(crate) fn context(&self) -> Option<&[f64]> {
         match self {
             Event::Suggested { context, .. } | Event::Added { context, .. } => Some(context),
+            Event::AddedMeasured { added, .. } => added.context(),
             _ => None,
         }
     }
@@ -380,6 +407,29 @@ pub enum Action {
         observation: Option<Observation>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
+    },
+    /// Values of several outcomes of a trial have arrived. All of them are logged, or none.
+    ObserveOutcomes {
+        /// The trial.
+        number: TrialNumber,
+        /// The outcomes, by their positions in the declaration, and their values.
+        observations: Vec<(usize, Observation)>,
+        /// The rule for outcomes that have a value.
+        again: Again,
+    },
+    /// An action on one outcome of a trial: [`Action::Fail`], [`Action::Abandon`] or [`Action::Withdraw`].
+    OfOutcome {
+        /// The position of the outcome in the declaration.
+        outcome: usize,
+        /// The action.
+        action: Box<Action>,
+    },
+    /// A trial was started outside this optimizer, and values of its outcomes may be known.
+    AddOutcomes {
+        /// The action [`Action::Add`] without an observation.
+        add: Box<Action>,
+        /// The outcomes, by their positions in the declaration, and their values.
+        observations: Vec<(usize, Observation)>,
     },
     /// A point that will be suggested before the strategy proposes a further point.
     Enqueue {

@@ -4,6 +4,7 @@
 //! * [`event`]: the events; [`json`]: events as text; [`events`]: events as bytes, the form in which the log stores them
 //! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials and on strategies; [`revise`]: the
 //!   change to another problem
+//! * [`outcomes`]: trials with several outcomes
 //! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials; [`delays`]: delays, leases and
 //!   windows
 //!
@@ -22,6 +23,7 @@ pub mod delays;
 pub mod event;
 mod events;
 mod json;
+mod outcomes;
 mod queries;
 pub mod revise;
 mod rules;
@@ -33,6 +35,7 @@ use std::sync::Arc;
 
 pub(crate) use apply::{Change, Effect};
 pub use event::{Action, Again, Event, Failure, Observation, Reading, TrialNumber};
+pub(crate) use outcomes::{join_notes, split_notes};
 pub use trial::{State, Trial};
 
 use events::Events;
@@ -137,6 +140,10 @@ pub struct Ledger {
     notes_from: usize,
     /// The number of the last event that withdrew a result.
     last_withdrawal: Option<usize>,
+    /// One log for each declared outcome, in which a trial has only this outcome.
+    parts: Vec<Ledger>,
+    /// If there are several outcomes: a log in which a trial failed as soon as any of its outcomes failed.
+    failures: Option<Box<Ledger>>,
 }
 
 impl Ledger {
@@ -144,7 +151,6 @@ impl Ledger {
     pub(crate) fn new(problem: Arc<Problem>) -> Self {
         Self {
             widths: problem.widths(),
-            problem,
             events: Events::default(),
             times: Vec::new(),
             trials: Vec::new(),
@@ -163,6 +169,9 @@ impl Ledger {
             n_chosen_left_out: 0,
             notes_from: 0,
             last_withdrawal: None,
+            parts: Self::parts_of(&problem),
+            failures: Self::failures_of(&problem),
+            problem,
         }
     }
 
@@ -256,8 +265,12 @@ impl Ledger {
 
     /// The data that were given at the start of a trial.
     pub(crate) fn start(&self, number: TrialNumber) -> Start {
+        let event = match self.event(self.trials[number].started_by as usize) {
+            Event::AddedMeasured { added, .. } => *added,
+            event => event,
+        };
         let (point, context, note, attrs) =
-            match self.event(self.trials[number].started_by as usize) {
+            match event {
                 Event::Suggested {
                     point,
                     context,
@@ -292,6 +305,9 @@ impl Ledger {
     /// The value of a trial, with the user's sign.
     pub fn value(&self, number: TrialNumber) -> Option<f64> {
         let trial = &self.trials[number];
+        if let Some(objective) = self.objective_part() {
+            return objective.value(number);
+        }
         match trial.left_out {
             true => self.revised[number].value,
             false => trial
@@ -388,11 +404,17 @@ impl Ledger {
     /// The trial with the largest value at the highest fidelity observed. Of equal values, the trial with the smallest
     /// number is returned. Trials that were run outside the domain are left out.
     pub fn best(&self) -> Option<TrialNumber> {
-        self.ranking.best()
+        match self.has_outcomes() {
+            true => self.best_within_bounds(|trial| !trial.is_outside()),
+            false => self.ranking.best(),
+        }
     }
 
     /// The best trial, as [`Ledger::best`] returns it, among all trials with a value.
     pub fn best_anywhere(&self) -> Option<TrialNumber> {
+        if self.has_outcomes() {
+            return self.best_within_bounds(|_| true);
+        }
         let observed = || self.trials.iter().filter(|trial| trial.value.is_some());
         let highest = observed().map(Trial::z).fold(0.0, f64::max);
         let numbered = self.trials.iter().enumerate();
@@ -515,6 +537,9 @@ impl Ledger {
         {
             self.n_dequeued -= usize::from(queued);
             self.n_suggested -= 1;
+            for part in self.parts.iter_mut().chain(self.failures.as_deref_mut()) {
+                part.truncate(part.len() - 1);
+            }
             self.events.pop();
             self.times.pop();
             self.trials.pop();

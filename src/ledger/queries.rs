@@ -22,13 +22,47 @@ impl Ledger {
         action: &Action,
         revised: bool,
     ) -> bool {
-        let Action::Observe {
-            number,
-            observation,
-            ..
-        } = action
-        else {
-            return false;
+        let (number, observation) = match (action, event) {
+            (
+                Action::Observe {
+                    number,
+                    observation,
+                    ..
+                },
+                _,
+            ) => (number, observation),
+            (
+                Action::ObserveOutcomes {
+                    number,
+                    observations,
+                    ..
+                },
+                Event::OfOutcome { outcome, .. },
+            ) => {
+                let own = observations
+                    .iter()
+                    .find(|(position, _)| *position == *outcome as usize);
+                match own {
+                    Some((_, observation)) => (number, observation),
+                    None => return false,
+                }
+            }
+            (
+                Action::ObserveOutcomes {
+                    number,
+                    observations,
+                    ..
+                },
+                Event::AddedMeasured {
+                    observations: logged,
+                    ..
+                },
+            ) => {
+                let readings = logged.iter().map(|(i, it)| (*i as usize, it.reading));
+                let same = observations.iter().map(|(i, it)| (*i, it.reading)).eq(readings);
+                return same && *number < self.trials.len();
+            }
+            _ => return false,
         };
         let Some(logged) = event.observation() else {
             return false;

@@ -2,14 +2,14 @@
 
 use std::fmt::{Debug, Display};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};
 use crate::ledger::{Ledger, Queued, State, json};
 use crate::problem::Point;
 
 impl Ledger {
     /// Returns the event of an action, or None if the action would have no effect. The log is not changed. `now` is the
-    /// time on the optimizer's clock, and `at` is the wall-clock time.
+    /// time on the optimizer's clock, and `at` is the wall-clock time. Outcomes must not be declared.
     pub(crate) fn validate(
         &self,
         action: Action,
@@ -191,6 +191,13 @@ impl Ledger {
                     attrs,
                 })
             }
+            Action::ObserveOutcomes { .. } | Action::OfOutcome { .. } | Action::AddOutcomes { .. } => {
+                return Err(refuse(
+                    "outcome",
+                    "the name of an outcome",
+                    "no outcomes are declared: report a number, or declare outcomes=",
+                ));
+            }
         })
     }
 
@@ -216,7 +223,7 @@ impl Ledger {
     }
 
     /// Whether a trial in this state has a result that can be taken back.
-    fn can_be_withdrawn(state: State) -> bool {
+    pub(super) fn can_be_withdrawn(state: State) -> bool {
         matches!(state, State::Observed | State::Failed | State::Stopped)
     }
 
@@ -243,7 +250,11 @@ impl Ledger {
         }
         self.problem.check_fidelity(event.fidelity())?;
         let finite = |time: Option<f64>| time.is_none_or(f64::is_finite);
-        if finite(event.at()) && self.allows(event)? {
+        let allowed = match self.has_outcomes() {
+            true => self.allows_for_outcomes(event)?,
+            false => self.allows(event)?,
+        };
+        if finite(event.at()) && allowed {
             return Ok(());
         }
         Err(Error::Corrupt(format!(
@@ -254,7 +265,7 @@ impl Ledger {
 
     /// Whether an event may follow the events of the log. The points, contexts and fidelities of the event must already
     /// be valid.
-    fn allows(&self, event: &Event) -> Result<bool> {
+    pub(super) fn allows(&self, event: &Event) -> Result<bool> {
         let has_value =
             |number: &TrialNumber| self.trial(*number).map(|_| self.value(*number).is_some());
         let data = |attrs: &Option<String>| check_attrs(attrs.as_deref()).is_ok();
@@ -347,6 +358,7 @@ impl Ledger {
             }
             // `Ledger::revise` logs revisions.
             Event::Revised { .. } => false,
+            Event::OfOutcome { .. } | Event::AddedMeasured { .. } => false,
         })
     }
 
@@ -376,7 +388,7 @@ impl Ledger {
     }
 
     /// Refuses an observation whose numbers, point or attributes are invalid.
-    fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
+    pub(super) fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
         observation.check_numbers(format_args!("trial {number}"))?;
         if let Some(point) = &observation.point {
             self.problem.check_measured(point)?;

@@ -196,6 +196,7 @@ impl Optimizer {
                     within: None,
                     limit: request.limit,
                     wants_gain,
+                    whole: None,
                 };
                 match (self.proposal(query, restriction, seed, stop), queued) {
                     (Ok(proposal), None) => {

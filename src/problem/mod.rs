@@ -5,7 +5,7 @@
 //! * [`domain`]: the encoded form that strategies read, which is [`candidates`] or a [`product`] of coordinates with
 //!   [`conditions`]; [`restriction`]: the members that one suggestion may have; [`sampling`]: uniform and evenly spread
 //!   members
-//! * [`linear`]: linear constraints; [`polytope`]: the points that satisfy them; [`lattice`]: mixtures with a step
+//! * [`outcomes`]: the outcomes of a trial; [`linear`]: linear constraints; [`polytope`]: the points that satisfy them; [`lattice`]: mixtures with a step
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
@@ -16,6 +16,7 @@ pub mod domain;
 pub mod fidelity;
 mod lattice;
 mod linear;
+mod outcomes;
 pub mod parameter;
 mod point;
 mod polytope;
@@ -40,6 +41,7 @@ pub use declarations::{Declaration, Role};
 pub use domain::{Domain, Member, Objective};
 pub use fidelity::{Fidelity, PowerCost};
 pub use linear::Linear;
+pub use outcomes::{Goal, Interval, Outcome};
 pub use parameter::{Cell, Choices, Coordinate, Described, Integer, Kind, Parameter, Real};
 pub use point::Point;
 pub(crate) use product::indices;
@@ -143,6 +145,9 @@ pub struct Problem {
     pub direction: Direction,
     /// The unit of the times of the log.
     pub clock: Clock,
+    /// The outcomes of a trial. The list is empty if a trial has a single value without a name.
+    #[serde(default)]
+    pub outcomes: Vec<Outcome>,
 }
 
 impl Problem {
@@ -155,6 +160,7 @@ impl Problem {
             curve: None,
             direction: Direction::Maximize,
             clock: Clock::Iterations,
+            outcomes: Vec::new(),
         }
     }
 

@@ -136,7 +136,9 @@ impl From<Error> for PyErr {
             Error::InvalidContext(_) => "InvalidContext",
             Error::InvalidFidelity(_) => "InvalidFidelity",
             Error::UnknownTrial { .. } => "UnknownTrial",
-            Error::AlreadyObserved { .. } | Error::AlreadyReported { .. } => "AlreadyObserved",
+            Error::AlreadyObserved { .. }
+            | Error::OutcomeAlreadyObserved { .. }
+            | Error::AlreadyReported { .. } => "AlreadyObserved",
             Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => "NumericalError",
             Error::HorizonReached { .. } => "HorizonReached",
             Error::Corrupt(_) | Error::UnknownFormat { .. } => "BelatedError",

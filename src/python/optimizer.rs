@@ -69,11 +69,18 @@ impl Optimizer {
         self.problem().direction.oriented(value)
     }
 
-    /// Converts means and variances of targets to means and standard deviations of f.
-    fn in_units(&self, units: Units, mean: Vec<f64>, variance: Vec<f64>) -> (Vec<f64>, Vec<f64>) {
+    /// Converts means and variances of targets to means and standard deviations of an outcome, or of f.
+    fn in_units(
+        &self,
+        units: Units,
+        outcome: Option<usize>,
+        mean: Vec<f64>,
+        variance: Vec<f64>,
+    ) -> (Vec<f64>, Vec<f64>) {
+        let direction = self.problem().direction_of(outcome);
         let moments = mean.into_iter().zip(variance);
         let in_units = moments.map(|(m, v)| units.moments(m, v.sqrt()));
-        in_units.map(|(m, s)| (self.oriented(m), s)).unzip()
+        in_units.map(|(m, s)| (direction.oriented(m), s)).unzip()
     }
 
     /// The address of this optimizer, which identifies the optimizer while it is borrowed.
@@ -350,13 +357,13 @@ impl Optimizer {
         py: Python<'_>,
         action: &PyAction,
         time: Option<f64>,
-    ) -> PyResult<Option<(String, Option<usize>)>> {
+    ) -> PyResult<Vec<(String, Option<usize>)>> {
         self.with_core(py, |core, _| {
-            let Some(event) = core.validate(action.core.clone(), time)? else {
-                return Ok(None);
-            };
-            let number = event.trial_number(core.ledger().trials().len());
-            Ok(Some((event.to_json()?, number)))
+            let events = core.validate(action.core.clone(), time)?.into_iter();
+            let n_trials = core.ledger().trials().len();
+            events
+                .map(|event| Ok((event.to_json()?, event.trial_number(n_trials))))
+                .collect()
         })
     }
 
@@ -451,41 +458,44 @@ impl Optimizer {
         Ok(found.map(|it| (it.point, it.mean, it.std)).collect())
     }
 
-    #[pyo3(signature = (time, pending))]
+    #[pyo3(signature = (time, pending, outcome=None))]
     fn surrogate(
         &self,
         py: Python<'_>,
         time: Option<f64>,
         pending: bool,
+        outcome: Option<usize>,
     ) -> PyResult<Option<(GaussianProcess, f64, f64, f64)>> {
         let surrogate = self.with_core(py, |core, stop| {
-            let surrogate = core.surrogate(time, pending, stop)?;
+            let surrogate = core.surrogate(time, pending, outcome, stop)?;
             Ok(surrogate.map(|s| (s.gp.to_owned(), s.units, s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
             // The prior mean is in units of f. If bad values are compressed, the scale applies only to the
             // other values.
-            let (mean, scale) = (self.oriented(units.value(0.0)), units.scale);
+            let direction = self.problem().direction_of(outcome);
+            let (mean, scale) = (direction.oriented(units.value(0.0)), units.scale);
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))
     }
 
-    #[pyo3(signature = (points, time, pending))]
+    #[pyo3(signature = (points, time, pending, outcome=None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         points: PyReadonlyArray2<'py, f64>,
         time: Option<f64>,
         pending: bool,
+        outcome: Option<usize>,
     ) -> PyResult<Option<Moments<'py>>> {
         let points = owned2(points);
         let moments = self.with_core(py, |core, stop| {
             core.check_rows(points.view())?;
-            let Some(surrogate) = core.surrogate(time, pending, stop)? else {
+            let Some(surrogate) = core.surrogate(time, pending, outcome, stop)? else {
                 return Ok(None);
             };
             let (mean, variance) = predict_in_blocks(&surrogate.gp, points.view(), stop)?;
-            Ok(Some(self.in_units(surrogate.units, mean, variance)))
+            Ok(Some(self.in_units(surrogate.units, outcome, mean, variance)))
         })?;
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }
@@ -506,17 +516,19 @@ impl Optimizer {
         Ok(values.map(|values| values.into_pyarray(py)))
     }
 
+    #[pyo3(signature = (time, outcome=None))]
     fn leave_one_out<'py>(
         &self,
         py: Python<'py>,
         time: Option<f64>,
+        outcome: Option<usize>,
     ) -> PyResult<Option<LeftOut<'py>>> {
         let left_out = self.with_core(py, |core, stop| {
-            let Some(surrogate) = core.surrogate(time, false, stop)? else {
+            let Some(surrogate) = core.surrogate(time, false, outcome, stop)? else {
                 return Ok(None);
             };
             let (mean, variance) = surrogate.gp.leave_one_out(stop)?;
-            let (mean, std) = self.in_units(surrogate.units, mean, variance);
+            let (mean, std) = self.in_units(surrogate.units, outcome, mean, variance);
             Ok(Some((surrogate.rows.to_vec(), mean, std)))
         })?;
         Ok(left_out

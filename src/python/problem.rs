@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::problem::{
-    self, Choices, Clock, Column, Curve, CurveValue, Declaration, Described, Direction, Integer,
-    Linear, Members, Point, PowerCost, Real, Role,
+    self, Choices, Clock, Column, Curve, CurveValue, Declaration, Described, Direction, Goal,
+    Integer, Interval, Linear, Members, Outcome, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;
@@ -136,10 +136,28 @@ enum MembersOf<'py> {
 /// A declared fidelity: the range of fidelities, the bound on the bias, and (base, exponent, full) of the cost.
 type DeclaredFidelity<'py> = (Bound<'py, Parameter>, Option<f64>, Option<(f64, f64, f64)>);
 
+/// The name of an outcome, "minimize", "maximize", "within" or "record", and its lower and upper bounds.
+type DeclaredOutcome = (String, String, Option<f64>, Option<f64>);
+
+fn outcome((name, goal, low, high): DeclaredOutcome) -> Outcome {
+    let bounds = Interval { low, high };
+    let goal = match goal.as_str() {
+        "minimize" => Goal::Objective(Direction::Minimize, bounds),
+        "maximize" => Goal::Objective(Direction::Maximize, bounds),
+        "within" => Goal::Within(bounds),
+        _ => Goal::Record,
+    };
+    Outcome { name, goal }
+}
+
 #[pymethods]
 impl Problem {
     #[new]
-    #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false, curve=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of a problem, as Python passes them"
+    )]
+    #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false, curve=None, outcomes=vec![]))]
     fn new(
         members: MembersOf<'_>,
         context: Option<Bound<'_, Space>>,
@@ -147,6 +165,7 @@ impl Problem {
         minimize: bool,
         seconds: bool,
         curve: Option<(u32, bool)>,
+        outcomes: Vec<DeclaredOutcome>,
     ) -> PyResult<Self> {
         let fidelity = fidelity.map(|(axis, bias, cost)| {
             let cost = cost.map(|(base, exponent, full)| PowerCost {
@@ -178,7 +197,9 @@ impl Problem {
                 true => Clock::Seconds,
                 false => Clock::Iterations,
             },
+            outcomes: Vec::new(),
         };
+        let core = core.with_outcomes(outcomes.into_iter().map(outcome).collect())?;
         Ok(Self {
             core: Arc::new(core),
         })

@@ -81,6 +81,8 @@ pub struct TrialRecord {
     /// The number of revisions before the problems to which `place` and `run` belong.
     problem: usize,
     problem_of_run: usize,
+    /// The outcomes of the trial in the order of their declaration, if outcomes are declared.
+    outcomes: Vec<OutcomeFacts>,
 }
 
 /// Returns the point in an event, or None if the event does not have a point.
@@ -151,6 +153,17 @@ pub fn revision_of(event: &str) -> PyResult<Option<Revision>> {
 /// The state before a withdrawal, the value, the reason, and the wall-clock time of the withdrawal.
 type WithdrawalFacts = (&'static str, Option<f64>, Option<String>, Option<f64>);
 
+/// The state of an outcome, its value, the standard deviation of its noise, the time of its arrival on the clock, the
+/// wall-clock time when it got its state, and its last withdrawn result.
+type OutcomeFacts = (
+    &'static str,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    Option<WithdrawalFacts>,
+);
+
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
 
@@ -158,15 +171,42 @@ type ErrorFacts = (String, String, Option<String>);
 impl Action {
     #[staticmethod]
     fn observe(number: usize, observation: &Observation, amend: bool, replicate: bool) -> Self {
-        let again = match (amend, replicate) {
-            (_, true) => Again::Replicate,
-            (true, false) => Again::Amend,
-            (false, false) => Again::Refuse,
-        };
         let core = ledger::Action::Observe {
             number,
             observation: observation.core.clone(),
-            again,
+            again: again(amend, replicate),
+        };
+        Self { core }
+    }
+
+    /// The observations of several outcomes, by the positions of the outcomes.
+    #[staticmethod]
+    fn observe_outcomes(
+        number: usize,
+        observations: Vec<(usize, PyRef<'_, Observation>)>,
+        amend: bool,
+        replicate: bool,
+    ) -> Self {
+        let core = ledger::Action::ObserveOutcomes {
+            number,
+            observations: cores(observations),
+            again: again(amend, replicate),
+        };
+        Self { core }
+    }
+
+    /// The same action on one outcome, by its position.
+    fn of_outcome(&self, outcome: usize) -> Self {
+        let action = Box::new(self.core.clone());
+        let core = ledger::Action::OfOutcome { outcome, action };
+        Self { core }
+    }
+
+    /// This action, which adds a pending trial, together with values of its outcomes.
+    fn with_outcomes(&self, observations: Vec<(usize, PyRef<'_, Observation>)>) -> Self {
+        let core = ledger::Action::AddOutcomes {
+            add: Box::new(self.core.clone()),
+            observations: cores(observations),
         };
         Self { core }
     }
@@ -256,11 +296,36 @@ impl Action {
     }
 }
 
+/// The last withdrawn result of a trial.
+fn withdrawal(ledger: &Ledger, number: TrialNumber) -> Option<WithdrawalFacts> {
+    let last = ledger.trials()[number].withdrawals().last()?;
+    let value = last.value;
+    let value = value.map(|value| ledger.problem().direction.oriented(value));
+    let at = ledger.time(last.by as usize);
+    Some((last.outcome.name(), value, last.reason.clone(), at))
+}
+
+fn again(amend: bool, replicate: bool) -> Again {
+    match (amend, replicate) {
+        (_, true) => Again::Replicate,
+        (true, false) => Again::Amend,
+        (false, false) => Again::Refuse,
+    }
+}
+
+fn cores(
+    observations: Vec<(usize, PyRef<'_, Observation>)>,
+) -> Vec<(usize, ledger::Observation)> {
+    let observations = observations.into_iter();
+    observations
+        .map(|(outcome, observation)| (outcome, observation.core.clone()))
+        .collect()
+}
+
 impl TrialRecord {
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
         let trial = ledger.trial(number)?;
         let error = trial.error().cloned();
-        let oriented = |value| ledger.problem().direction.oriented(value);
         let start = ledger.start(number);
         let attrs = start.attrs.into_iter();
         Ok(Self {
@@ -281,11 +346,22 @@ impl TrialRecord {
                 .chain(trial.reported_attrs().iter().cloned())
                 .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
-            withdrawal: trial.withdrawals().last().map(|last| {
-                let value = last.value.map(oriented);
-                let at = ledger.time(last.by as usize);
-                (last.outcome.name(), value, last.reason.clone(), at)
-            }),
+            withdrawal: withdrawal(ledger, number),
+            outcomes: ledger
+                .parts()
+                .iter()
+                .map(|part| {
+                    let trial = &part.trials()[number];
+                    (
+                        trial.state.name(),
+                        part.value(number),
+                        trial.std(),
+                        trial.observed_at(),
+                        part.finished_at(number),
+                        withdrawal(part, number),
+                    )
+                })
+                .collect(),
             note: start.note,
             suggested_at: trial.suggested_at,
             started_at: ledger.started_at(number),

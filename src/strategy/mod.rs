@@ -39,7 +39,9 @@ use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::excluded::key_of_row;
 use crate::problem::fidelity::TOLERANCE;
-use crate::problem::{Clock, Coordinate, Direction, Domain, Fidelity, Member, Problem, Product};
+use crate::problem::{
+    Clock, Coordinate, Direction, Domain, Fidelity, Member, Outcome, Problem, Product,
+};
 use crate::random::{Call, Rng};
 use crate::strategy::model_based::ModelBased;
 
@@ -58,6 +60,8 @@ pub struct Setup {
     /// The direction of the optimisation. Strategies always maximise. A strategy uses the direction to convert settings
     /// that are in units of f.
     pub direction: Direction,
+    /// The declared outcomes.
+    pub outcomes: Vec<Outcome>,
 }
 
 impl Setup {
@@ -70,6 +74,7 @@ impl Setup {
             fidelity: problem.fidelity.clone(),
             clock: problem.clock,
             direction: problem.direction,
+            outcomes: problem.outcomes.clone(),
         }
     }
 }
@@ -132,6 +137,8 @@ pub struct Supports {
     pub fidelity: bool,
     /// Whether the members that may be proposed can be restricted for one proposal.
     pub restrictions: bool,
+    /// Whether a trial may have several outcomes.
+    pub outcomes: bool,
 }
 
 impl Supports {
@@ -142,6 +149,7 @@ impl Supports {
         linear: true,
         fidelity: true,
         restrictions: true,
+        outcomes: true,
     };
 
     /// Returns an error if the setup has a feature that the strategy of this name does not support.
@@ -160,6 +168,7 @@ impl Supports {
             ),
             (self.linear, linear, "linear constraints"),
             (self.fidelity, setup.fidelity.is_some(), "a fidelity"),
+            (self.outcomes, !setup.outcomes.is_empty(), "outcomes"),
         ] {
             if asked && !supported {
                 return Err(Error::Unsupported { strategy, what });
@@ -288,6 +297,7 @@ mod tests {
             fidelity: None,
             clock: Clock::Iterations,
             direction: Direction::Maximize,
+            outcomes: vec![],
         };
         let with_context = Setup {
             context: vec![Coordinate::Continuous],

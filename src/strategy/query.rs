@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ledger::Ledger;
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Domain, Restriction};
 
@@ -24,6 +25,8 @@ pub struct Query<'a> {
     pub limit: Option<Limit>,
     /// Whether the gain of the proposal is needed.
     pub wants_gain: bool,
+    /// The log of whole trials, if the log of the call has one outcome only.
+    pub whole: Option<&'a Ledger>,
 }
 
 /// A restriction of the members that may be proposed. The model does not depend on it.

@@ -119,6 +119,7 @@ mod tests {
             fidelity: None,
             clock: Clock::Iterations,
             direction: Direction::Maximize,
+            outcomes: vec![],
         };
         let made = |definition: Value| make(&definition, &setup, &mut Rng::seed_from_u64(0));
         for good in [

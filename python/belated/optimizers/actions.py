@@ -17,6 +17,7 @@ from belated._core import (
     TrialRecord,
 )
 from belated.optimizers.constraints import Constraints
+from belated.optimizers.outcomes import values_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_number, attrs_as_json
 from belated.short_repr import short_repr
@@ -52,6 +53,21 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     )
 
 
+def outcome_observations(
+    problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts
+) -> list[tuple[int, Observation]]:
+    """Return the observations of the outcomes of a trial, by their positions; see `observation_of`.
+
+    The first observation has the data of the trial.
+    """
+    std, *data = facts
+    found = []
+    for outcome, y, own in values_of(problem.outcomes, f"trial {number}", value, std):
+        given = (own, *data) if not found else (own, None, None, None, None)
+        found.append((outcome, observation_of(problem, number, None if found else started, y, given)))
+    return found
+
+
 def check_same_fidelity(problem: Problem, number: int, given: Any, known: float | None) -> None:
     """Raise an error if a fidelity differs from the trial's fidelity, `known`, which comes from the core."""
     wanted, started = problem.check_fidelity(given), problem.fidelity_of(known)
@@ -83,15 +99,23 @@ def added_actions(
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
-        std, cost, duration = (as_amount(name, each[i], what) for name, each in amounts.items())
-        y = None if values[i] is None else as_number("value", values[i], what)
-        observation = None if y is None else Observation(y, std, cost, duration, what=what)
+        cost, duration = (as_amount(name, amounts[name][i], what) for name in ("cost", "duration"))
+        parts, observation = None, None
+        if problem.outcomes and values[i] is not None:
+            parts = [
+                (outcome, Observation(y, own, None if k else cost, None if k else duration, what=what))
+                for k, (outcome, y, own) in enumerate(values_of(problem.outcomes, what, values[i], amounts["std"][i]))
+            ]
+        elif values[i] is not None:
+            y = as_number("value", values[i], what)
+            observation = Observation(y, as_amount("std", amounts["std"][i], what), cost, duration, what=what)
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:
             fidelity = problem.fidelity.high
         text = attrs_as_json(attrs[i], f"attrs[{i}]" if is_list(facts["attrs"]) else "attrs")
-        actions.append(Action.add(place, contexts[i], observation, fidelity, text))
+        action = Action.add(place, contexts[i], observation, fidelity, text)
+        actions.append(action if parts is None else action.with_outcomes(parts))
     return actions, several is not None
 
 

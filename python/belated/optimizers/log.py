@@ -29,15 +29,17 @@ class Log(Protocol):
         Here and below, `time` is the wall-clock time in seconds.
         """
 
-    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
-        """Return the event and the number of the trial of an action, or None if the log would not change."""
+    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
+        """Return the events of an action, each with the number of its trial; [] if the log would not change."""
 
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1
     ) -> list[tuple[Place, float, float]]:
         """Return (place, mean, std) for up to n distinct recommended points, best first."""
 
-    def predict(self, points: Array, time: float | None, pending: bool) -> tuple[Array, Array] | None:
+    def predict(
+        self, points: Array, time: float | None, pending: bool, outcome: int | None = None
+    ) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""
 
     def acquisition(
@@ -45,13 +47,17 @@ class Log(Protocol):
     ) -> Array | None:
         """Return the acquisition at these points, as the next suggestion uses it; None before the first value."""
 
-    def surrogate(self, time: float | None, pending: bool) -> tuple[GaussianProcess, float, float, float] | None:
+    def surrogate(
+        self, time: float | None, pending: bool, outcome: int | None = None
+    ) -> tuple[GaussianProcess, float, float, float] | None:
         """Return (model, mean, scale, log slope), as in the core; None before the first value."""
 
     def forecast_value(self, number: int, time: float | None) -> tuple[float, float] | None:
         """Return the mean and std of the value at the last step of a running or stopped trial, or None."""
 
-    def leave_one_out(self, time: float | None) -> tuple[list[int], Array, Array] | None:
+    def leave_one_out(
+        self, time: float | None, outcome: int | None = None
+    ) -> tuple[list[int], Array, Array] | None:
         """Return (trial numbers, mean, std) of leave-one-out predictions; None before the first value."""
 
     def durations(self, time: float | None) -> DurationModel | None:

@@ -13,6 +13,7 @@ from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingNam
 from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
+from belated.optimizers.outcomes import OutcomesLike, checked_outcomes
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Trials
@@ -50,6 +51,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     time: Callable[[], float] | None = None
     curve: Curve | None = None
     stopping: Stopping | StoppingName | None = "auto"
+    outcomes: OutcomesLike | None = None
 
     def __init_subclass__(cls, *, strategy: str | None = None, lacks: Collection[str] = ()) -> None:
         """Register a class.
@@ -77,8 +79,10 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         self._rule = self._checked_rule()
         self._window = in_seconds(vars(self).get("window"))
         checked_functions(self.constraints)
+        outcomes = checked_outcomes(self.outcomes, direction, 1 if self._has_model else None)
         linear, curve = linear_of(self.constraints), self.curve
-        self._problem = Problem(type(self).__name__, *domain, self.fidelity, clock, direction, self.time, curve, linear)
+        kind, time = type(self).__name__, self.time
+        self._problem = Problem(kind, *domain, self.fidelity, clock, direction, time, curve, linear, outcomes)
         if isinstance(self.domain, NamedCandidates):
             vars(self)["candidates"] = self.domain  # the user may change the table, or unpickle without pandas
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed

@@ -2,7 +2,7 @@
 
 import time as clocks
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.optimizers.curve import Curve
+from belated.optimizers.outcomes import Maximize, Minimize, Outcomes
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.fidelity import Fidelity
@@ -42,6 +43,7 @@ class Problem:
     time: Callable[[], float] | None
     curve: Curve | None = None
     linear: Sequence[AnyLinear] = ()
+    outcomes: Outcomes = field(default_factory=dict)
 
     def __post_init__(self, space: Any, candidates: Any, context: Any) -> None:
         if (space is None) == (candidates is None):
@@ -63,7 +65,16 @@ class Problem:
             )
         if self.time is not None and not callable(self.time):
             raise InvalidSetting(f"time={one_line(self.time)} is not usable: pass a function that returns seconds")
+        objective = self.objective
+        if objective is not None:
+            self.direction = "minimize" if isinstance(self.outcomes[objective], Minimize) else "maximize"
         self.core = self._new_core()
+
+    @property
+    def objective(self) -> str | None:
+        """The name of the objective; None if outcomes were not declared, or if there are several objectives."""
+        found = [name for name, goal in self.outcomes.items() if isinstance(goal, (Minimize, Maximize))]
+        return found[0] if len(found) == 1 else None
 
     def _constrain(self, linear: Sequence[CoreLinear]) -> None:
         """Replace the space by the space with linear constraints. Warn of constraints that are not needed."""
@@ -80,9 +91,9 @@ class Problem:
         contexts = None if self.context_space is None else self.context_space.core
         fidelities = None if self.fidelity is None else self.fidelity.core
         curve = None if self.curve is None else (self.curve.steps, self.curve.value == "best")
-        return _core.Problem(
-            self.domain.core, contexts, fidelities, self.direction == "minimize", self.clock == "seconds", curve
-        )
+        minimize, seconds = self.direction == "minimize", self.clock == "seconds"
+        outcomes = [(name, *goal.core) for name, goal in self.outcomes.items()]
+        return _core.Problem(self.domain.core, contexts, fidelities, minimize, seconds, curve, outcomes)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "core"}

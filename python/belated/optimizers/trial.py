@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from belated._core import TrialRecord
 from belated.optimizers.log import Log
+from belated.optimizers.outcomes import OutcomeRecord, outcome_records
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, Withdrawal, headline, merged_attrs
 from belated.space.space import Space
@@ -66,8 +67,8 @@ class Owner(Protocol):
     def report(self, *args: Any, **kwargs: Any) -> None: ...
     def should_stop(self, trial: Trial) -> bool: ...
     def stop(self, trial: Trial) -> None: ...
-    def abandon(self, trial: Trial) -> None: ...
-    def withdraw(self, trial: Trial, *, reason: str | None) -> None: ...
+    def abandon(self, trial: Trial, *, outcome: str | None) -> None: ...
+    def withdraw(self, trial: Trial, *, reason: str | None, outcome: str | None) -> None: ...
 
 
 class Trial:
@@ -170,8 +171,26 @@ class Trial:
 
     @property
     def value(self) -> float | None:
-        """The observed value; None before it is reported, and after it was withdrawn."""
+        """The observed value; None before it is reported, and after it was withdrawn.
+
+        If outcomes were declared, it is the value of the objective.
+        """
         return self._record.value
+
+    @property
+    def outcomes(self) -> dict[str, OutcomeRecord]:
+        """The state of each declared outcome, by name; empty if outcomes were not declared."""
+        return outcome_records(self._owner._problem.outcomes, self._record, utc)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """The observed values of the declared outcomes, by name."""
+        return {name: each.value for name, each in self.outcomes.items() if each.value is not None}
+
+    @property
+    def missing(self) -> list[str]:
+        """The names of the declared outcomes that have not arrived."""
+        return [name for name, each in self.outcomes.items() if each.state == "pending"]
 
     @property
     def curve(self) -> dict[int, float]:
@@ -248,9 +267,9 @@ class Trial:
 
     def observe(
         self,
-        value: float,
+        value: float | Mapping[str, float],
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -269,9 +288,10 @@ class Trial:
         error: BaseException | str | None = None,
         duration: float | timedelta | None = None,
         attrs: Mapping[str, Any] | None = None,
+        outcome: str | None = None,
     ) -> None:
         """Report that the evaluation failed; see `Optimizer.fail`."""
-        self._owner.fail(self, error=error, duration=duration, attrs=attrs)
+        self._owner.fail(self, error=error, duration=duration, attrs=attrs, outcome=outcome)
 
     def report(self, value: float, step: int, *, attempt: int | None = None) -> None:
         """Report a step of the learning curve; see `Optimizer.report`."""
@@ -285,13 +305,13 @@ class Trial:
         """Stop the trial before the last step of its curve; see `Optimizer.stop`."""
         self._owner.stop(self)
 
-    def abandon(self) -> None:
+    def abandon(self, *, outcome: str | None = None) -> None:
         """Leave the trial out of the model; see `Optimizer.abandon`."""
-        self._owner.abandon(self)
+        self._owner.abandon(self, outcome=outcome)
 
-    def withdraw(self, *, reason: str | None = None) -> None:
+    def withdraw(self, *, reason: str | None = None, outcome: str | None = None) -> None:
         """Take back the value or the failure; see `Optimizer.withdraw`."""
-        self._owner.withdraw(self, reason=reason)
+        self._owner.withdraw(self, reason=reason, outcome=outcome)
 
     def _facts(self) -> dict[str, Any]:
         """Return the data to show, in the order to show them; data that are None are left out."""
@@ -307,8 +327,10 @@ class Trial:
             "fidelity": self.fidelity,
             "state": record.state,
             "outside": record.outside or None,
-            "value": record.value,
-            "std": record.std,
+            "value": None if record.outcomes else record.value,
+            "std": None if record.outcomes else record.std,
+            "values": self.values or None,
+            "missing": self.missing or None,
             "error": None if error is None else headline(error),
             "withdrawn_value": None if withdrawn is None else withdrawn.value,
             "withdrawn_reason": None if withdrawn is None else withdrawn.reason,

@@ -20,7 +20,14 @@ from belated._core import (
     UnknownTrial,
 )
 from belated.errors import NotFitted
-from belated.optimizers.actions import Facts, added_actions, check_same_fidelity, enqueued_actions, observation_of
+from belated.optimizers.actions import (
+    Facts,
+    added_actions,
+    check_same_fidelity,
+    enqueued_actions,
+    observation_of,
+    outcome_observations,
+)
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping, converted_report
 from belated.optimizers.delays import Delays, Forecast, Overdue
@@ -29,6 +36,7 @@ from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
+from belated.optimizers.outcomes import position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_index, as_reason, attrs_as_json, error_facts
 from belated.optimizers.surrogate import Surrogate, surrogate_of
@@ -393,7 +401,12 @@ class Reading(ABC):
         return points[0] if n is None else points
 
     def predict(
-        self, params: Any = None, context: Mapping[str, Any] | None = None, *, pending: bool = False
+        self,
+        params: Any = None,
+        context: Mapping[str, Any] | None = None,
+        *,
+        pending: bool = False,
+        outcome: str | None = None,
     ) -> tuple[Any, ...]:
         """Return the model's mean and standard deviation of f, in your units.
 
@@ -408,6 +421,8 @@ class Reading(ABC):
         pending : bool, default False
             If True, the model takes trials without a result into account, as the pending policy defines and as the next
             suggestion does.
+        outcome : str, optional
+            The name of a declared outcome. Default None: the objective.
 
         Returns
         -------
@@ -438,7 +453,8 @@ class Reading(ABC):
         """
         log, problem = self._model_log("predict"), self._source._problem
         points = problem.with_context(problem.domain.points(params, measured=True), context)
-        return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending))))
+        i = self._source._position(outcome)
+        return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending), i)))
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
@@ -505,7 +521,10 @@ class Reading(ABC):
         fitted = self._fitted("surrogate_")
         return surrogate_of(self._source._problem, *fitted)
 
-    def importances(self, context: Mapping[str, Any] | None = None) -> dict[str, float]:
+    @checks_arguments
+    def importances(
+        self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None
+    ) -> dict[str, float]:
         """Return the importance of each parameter: its share in the variance of f over the space.
 
         The importance is the total effect of the parameter, E[Var(f | all other parameters)] / Var(f), where params are
@@ -519,6 +538,8 @@ class Reading(ABC):
         ----------
         context : mapping, optional
             The context at which the model is used, if a context was declared.
+        outcome : str, optional
+            The name of a declared outcome. Default None: the objective.
 
         Returns
         -------
@@ -543,9 +564,11 @@ class Reading(ABC):
         >>> {name: round(share, 1) for name, share in optimizer.importances().items()}
         {'x': 0.9, 'y': 0.1}
         """
-        names, effects = self._total_effects(context, "importances")
-        log = self._source._current_log()
-        medians, n_values = np.median(effects, axis=0), len({log.trial(i).value for i in log.numbers("observed")})
+        names, effects = self._total_effects(context, "importances", outcome)
+        log, i = self._source._current_log(), self._source._position(outcome)
+        records = [log.trial(number) for number in log.numbers(None)]
+        values = {record.value if i is None else record.outcomes[i][1] for record in records} - {None}
+        medians, n_values = np.median(effects, axis=0), len(values)
         if n_values < 2 or not medians.sum() > 0:
             found = "a single value" if n_values < 2 else "values that do not depend on the parameters"
             raise NotFitted(f"importances needs different values, and the trials have {found}: observe more trials")
@@ -599,7 +622,9 @@ class Reading(ABC):
         log = self._model_log("predict_final")
         return log.forecast_value(self._source._number_of(trial), self._source._problem.wall_time())
 
-    def _total_effects(self, context: Mapping[str, Any] | None, caller: str) -> tuple[list[str], Array]:
+    def _total_effects(
+        self, context: Mapping[str, Any] | None, caller: str, outcome: str | None = None
+    ) -> tuple[list[str], Array]:
         """Return the names of all parameters except constants, and their total effects by draw, (draws, names).
 
         `caller` is the name of the caller, for messages.
@@ -608,14 +633,16 @@ class Reading(ABC):
             raise InvalidSetting(
                 f"{caller} needs a space of named parameters, and this search has candidates without names"
             )
-        model, *_ = self._fitted(caller)
+        model, *_ = self._fitted(caller, outcome)
         space, problem = self.domain, self._source._problem
         assert isinstance(space, Space)
         return total_effects(space, lambda rows, n: model.sample(problem.with_context(rows, context), n, 0))
 
-    def _fitted(self, what: str) -> tuple[GaussianProcess, float, float, float]:
+    def _fitted(self, what: str, outcome: str | None = None) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
-        return _fitted(what, self._model_log(what).surrogate(self._source._problem.wall_time(), False))
+        source = self._source
+        i = source._position(outcome)
+        return _fitted(what, self._model_log(what).surrogate(source._problem.wall_time(), False, i))
 
     def _leave_one_out(self) -> tuple[list[int], Array, Array]:
         """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
@@ -697,9 +724,9 @@ class Trials(Reading, Generic[AnyLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float,
+        value: float | Mapping[str, float],
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -708,7 +735,7 @@ class Trials(Reading, Generic[AnyLog]):
         amend: bool = False,
         replicate: bool = False,
     ) -> None:
-        """Report the value of a trial.
+        """Report the value of a trial, or values of its outcomes.
 
         Values may be reported at any time and in any order, also after `fail`, `abandon` or `withdraw`.
 
@@ -716,10 +743,11 @@ class Trials(Reading, Generic[AnyLog]):
         ----------
         trial : Trial or int
             The trial or its number.
-        value : float
-            A finite real number (or a 0-d array).
-        std : float, optional
-            The standard deviation of the noise of this value, if you know it. If the value is a mean over n
+        value : float or mapping
+            A finite real number (or a 0-d array). If outcomes were declared, a dict of the values that have arrived, by
+            the names of the outcomes; either all of them are logged or none. The others can be reported any day later.
+        std : float or mapping, optional
+            The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes. If the value is a mean over n
             repetitions, pass the standard deviation of one repetition divided by sqrt(n). The model uses this number
             unchanged. For values that are reported without a std, the model fits the noise.
         cost : float, optional
@@ -810,7 +838,7 @@ class Trials(Reading, Generic[AnyLog]):
     def _observe(
         self,
         trial: Trial | int,
-        value: float,
+        value: Any,
         facts: Facts,
         fidelity: float | None,
         flags: tuple[bool, bool],
@@ -828,6 +856,10 @@ class Trials(Reading, Generic[AnyLog]):
         if fidelity is not None:
             check_same_fidelity(self._problem, number, fidelity, self._current_log().trial(number).fidelity)
         started = None if params is None else self._current_log().trial(number)
+        if self._problem.outcomes:
+            parts = outcome_observations(self._problem, number, started, value, facts)
+            record(Action.observe_outcomes(number, parts, amend, replicate), self._problem.wall_time())
+            return
         observation = observation_of(self._problem, number, started, value, facts)
         try:
             record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
@@ -848,10 +880,12 @@ class Trials(Reading, Generic[AnyLog]):
         error: BaseException | str | None = None,
         duration: float | timedelta | None = None,
         attrs: Mapping[str, Any] | None = None,
+        outcome: str | None = None,
     ) -> None:
         """Report that the evaluation of a trial failed; later suggestions avoid the point.
 
-        If the trial has already failed, the call only adds an error or a duration that the trial does not have yet.
+        If the trial has already failed, the call only adds an error or a duration that the trial does not have yet. If
+        outcomes were declared, all outcomes that are missing fail, and observed values stay.
 
         Parameters
         ----------
@@ -864,6 +898,8 @@ class Trials(Reading, Generic[AnyLog]):
             The time that the evaluation took until it failed; a number is in seconds.
         attrs : mapping, optional
             Further data to store with the trial; see `observe`.
+        outcome : str, optional
+            The name of the outcome that failed, if outcomes were declared. Default None: all outcomes that are missing.
 
         Raises
         ------
@@ -872,7 +908,8 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         InvalidValue
-            The error is neither an exception nor a string, or the duration is negative or not finite.
+            The error is neither an exception nor a string, the duration is negative or not finite, or the outcome was
+            not declared.
 
         Examples
         --------
@@ -889,12 +926,29 @@ class Trials(Reading, Generic[AnyLog]):
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
         seconds = as_amount("duration", duration, f"trial {number}")
-        self._resolve(Action.fail(number, facts, text, seconds), number, "fail")
+        self._resolve(self._of_outcome(Action.fail(number, facts, text, seconds), outcome), number, "fail")
 
-    def abandon(self, trial: Trial | int) -> None:
+    def _position(self, outcome: str | None) -> int | None:
+        """Return the position of a declared outcome; None for the objective."""
+        return None if outcome is None else position(self._problem.outcomes, outcome)
+
+    def _of_outcome(self, action: Action, outcome: str | None) -> Action:
+        """Return the action on the outcome of this name; the whole trial for None."""
+        return action if outcome is None else action.of_outcome(position(self._problem.outcomes, outcome))
+
+    @checks_arguments
+    def abandon(self, trial: Trial | int, *, outcome: str | None = None) -> None:
         """Abandon a trial. The trial does not count as a failure, and the model leaves it out.
 
         The point is not suggested again until a value or a failure of another trial has been reported.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial or its number.
+        outcome : str, optional
+            The name of the outcome that is no longer expected, if outcomes were declared. Default None: all outcomes
+            that are missing. Observed values stay.
 
         Raises
         ------
@@ -904,7 +958,7 @@ class Trials(Reading, Generic[AnyLog]):
             The trial has a value.
         """
         number = self._number_of(trial)
-        self._resolve(Action.abandon(number), number, "be abandoned")
+        self._resolve(self._of_outcome(Action.abandon(number), outcome), number, "be abandoned")
 
     @checks_arguments
     def report(self, trial: Trial | int, value: float, step: int, *, attempt: int | None = None) -> None:
@@ -989,7 +1043,9 @@ class Trials(Reading, Generic[AnyLog]):
         self._resolve(Action.stop(number), number, "be stopped")
 
     @checks_arguments
-    def withdraw(self, trial: Trial | int | Sequence[Trial | int], *, reason: str | None = None) -> None:
+    def withdraw(
+        self, trial: Trial | int | Sequence[Trial | int], *, reason: str | None = None, outcome: str | None = None
+    ) -> None:
         """Take back the value or the failure of a trial, for example of a contaminated sample.
 
         The trial gets the state "withdrawn". The model, the best trial and the curves then leave it out, and its point
@@ -1005,6 +1061,10 @@ class Trials(Reading, Generic[AnyLog]):
             The trials that are observed, failed or stopped. Either all trials of a list are withdrawn, or none of them.
         reason : str, optional
             The reason, which is stored with the trial. A text of more than 2 kB is shortened.
+        outcome : str, optional
+            The name of the outcome whose value or failure is taken back, if outcomes were declared. Default None: all
+            outcomes that have a result. If other outcomes of the trial are missing, the withdrawn ones are missing
+            again.
 
         Raises
         ------
@@ -1030,7 +1090,8 @@ class Trials(Reading, Generic[AnyLog]):
         """
         text = as_reason(reason)
         given: Any = trial if is_list(trial) else [trial]
-        actions = [Action.withdraw(number, text) for number in dict.fromkeys(map(self._number_of, given))]
+        numbers = dict.fromkeys(map(self._number_of, given))
+        actions = [self._of_outcome(Action.withdraw(number, text), outcome) for number in numbers]
         self._in_present_problem(lambda: self._record_all(actions, are_checked=False))
 
     def _resolve(self, action: Action, number: int, verb: str) -> None:

@@ -29,7 +29,7 @@ from belated.space.space import Space
 
 T = TypeVar("T")
 
-_PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints", "linear", "direction", "clock"}
+_PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints", "linear", "direction", "clock", "outcomes"}
 
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 
@@ -193,7 +193,11 @@ def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]
         "linear": [each.as_data() for each in optimizer._problem.linear] or None,
         "direction": optimizer.direction,
         "clock": optimizer.clock,
+        # A list, because the order counts.
+        "outcomes": [[name, as_data(goal)] for name, goal in optimizer._problem.outcomes.items()] or None,
     }
+    if problem["outcomes"]:
+        problem["direction"] = "maximize"
     return {
         "problem": {name: data for name, data in problem.items() if data is not None and name not in kind._lacks},
         "strategy": optimizer._strategy_data(),
@@ -287,6 +291,7 @@ def optimizer_from(
         "curve": lambda data: Curve(**data),
         "candidates": _candidates_from,
         "linear": lambda data: [linear_from(each) for each in data],
+        "outcomes": lambda data: _by_name((name, from_data(goal)) for name, goal in data),
     }
     try:
         arguments = _arguments(definition)

@@ -429,14 +429,14 @@ class SharedLog:
         return self._until_on_disk(lambda: self._write(record))
 
     def _record(self, action: Action, time: float | None, key: str | None, events: Events) -> int | None:
-        """Validate an action and append its event; return the number of its trial."""
+        """Validate an action and append its events; return the number of its trial."""
         valid = self.core.validate(action, time)
-        if valid is None:
+        if not valid:
             return None
-        event, number = valid
+        number = valid[0][1]
         # If a call starts several trials, their numbers follow one another.
         number = number + len(events) if number == len(self.core) else number
-        events.append((event, _stored_key("observe", 0, key)))
+        events.extend((event, _stored_key("observe", i, key)) for i, (event, _) in enumerate(valid))
         return number
 
     def observe(self, action: Action, time: float, key: str | None) -> None:

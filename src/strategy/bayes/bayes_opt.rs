@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, join_notes, split_notes};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member, Restriction};
@@ -26,6 +26,7 @@ use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, recommended};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::bounded::Bounded;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
 use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::expense::missing::missing;
@@ -70,6 +71,11 @@ pub struct BayesOpt {
     /// The restriction of the members in the pool.
     pool_within: Option<Restriction>,
     pub(super) training: TrainingSet,
+    /// The models of the outcomes that have bounds.
+    pub(super) bounded: Vec<Bounded>,
+    /// If there are several outcomes: the trials that succeeded and failed, for the model of success. A trial failed if
+    /// any of its outcomes failed.
+    pub(super) failures: Option<TrainingSet>,
     /// The model of success, if any trial has failed.
     pub(super) success: Option<Success>,
     /// The residuals of the model of durations or costs, if choices depend on durations or costs.
@@ -101,6 +107,35 @@ pub(super) struct Prepared<'a> {
 }
 
 impl BayesOpt {
+    /// Prepares all training sets for a suggestion.
+    pub(super) fn before_suggestion(&mut self, now: f64) {
+        self.training.before_suggestion(now);
+        for each in &mut self.bounded {
+            each.model.training.before_suggestion(now);
+        }
+        if let Some(training) = &mut self.failures {
+            training.before_suggestion(now);
+        }
+    }
+
+    /// The note of a suggestion, from the new fits of the models.
+    fn note(
+        &self,
+        log: &Ledger,
+        query: Query,
+        fitted: &[(usize, Arc<Fit>)],
+    ) -> Result<Option<String>> {
+        let n_outcomes = query.whole.unwrap_or(log).parts().len();
+        let mut notes = vec![None; n_outcomes.max(1)];
+        for (outcome, fit) in fitted {
+            notes[*outcome] = Some(fit.to_note()?);
+        }
+        Ok(match n_outcomes {
+            0 => notes.pop().flatten(),
+            _ => join_notes(&notes),
+        })
+    }
+
     /// The rules that exclude points from suggestions.
     pub(super) fn repeats<'a>(&'a self, query: Query<'a>) -> Repeats<'a> {
         let domain = query.searched(&self.domain);
@@ -136,15 +171,15 @@ impl BayesOpt {
     }
 
     /// The point that the model proposes. The model must have data. If the hyperparameters are refitted, the fit is
-    /// written to `fitted` immediately.
+    /// written to `fitted` immediately, with the position of its outcome.
     fn point_by_model(
         &mut self,
         log: &Ledger,
         query: Query,
-        fitted: &mut Option<Arc<Fit>>,
+        fitted: &mut Vec<(usize, Arc<Fit>)>,
         call: &mut Call,
     ) -> Result<(Member, Option<String>, Option<Gain>)> {
-        *fitted = self.fit_for(FitPurpose::Suggest, log, query, call)?;
+        self.fit_all(FitPurpose::Suggest, log, query, fitted, call)?;
         check(call.stop)?;
         let repeats = self.repeats(query);
         let mut excluded = repeats.excluded(log, query, false);
@@ -212,8 +247,13 @@ impl BayesOpt {
             let arriving = self.training.arriving(log, query);
             (penalizer, self.training.encode(log, &arriving))
         });
+        let failures = query.whole.and_then(Ledger::of_failures);
+        let (training, failed) = match (&self.failures, failures) {
+            (Some(training), Some(failed)) => (training, failed),
+            _ => (&self.training, log),
+        };
         let (kept, columns) = (&mut self.success, &self.columns);
-        let mut success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let mut success = Success::update(kept, training, columns, failed, call.stop)?;
         let expense = ExpenseTerm::update(
             &mut self.expense,
             settings,
@@ -317,6 +357,7 @@ impl FromSettings for BayesOpt {
             matches!(domain.as_ref(), Domain::Candidates(_)),
         )?;
         settings.check_setup(setup)?;
+        let bounded = Bounded::of_setup(setup, &settings, rng)?;
         let settings = settings.oriented(setup.direction);
         let design = &settings.initial;
         let d = domain.dimensions();
@@ -329,6 +370,9 @@ impl FromSettings for BayesOpt {
             design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
             training: TrainingSet::new(settings.clone(), &columns),
+            failures: (setup.outcomes.len() > 1)
+                .then(|| TrainingSet::new(settings.clone(), &columns)),
+            bounded,
             settings,
             domain,
             columns,
@@ -364,20 +408,35 @@ impl Strategy for BayesOpt {
     }
 
     fn catch_up(&mut self, log: &Ledger) -> Result<()> {
-        self.training.catch_up(log)
+        self.training.catch_up(log.of_objective())?;
+        for each in &mut self.bounded {
+            each.model.training.catch_up(log.of_outcome(each.outcome))?;
+        }
+        if let (Some(training), Some(log)) = (&mut self.failures, log.of_failures()) {
+            training.catch_up(log)?;
+        }
+        Ok(())
     }
 
     fn rewind(&mut self, log: &Ledger) {
-        self.training.fold.rewind(log);
+        self.training.fold.rewind(log.of_objective());
+        for each in &mut self.bounded {
+            let log = log.of_outcome(each.outcome);
+            each.model.training.fold.rewind(log);
+        }
+        if let (Some(training), Some(log)) = (&mut self.failures, log.of_failures()) {
+            training.fold.rewind(log);
+        }
     }
 
     fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
-        self.training.before_suggestion(query.now);
+        let (log, query) = of_objective(log, query);
+        self.before_suggestion(query.now);
         self.update_pool(query, call.stop)?;
         if let Some(point) = self.initial_point(log, query, call)? {
             return Ok(Proposal::at(point));
         }
-        let mut fitted = None;
+        let mut fitted = Vec::new();
         let (point, warning, gain) = match self.point_by_model(log, query, &mut fitted, call) {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
@@ -398,7 +457,7 @@ impl Strategy for BayesOpt {
         };
         let warning = warning.or_else(|| self.warning_of_missing(log));
         Ok(Proposal {
-            note: fitted.map(|fit| fit.to_note()).transpose()?,
+            note: self.note(log, query, &fitted)?,
             warning,
             gain,
             ..Proposal::at(point)
@@ -406,7 +465,20 @@ impl Strategy for BayesOpt {
     }
 
     fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
-        Fit::check_note(note, log.trials().len(), &self.columns)
+        let n_trials = log.trials().len();
+        if log.parts().is_empty() {
+            return Fit::check_note(note, n_trials, &self.columns);
+        }
+        let notes = split_notes(note)?;
+        if notes.len() != log.parts().len() {
+            return Err(Error::Corrupt(format!(
+                "the note {note:?} has {} notes for {} outcomes",
+                notes.len(),
+                log.parts().len()
+            )));
+        }
+        let mut notes = notes.iter().flatten();
+        notes.try_for_each(|note| Fit::check_note(note, n_trials, &self.columns))
     }
 
     fn recommend(
@@ -416,6 +488,7 @@ impl Strategy for BayesOpt {
         n: usize,
         call: &mut Call,
     ) -> Result<Vec<Recommendation>> {
+        let (log, query) = of_objective(log, query);
         if log.n_observed() == 0 {
             return Ok(Vec::new());
         }
@@ -425,8 +498,13 @@ impl Strategy for BayesOpt {
         let mut rng = call.rng.clone();
         let fit_call = &mut Call::new(&mut rng, call.stop);
         self.fit_for(FitPurpose::Predict, log, query, fit_call)?;
+        let failures = query.whole.and_then(Ledger::of_failures);
+        let (training, failed) = match (&self.failures, failures) {
+            (Some(training), Some(failed)) => (training, failed),
+            _ => (&self.training, log),
+        };
         let (kept, columns) = (&mut self.success, &self.columns);
-        let success = Success::update(kept, &self.training, columns, log, call.stop)?;
+        let success = Success::update(kept, training, columns, failed, call.stop)?;
         let values = self.training.row_values(log);
         let is_outside = |row: usize| log.trials()[self.training.fold.rows[row]].is_outside();
         let is_observed =
@@ -459,6 +537,12 @@ impl Strategy for BayesOpt {
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
         Some(self)
     }
+}
+
+/// The log of the objective, and the query with the log of whole trials.
+pub(super) fn of_objective<'a>(log: &'a Ledger, query: Query<'a>) -> (&'a Ledger, Query<'a>) {
+    let whole = Some(log).filter(|log| !log.parts().is_empty());
+    (log.of_objective(), Query { whole, ..query })
 }
 
 #[cfg(test)]

@@ -7,11 +7,39 @@ use crate::ledger::Ledger;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
+use crate::strategy::bayes::model::expense::fit_expense;
 use crate::strategy::bayes::model::fit_hyperparameters::fit_hyperparameters;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::success::fit_success;
 
 impl BayesOpt {
+    /// Fits θ of the objective and of all outcomes with bounds, as [`BayesOpt::fit_for`] does. `log` is the log of the
+    /// objective. The new fits are appended to `fitted` with the positions of their outcomes.
+    pub(super) fn fit_all(
+        &mut self,
+        purpose: FitPurpose,
+        log: &Ledger,
+        query: Query,
+        fitted: &mut Vec<(usize, Arc<Fit>)>,
+        call: &mut Call,
+    ) -> Result<()> {
+        let objective = self.fit_for(purpose, log, query, call)?;
+        let Some(whole) = query.whole else {
+            fitted.extend(objective.map(|fit| (0, fit)));
+            return Ok(());
+        };
+        let position = whole.problem().objective().unwrap_or(0);
+        for each in &mut self.bounded {
+            let part = whole.of_outcome(each.outcome);
+            let query = Query { whole: None, ..query };
+            let fit = each.fit_for(purpose, objective.as_ref(), part, query, call)?;
+            fitted.extend(fit.map(|fit| (each.outcome, fit)));
+        }
+        fitted.extend(objective.map(|fit| (position, fit)));
+        Ok(())
+    }
+
     /// Fits θ if a fit is due for this purpose, and uses the fit from now on, or until the next event if the fit is not
     /// logged. A suggestion also chooses the window if a choice is due. Returns the fit, or `None` if the last fit
     /// stays in use.
@@ -28,7 +56,14 @@ impl BayesOpt {
         let mut fit = match kept {
             Some((_, fit)) => Some(fit),
             None if purpose.is_due(training, log, call.stop)? => {
-                let fit = fit_hyperparameters(settings, columns, training, log, query, call)?;
+                let mut fit = fit_hyperparameters(settings, columns, training, log, query, call)?;
+                let failed = query.whole.and_then(Ledger::of_failures);
+                let (failures, failed) = match (&self.failures, failed) {
+                    (Some(failures), Some(failed)) => (failures, failed),
+                    _ => (&*training, log),
+                };
+                fit.success = fit_success(settings, columns, failures, failed, call)?;
+                fit.expense = fit_expense(settings, columns, training, log, query, call)?;
                 Some(Arc::new(fit))
             }
             None => None,
@@ -47,9 +82,17 @@ impl BayesOpt {
         let number = log.trials().len();
         match &fit {
             None => {}
-            Some(fit) if purpose.is_logged() => training.fold.adopt(fit.clone(), number),
+            Some(fit) if purpose.is_logged() => {
+                training.fold.adopt(fit.clone(), number);
+                if let Some(failures) = &mut self.failures {
+                    failures.fold.adopt(fit.clone(), number);
+                }
+            }
             Some(fit) => {
                 training.fold.preview(fit.clone(), number);
+                if let Some(failures) = &mut self.failures {
+                    failures.fold.preview(fit.clone(), number);
+                }
                 self.kept_fits.insert(purpose, (log.len(), fit.clone()));
             }
         }

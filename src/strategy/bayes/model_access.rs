@@ -8,6 +8,7 @@ use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
+use crate::strategy::bayes::bayes_opt::of_objective;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::choose::final_values::forecast;
@@ -22,8 +23,24 @@ impl ModelBased for BayesOpt {
         log: &Ledger,
         query: Query,
         pending: bool,
+        outcome: Option<usize>,
         call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>> {
+        if let Some(outcome) = outcome
+            && log.problem().objective() != Some(outcome)
+        {
+            let modelled = self.bounded.iter_mut().find(|it| it.outcome == outcome);
+            let Some(bounded) = modelled else {
+                return Err(refuse(
+                    "outcome",
+                    "an outcome that is only recorded",
+                    "it has no model: give the outcome bounds, or name another outcome",
+                ));
+            };
+            let part = log.of_outcome(outcome);
+            return bounded.model.surrogate(part, query, pending, None, call);
+        }
+        let (log, query) = of_objective(log, query);
         self.fit_for(FitPurpose::Predict, log, query, call)?;
         let values = self.training.row_values(log).into_iter();
         let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
@@ -50,12 +67,13 @@ impl ModelBased for BayesOpt {
         points: ArrayView2<f64>,
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>> {
+        let (log, query) = of_objective(log, query);
         if log.n_observed() == 0 {
             return Ok(None);
         }
-        self.training.before_suggestion(query.now);
+        self.before_suggestion(query.now);
         self.update_pool(query, call.stop)?;
-        self.fit_for(FitPurpose::Suggest, log, query, call)?;
+        self.fit_all(FitPurpose::Suggest, log, query, &mut Vec::new(), call)?;
         let setting = &self.settings.acquisition;
         let (kind, is_random) = (setting.kind(), setting.rule().traits().is_random);
         let prepared = self.prepare(log, query, call)?;
@@ -102,6 +120,7 @@ impl ModelBased for BayesOpt {
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Forecast>> {
+        let (log, query) = of_objective(log, query);
         forecast(self, log, number, query, call)
     }
 
@@ -116,6 +135,7 @@ impl ModelBased for BayesOpt {
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Durations>> {
+        let (log, query) = of_objective(log, query);
         let (settings, columns) = (&self.settings, &self.columns);
         let kept = &mut self.duration_fit;
         durations(kept, settings, columns, &self.training, log, query, call)

@@ -345,6 +345,7 @@ impl Strategy for BPEDelay {
     fn supports(&self) -> Supports {
         // Contexts and fidelities are not supported, because the theory assumes a single function on a single set.
         Supports {
+            outcomes: false,
             contexts: false,
             candidates: true,
             conditions: false,

@@ -299,6 +299,7 @@ impl FromSettings for TreeSearch {
 impl Strategy for TreeSearch {
     fn supports(&self) -> Supports {
         Supports {
+            outcomes: false,
             contexts: false,
             candidates: false,
             conditions: true,

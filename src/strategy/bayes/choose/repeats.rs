@@ -102,6 +102,8 @@ impl Repeats<'_> {
         if !self.domain.can_repeat() {
             return Excluded::default();
         }
+        // A trial is in flight while any of its outcomes is missing.
+        let log = query.whole.unwrap_or(log);
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
             let pending = self.training.arriving(log, query).into_iter();

@@ -12,10 +12,8 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::expense::fit_expense;
 use crate::strategy::bayes::model::fit_purpose::is_outdated;
 use crate::strategy::bayes::model::note::Fit;
-use crate::strategy::bayes::model::success::fit_success;
 use crate::strategy::bayes::model::targets::{RowValue, Targets};
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
@@ -27,7 +25,8 @@ use crate::strategy::warp::Warp;
 /// belong to a poor maximum of the evidence.
 const GROWTH: f64 = 1.5;
 
-/// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail.
+/// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail. The fit lacks the
+/// models of success and of durations.
 pub fn fit_hyperparameters(
     settings: &Settings,
     columns: &Columns,
@@ -173,8 +172,8 @@ pub fn fit_hyperparameters(
         theta,
         rows: Some(training.fold.rows.len()),
         units,
-        success: fit_success(settings, columns, training, log, call)?,
-        expense: fit_expense(settings, columns, training, log, query, call)?,
+        success: None,
+        expense: None,
         window: training.fit().and_then(|fit| fit.window),
     })
 }

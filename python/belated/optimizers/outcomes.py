@@ -1,0 +1,307 @@
+"""The outcomes of a trial: values that are measured together or apart, and the goal of each outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, TypeAlias
+
+from belated._core import InvalidSetting, InvalidValue, TrialRecord
+from belated.optimizers.report import as_amount, as_number
+from belated.optimizers.values import Value, checked
+from belated.short_repr import short_repr
+
+
+@dataclass(frozen=True, repr=False)
+class Outcome(Value, argument=True):
+    """The base of the goals of outcomes."""
+
+    def _check(self, low: float | None, high: float | None) -> None:
+        if low is not None and high is not None and not low < high:
+            raise InvalidSetting(
+                f"the bounds {low!r} and {high!r} leave no range: the lower bound must be below the upper bound (no "
+                "measured value equals a number exactly; give the range that is good enough, as Between(low, high))"
+            )
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        """The goal in the form that the core takes: its kind, the lower and the upper bound."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, repr=False)
+class Minimize(Outcome, name="minimize"):
+    """The outcome is the objective, and smaller values are better.
+
+    Parameters
+    ----------
+    at_least, at_most : float, optional
+        Bounds that the value must satisfy, too.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"error": bl.Minimize(at_most=5.0)})
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(self.at_least, self.at_most)
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        return "minimize", self.at_least, self.at_most
+
+
+@dataclass(frozen=True, repr=False)
+class Maximize(Outcome, name="maximize"):
+    """The outcome is the objective, and larger values are better.
+
+    Parameters
+    ----------
+    at_least, at_most : float, optional
+        Bounds that the value must satisfy, too.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": bl.Maximize(at_least=0.5)})
+    """
+
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(self.at_least, self.at_most)
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        return "maximize", self.at_least, self.at_most
+
+
+@dataclass(frozen=True, repr=False)
+class AtMost(Outcome):
+    """The outcome must be at most `bound`.
+
+    Parameters
+    ----------
+    bound : float
+        The largest allowed value.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"error": "minimize", "memory": bl.AtMost(4.0)}, seed=0)
+    >>> trial = optimizer.suggest()
+    >>> trial.observe({"error": 0.1})
+    >>> trial.state, trial.missing
+    ('pending', ['memory'])
+    >>> trial.observe({"memory": 3.2})
+    >>> trial.state, trial.values, optimizer.best_value_
+    ('observed', {'error': 0.1, 'memory': 3.2}, 0.1)
+    """
+
+    bound: float
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        return "within", None, self.bound
+
+
+@dataclass(frozen=True, repr=False)
+class AtLeast(Outcome):
+    """The outcome must be at least `bound`.
+
+    Parameters
+    ----------
+    bound : float
+        The smallest allowed value.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"cost": "minimize", "purity": bl.AtLeast(0.95)})
+    """
+
+    bound: float
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        return "within", self.bound, None
+
+
+@dataclass(frozen=True, repr=False)
+class Between(Outcome):
+    """The outcome must lie between two bounds.
+
+    Parameters
+    ----------
+    low, high : float
+        The smallest and the largest allowed value, with low < high.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "pH": bl.Between(6.8, 7.4)})
+    """
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(self.low, self.high)
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        return "within", self.low, self.high
+
+
+@dataclass(frozen=True, repr=False)
+class Record(Outcome):
+    """The outcome is stored with the trial. It is not modelled, and does not affect suggestions.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "colour index": bl.Record()})
+    """
+
+    @property
+    def core(self) -> tuple[str, float | None, float | None]:
+        return "record", None, None
+
+
+#: The argument `outcomes` of optimizers.
+OutcomesLike: TypeAlias = Mapping[str, Outcome | Literal["minimize", "maximize"]]
+
+#: The outcomes by name.
+Outcomes: TypeAlias = dict[str, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """The state of one outcome of a trial; see `Trial.outcomes`.
+
+    Attributes
+    ----------
+    state : str
+        "pending" if the outcome is missing, "observed", "failed", "abandoned", "stopped" or "withdrawn".
+    value : float or None
+        The observed value.
+    std : float or None
+        The standard deviation of the noise of the value, if it was reported.
+    observed_at : float or None
+        The time of the observation on the optimizer's clock.
+    finished_at : datetime or None
+        The wall-clock time (UTC) when the outcome got its state; None while it is missing, or if it is not known.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"error": "minimize", "memory": bl.AtMost(4.0)}, seed=0)
+    >>> trial = optimizer.suggest()
+    >>> trial.observe({"memory": 3.2})
+    >>> [(name, each.state, each.value) for name, each in trial.outcomes.items()]
+    [('error', 'pending', None), ('memory', 'observed', 3.2)]
+    """
+
+    state: str
+    value: float | None
+    std: float | None
+    observed_at: float | None
+    finished_at: datetime | None
+
+
+def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Outcomes:
+    """Return the argument `outcomes` with values instead of strings; {} for None.
+
+    `direction` is the argument of this name. `n_objectives` is the number of objectives that the optimizer supports;
+    None means any number.
+    """
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) and name for name in given):
+        raise InvalidSetting(
+            f"outcomes={short_repr(given)} is not usable: pass a dict with the goal of each outcome, as "
+            '{"error": "minimize", "memory": bl.AtMost(4.0)}'
+        )
+    if direction != "maximize":
+        raise InvalidSetting(
+            f'direction={direction!r} is not usable with outcomes: give the goal of each outcome, as {{"error": '
+            '"minimize"}, and leave direction out'
+        )
+    found: Outcomes = {}
+    for name, goal in given.items():
+        if isinstance(goal, (int, float)) or goal == "equals":
+            raise InvalidSetting(
+                f"outcomes[{name!r}]={short_repr(goal)} is not a goal: no measured value equals a number exactly; give "
+                "the range that is good enough, as bl.Between(low, high), or minimise the distance as the objective"
+            )
+        found[name] = checked(goal, Outcome, f"outcomes[{name!r}]")
+    objectives = [name for name, goal in found.items() if isinstance(goal, (Minimize, Maximize))]
+    if n_objectives is not None and len(objectives) > n_objectives:
+        raise InvalidSetting(
+            f"outcomes has {len(objectives)} objectives, {objectives}: fronts are not there yet; optimise one, and give "
+            "the others bounds (bl.AtMost, bl.AtLeast, bl.Between), or use RandomSearch"
+        )
+    if n_objectives is not None and not objectives:
+        raise InvalidSetting(
+            f'outcomes={short_repr(given)} has no objective: give one outcome the goal "minimize" or "maximize"'
+        )
+    return found
+
+
+def position(outcomes: Outcomes, name: Any) -> int:
+    """Return the position of an outcome; raise InvalidValue if it was not declared."""
+    if not outcomes:
+        raise InvalidValue(f"outcome={short_repr(name)} was not declared: pass outcomes= to the optimizer, or leave it out")
+    names = list(outcomes)
+    if name not in names:
+        raise InvalidValue(f"outcome={short_repr(name)} is unknown: pass one of {names}")
+    return names.index(name)
+
+
+def values_of(outcomes: Outcomes, what: str, value: Any, std: Any) -> list[tuple[int, float, float | None]]:
+    """Return (position, value, std) of each reported outcome, in the order of the declaration.
+
+    `value` and `std` are the arguments of these names: mappings, or a number if it belongs to all reported outcomes.
+    """
+    names = list(outcomes)
+    if not isinstance(value, Mapping):
+        if len(names) > 1 or isinstance(value, (str, Sequence)):
+            raise InvalidValue(
+                f"value={short_repr(value)} for {what}: outcomes are declared, so pass a dict of their values, as "
+                f"{{{names[0]!r}: 0.5}}"
+            )
+        value = {names[0]: value}
+    stds = std if isinstance(std, Mapping) else dict.fromkeys(value, std)
+    for argument, given in (("value", value), ("std", stds)):
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise InvalidValue(f"{argument} of {what} has unknown outcomes {unknown}: pass some of {names}")
+    without = [name for name in stds if name not in value]
+    if without:
+        raise InvalidValue(f"std of {what} has {without}, which have no value in this report: pass both, or leave them out")
+    if not value:
+        raise InvalidValue(f"value of {what} is empty: pass the value of at least one of {names}")
+    return [
+        (
+            names.index(name),
+            as_number("value", value[name], f"{name!r} of {what}"),
+            as_amount("std", stds.get(name), f"{name!r} of {what}"),
+        )
+        for name in names
+        if name in value
+    ]
+
+
+def outcome_records(outcomes: Outcomes, record: TrialRecord, utc: Any) -> dict[str, OutcomeRecord]:
+    """Return the states of the outcomes of a trial, by name."""
+    found = zip(outcomes, record.outcomes, strict=True)
+    return {name: OutcomeRecord(*facts[:4], utc(facts[4])) for name, facts in found}

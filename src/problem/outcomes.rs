@@ -1,0 +1,145 @@
+//! The outcomes of a trial: values that are measured together or apart. One outcome is the objective; the others have
+//! bounds, or are only recorded.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Direction, Problem};
+use crate::error::{Result, refuse};
+
+/// A declared outcome.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The name, which is unique.
+    pub name: String,
+    /// How the outcome affects the choice of points.
+    pub goal: Goal,
+}
+
+/// How an outcome affects the choice of points.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Goal {
+    /// The outcome is optimised. It may have bounds, too.
+    Objective(Direction, Interval),
+    /// The outcome must lie within bounds.
+    Within(Interval),
+    /// The outcome is stored. It is not modelled.
+    Record,
+}
+
+/// The values from `low` to `high`, in the user's units. None means that there is no bound.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Interval {
+    /// The smallest allowed value.
+    pub low: Option<f64>,
+    /// The largest allowed value.
+    pub high: Option<f64>,
+}
+
+impl Interval {
+    /// Whether a value lies within the bounds.
+    pub fn contains(&self, value: f64) -> bool {
+        self.low.is_none_or(|low| value >= low) && self.high.is_none_or(|high| value <= high)
+    }
+
+    /// Whether there is a bound.
+    pub fn is_bounded(&self) -> bool {
+        self.low.is_some() || self.high.is_some()
+    }
+
+    /// The bounds of the oriented value. A missing bound is infinite.
+    pub(crate) fn oriented(&self, direction: Direction) -> (f64, f64) {
+        let low = self.low.unwrap_or(f64::NEG_INFINITY);
+        let high = self.high.unwrap_or(f64::INFINITY);
+        match direction {
+            Direction::Maximize => (low, high),
+            Direction::Minimize => (-high, -low),
+        }
+    }
+}
+
+impl Outcome {
+    /// The direction in which the values of this outcome are stored. Models compress long tails of low values, so values
+    /// that may only exceed a bound from above are stored with the opposite sign.
+    pub(crate) fn direction(&self) -> Direction {
+        match self.goal {
+            Goal::Objective(direction, _) => direction,
+            Goal::Within(Interval { low: None, .. }) => Direction::Minimize,
+            Goal::Within(_) | Goal::Record => Direction::Maximize,
+        }
+    }
+
+    /// Whether the outcome is an objective.
+    pub fn is_objective(&self) -> bool {
+        matches!(self.goal, Goal::Objective(..))
+    }
+
+    /// The bounds, if the outcome has any.
+    pub fn bounds(&self) -> Option<Interval> {
+        match self.goal {
+            Goal::Objective(_, bounds) | Goal::Within(bounds) => {
+                Some(bounds).filter(Interval::is_bounded)
+            }
+            Goal::Record => None,
+        }
+    }
+}
+
+impl Problem {
+    /// Declares the outcomes of a trial. The direction of the problem becomes the direction of its first objective.
+    /// Refuses equal names and bounds that no value satisfies.
+    pub fn with_outcomes(self, outcomes: Vec<Outcome>) -> Result<Self> {
+        let mut names = BTreeSet::new();
+        for Outcome { name, goal } in &outcomes {
+            if !names.insert(name) {
+                return Err(refuse(
+                    "outcomes",
+                    format!("{name:?} twice"),
+                    "outcomes have different names",
+                ));
+            }
+            let bounds = match goal {
+                Goal::Objective(_, bounds) | Goal::Within(bounds) => *bounds,
+                Goal::Record => Interval::default(),
+            };
+            let finite = |bound: Option<f64>| bound.is_none_or(f64::is_finite);
+            let ordered = bounds.low.zip(bounds.high).is_none_or(|(low, high)| low < high);
+            if !(finite(bounds.low) && finite(bounds.high) && ordered) {
+                return Err(refuse(
+                    "outcomes",
+                    format!("{name:?} with the bounds {:?} and {:?}", bounds.low, bounds.high),
+                    "bounds are finite, and the lower bound is below the upper bound",
+                ));
+            }
+        }
+        let objective = outcomes.iter().find(|outcome| outcome.is_objective());
+        Ok(Self {
+            direction: objective.map_or(self.direction, Outcome::direction),
+            outcomes,
+            ..self
+        })
+    }
+
+    /// The position of the objective, or None if there is not exactly one.
+    pub(crate) fn objective(&self) -> Option<usize> {
+        let mut objectives = (0..self.outcomes.len()).filter(|&i| self.outcomes[i].is_objective());
+        objectives.next().filter(|_| objectives.next().is_none())
+    }
+
+    /// The direction in which the values of an outcome, or of f, are stored.
+    pub(crate) fn direction_of(&self, outcome: Option<usize>) -> Direction {
+        let declared = outcome.and_then(|outcome| self.outcomes.get(outcome));
+        declared.map_or(self.direction, Outcome::direction)
+    }
+
+    /// The problem that has only this outcome.
+    pub(crate) fn part(&self, outcome: usize) -> Self {
+        Self {
+            outcomes: Vec::new(),
+            direction: self.outcomes[outcome].direction(),
+            curve: self.curve.filter(|_| Some(outcome) == self.objective()),
+            ..self.clone()
+        }
+    }
+}

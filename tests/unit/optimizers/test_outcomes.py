@@ -1,0 +1,289 @@
+"""Outcomes: values of a trial that are declared by name and arrive apart."""
+
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import belated as bl
+from belated.errors import AlreadyObserved, InvalidSetting, InvalidValue
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+OUTCOMES = {"error": "minimize", "memory": bl.AtMost(4.0), "note": bl.Record()}
+
+
+def make(kind=bl.RandomSearch, **arguments):
+    return kind(SPACE, **({"outcomes": OUTCOMES, "seed": 0} | arguments))
+
+
+def states(trial):
+    return {name: each.state for name, each in trial.outcomes.items()}
+
+
+def test_outcomes_arrive_apart():
+    optimizer = make()
+    trial = optimizer.suggest()
+    assert trial.missing == ["error", "memory", "note"]
+    trial.observe({"error": 0.5})
+    assert trial.state == "pending" and trial.missing == ["memory", "note"] and trial.values == {"error": 0.5}
+    assert optimizer.best_trial_ is None and optimizer.pending == [trial]
+    trial.observe({"memory": 3.0})
+    assert optimizer.best_value_ == 0.5  # a recorded outcome may be missing
+    trial.observe({"note": 1.0})
+    assert trial.state == "observed" and trial.missing == [] and optimizer.pending == []
+
+
+@pytest.mark.parametrize(
+    ("memory", "best"),
+    [([3.0, 3.5, 5.0], 1), ([4.0, 4.1, 5.0], 0), ([4.1, 5.0, 6.0], None)],
+)
+def test_the_best_trial_satisfies_the_bounds(memory, best):
+    optimizer = make()
+    for trial, error, used in zip(optimizer.suggest(n=3), [0.3, 0.2, 0.1], memory, strict=True):
+        trial.observe({"error": error, "memory": used})
+    assert (optimizer.best_trial_ and optimizer.best_trial_.number) == best
+
+
+def test_a_mapping_is_one_transaction():
+    optimizer = make()
+    trial = optimizer.suggest()
+    trial.observe({"error": 0.5})
+    n_events = optimizer._log.n_events()
+    with pytest.raises(AlreadyObserved, match="error"):
+        trial.observe({"memory": 3.0, "error": 0.6})
+    assert optimizer._log.n_events() == n_events and trial.values == {"error": 0.5}
+    trial.observe({"memory": 3.0, "error": 0.5})
+    assert trial.values == {"error": 0.5, "memory": 3.0} and optimizer._log.n_events() == n_events + 1
+
+
+def test_whole_trials_fail_and_are_abandoned_where_outcomes_are_missing():
+    optimizer = make()
+    failed, abandoned, lost = optimizer.suggest(n=3)
+    for trial in (failed, abandoned):
+        trial.observe({"error": 0.5})
+    failed.fail(error="out of memory")
+    abandoned.abandon()
+    lost.fail()
+    assert states(failed) == {"error": "observed", "memory": "failed", "note": "failed"}
+    assert states(abandoned) == {"error": "observed", "memory": "abandoned", "note": "abandoned"}
+    assert [failed.state, abandoned.state, lost.state] == ["observed", "observed", "failed"]
+    failed.observe({"memory": 2.0})  # a late value is accepted
+    assert failed.values == {"error": 0.5, "memory": 2.0}
+
+
+def test_one_outcome_fails():
+    trial = make().suggest()
+    trial.fail(outcome="memory")
+    assert states(trial) == {"error": "pending", "memory": "failed", "note": "pending"} and trial.state == "pending"
+    trial.abandon(outcome="note")
+    trial.observe({"error": 1.0})
+    assert trial.state == "observed"
+    with pytest.raises(AlreadyObserved):
+        trial.fail(outcome="error")
+
+
+def test_a_withdrawn_outcome_of_a_pending_trial_is_missing_again():
+    trial = make().suggest()
+    trial.observe({"error": 0.5})
+    trial.withdraw(outcome="error", reason="wrong file")
+    assert states(trial)["error"] == "pending" and trial.value is None
+    trial.observe({"error": 0.6, "memory": 3.0, "note": 0.0})
+    trial.withdraw(outcome="memory")
+    assert states(trial) == {"error": "observed", "memory": "withdrawn", "note": "observed"}
+    assert trial.state == "observed"
+    trial.withdraw()
+    assert trial.state == "withdrawn" and trial.values == {}
+
+
+def test_replicates_measure_the_given_outcomes_only():
+    optimizer = make()
+    trial = optimizer.suggest()
+    trial.observe({"error": 0.5, "memory": 3.0})
+    trial.observe({"memory": 3.2}, replicate=True)
+    replicate = optimizer.trials[-1]
+    assert replicate.params == trial.params and replicate.values == {"memory": 3.2}
+    assert replicate.state == "observed" and trial.values == {"error": 0.5, "memory": 3.0}
+
+
+def test_trials_are_added_with_the_outcomes_that_are_known():
+    optimizer = make()
+    points = [{"x": 0.1, "y": 0.2}, {"x": 0.3, "y": 0.4}, {"x": 0.5, "y": 0.6}]
+    values = [{"error": 0.5, "memory": 3.0, "note": 2.0}, {"memory": 1.0}, None]
+    trials = optimizer.add(points, values, std=[0.1, {"memory": 0.2}, None])
+    assert [trial.values for trial in trials] == [values[0], values[1], {}]
+    assert [trial.state for trial in trials] == ["observed", "pending", "pending"]
+    assert trials[0].outcomes["memory"].std == 0.1 and trials[1].outcomes["memory"].std == 0.2
+
+
+def test_data_of_a_trial_come_with_any_outcome():
+    optimizer = make()
+    trial = optimizer.suggest()
+    trial.observe({"memory": 3.0}, cost=2.0, duration=5.0, attrs={"lot": "a"}, params={"x": 0.25, "y": 0.5})
+    trial.observe({"error": 1.0}, attrs={"lot": "b"})
+    assert (trial.cost, trial.duration, trial.attrs) == (2.0, 5.0, {"lot": "b"})
+    assert trial.params_run == {"x": 0.25, "y": 0.5}
+
+
+@pytest.mark.parametrize(
+    ("value", "std"),
+    [
+        (0.5, None),
+        ({}, None),
+        ({"errors": 0.5}, None),
+        ({"error": float("nan")}, None),
+        ({"error": 0.5}, {"memory": 0.1}),
+        ({"error": 0.5}, -1.0),
+        ("error", None),
+    ],
+)
+def test_wrong_reports_are_refused(value, std):
+    optimizer = make()
+    trial = optimizer.suggest()
+    with pytest.raises(InvalidValue):
+        trial.observe(value, std=std)
+    assert trial.values == {} and optimizer._log.n_events() == 1
+
+
+@pytest.mark.parametrize(
+    "outcomes",
+    [
+        {},
+        ["error"],
+        {"error": "min"},
+        {"error": "minimize", "memory": 4.0},
+        {"error": "minimize", "accuracy": "maximize"},
+        {"memory": bl.AtMost(4.0)},
+        {1: "minimize"},
+    ],
+)
+def test_wrong_declarations_are_refused(outcomes):
+    with pytest.raises(InvalidSetting):
+        make(bl.BayesOpt, outcomes=outcomes)
+
+
+@pytest.mark.parametrize("bounds", [(1.0, 1.0), (2.0, 1.0)])
+def test_bounds_without_a_range_are_refused(bounds):
+    with pytest.raises(InvalidSetting):
+        bl.Between(*bounds)
+    with pytest.raises(InvalidSetting):
+        bl.Minimize(*bounds)
+
+
+def test_direction_is_refused_beside_outcomes():
+    with pytest.raises(InvalidSetting):
+        make(direction="minimize")
+
+
+@pytest.mark.parametrize(
+    "make_other",
+    [
+        lambda: bl.TreeSearch(SPACE, outcomes=OUTCOMES),
+        lambda: bl.BPEDelay(candidates=[[0.0], [1.0]], horizon=10, outcomes={"error": "minimize"}),
+        lambda: bl.BayesOpt(SPACE, outcomes=OUTCOMES, pending="censor", acquisition="ucb", window=5),
+        lambda: bl.BayesOpt(SPACE, outcomes=OUTCOMES, window=5),
+        lambda: bl.BayesOpt(SPACE, outcomes=OUTCOMES, curve=bl.Curve(5), stopping="model"),
+        lambda: bl.algorithm("GP-UCB-SDF", SPACE, window=5, outcomes=OUTCOMES),
+        lambda: bl.algorithm("asyTS", SPACE, outcomes=OUTCOMES),
+    ],
+)
+def test_what_does_not_support_outcomes_refuses_them(make_other):
+    with pytest.raises((InvalidSetting, TypeError)):
+        make_other()
+
+
+def test_one_outcome_takes_numbers():
+    optimizer = make(outcomes={"error": "minimize"})
+    first, second = optimizer.suggest(n=2)
+    first.observe(0.5)
+    second.observe({"error": 0.25})
+    assert optimizer.best_value_ == 0.25 and optimizer.direction == "minimize"
+
+
+@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
+def test_pickles_continue_bit_for_bit(kind):
+    optimizer = make(kind)
+    for i, trial in enumerate(optimizer.suggest(n=14)):
+        if i % 3 != 1:
+            trial.observe({"error": trial.params["x"] ** 2})
+        if i % 4 != 1:
+            trial.observe({"memory": 8 * trial.params["y"]})
+    copy = pickle.loads(pickle.dumps(optimizer))
+    for _ in range(3):
+        assert copy.suggest().params == optimizer.suggest().params
+
+
+NAMES = list(OUTCOMES)
+ACTIONS = st.one_of(
+    st.tuples(st.just("observe"), st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.0, 1.0]), min_size=1)),
+    st.tuples(st.sampled_from(["fail", "abandon", "withdraw"]), st.sampled_from([*NAMES, None])),
+)
+
+
+def expected(known, action, argument):
+    """A plain program for the states of one trial: name → state or value. Returns None if the action is refused."""
+    new = dict(known)
+    has_value = {name: isinstance(state, float) for name, state in known.items()}
+    if action == "observe":
+        for name, value in argument.items():
+            if has_value[name] and known[name] != value:
+                return None
+            if known[name] == ("withdrawn", value):
+                continue
+            new[name] = value
+        return new
+    named = NAMES if argument is None else [argument]
+    if action == "withdraw":
+        chosen = [name for name in named if has_value[name] or known[name] == "failed"]
+        if not chosen:
+            return None
+        for name in chosen:
+            new[name] = ("withdrawn", known[name])
+        if "pending" in new.values():
+            # The outcome is missing again.
+            new = {name: "pending" if isinstance(state, tuple) else state for name, state in new.items()}
+        return new
+    if argument is None:
+        missing = [name for name in NAMES if known[name] == "pending"]
+        named = missing or [name for name in NAMES if not has_value[name]]
+        if not named:
+            return None
+    elif has_value[argument]:
+        return None
+    for name in named:
+        repeated = action == "fail" and known[name] == ("withdrawn", "failed")
+        dropped = action == "abandon" and isinstance(known[name], tuple)
+        if not (repeated or dropped):
+            new[name] = {"fail": "failed", "abandon": "abandoned"}[action]
+    return new
+
+
+@given(st.lists(ACTIONS, max_size=12))
+def test_states_follow_a_plain_program(actions):
+    optimizer = make(bl.RandomSearch)
+    trial = optimizer.suggest()
+    known = dict.fromkeys(NAMES, "pending")
+    for action, argument in actions:
+        new = expected(known, action, argument)
+        call = {
+            "observe": lambda given: trial.observe(given),
+            "fail": lambda name: trial.fail(outcome=name),
+            "abandon": lambda name: trial.abandon(outcome=name),
+            "withdraw": lambda name: trial.withdraw(outcome=name),
+        }[action]
+        if new is None:
+            with pytest.raises((AlreadyObserved, InvalidValue)):
+                call(argument)
+        else:
+            call(argument)
+            known = new
+        shown = {
+            name: "observed" if isinstance(state, float) else "withdrawn" if isinstance(state, tuple) else state
+            for name, state in known.items()
+        }
+        assert states(trial) == shown
+        order = ["pending", "observed", "withdrawn", "failed", "abandoned"]
+        assert trial.state == min(shown.values(), key=order.index)
+        assert trial.values == {name: state for name, state in known.items() if isinstance(state, float)}
+    copy = pickle.loads(pickle.dumps(optimizer)).trials[0]
+    assert states(copy) == states(trial) and copy.state == trial.state
