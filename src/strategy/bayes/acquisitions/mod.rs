@@ -20,6 +20,7 @@ pub mod formula;
 pub mod incumbents;
 pub mod log_above;
 pub mod log_ei;
+pub mod log_inside;
 pub mod log_noisy_expected_improvement;
 pub mod log_success_probability;
 pub mod max_variance;
