@@ -95,7 +95,7 @@ pub struct BayesOpt {
 pub(super) struct Prepared<'a> {
     pub(super) posterior: ConditionedPosterior<'a>,
     nu: f64,
-    pub(super) maximand: Maximand,
+    pub(super) maximand: Maximand<'a>,
     /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
     /// The term that makes the acquisition an acquisition per unit of time or cost.

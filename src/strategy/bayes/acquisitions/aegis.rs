@@ -20,7 +20,7 @@ const N_FEATURES: usize = 1024;
 pub struct AEGiS {}
 
 impl Rule for AEGiS {
-    fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand> {
+    fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand<'static>> {
         let d = situation.gp.kernel().width();
         let epsilon = 1.0 / (d.max(4) as f64).sqrt();
         let u: f64 = rng.random();

@@ -84,11 +84,14 @@ impl Block<'_> {
 pub struct Buffers {
     pub(super) workspace: Workspace,
     pub(super) path: path::Workspace,
-    /// The buffer `means` has one mean per fantasy, and `scratch` has two numbers per fantasy.
+    /// The buffer `means` has one mean per fantasy and process, and `scratch` has further numbers per fantasy.
     pub(super) means: Vec<f64>,
     pub(super) scratch: Vec<f64>,
     /// Derivatives with respect to the v of the pending rows.
     pub(super) by_tail: Vec<f64>,
+    /// One workspace per process, and the part of one process in a gradient, for formulas of several processes.
+    pub(super) workspaces: Vec<Workspace>,
+    pub(super) partial: Vec<f64>,
 }
 
 /// The posterior mean and variance of f(x).

@@ -8,12 +8,12 @@ use crate::strategy::bayes::acquisitions::formula::{Block, Buffers, Formula};
 const MIN_DIFFERENCE: f64 = 1e-12;
 
 /// The acquisition log(a − minimum).
-pub struct LogAbove {
-    pub formula: Box<dyn Formula>,
+pub struct LogAbove<'a> {
+    pub formula: Box<dyn Formula + 'a>,
     pub minimum: f64,
 }
 
-impl Formula for LogAbove {
+impl Formula for LogAbove<'_> {
     fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
         value + scale.ln()
     }

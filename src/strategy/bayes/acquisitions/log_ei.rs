@@ -88,7 +88,7 @@ impl Rule for LogEI {
         Ok(TailKind::Noiseless { baseline })
     }
 
-    fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand> {
+    fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand<'static>> {
         if let Some(n) = situation.n_outcomes {
             let formula = LogNoisyExpectedImprovement::draw(situation, n, rng)?;
             return Ok(Maximand::Formula(Box::new(formula)));

@@ -13,10 +13,11 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::formula::{Block, Buffers, Formula, floored_std};
 use super::incumbents::{feasible_rows, means_at, rows_in_context, without};
+use super::log_inside::FRAC_1_SQRT_2_PI;
 use super::rule::Situation;
 use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
-use crate::gp::{Conditioned, GaussianProcess};
+use crate::gp::{Conditioned, GaussianProcess, Target};
 use crate::numerics::cholesky::sum;
 use crate::numerics::order::best_first;
 use crate::numerics::special::{exp_nonpositive, mills_ratio, normal_quantile};
@@ -25,7 +26,7 @@ use crate::random::Rng;
 use crate::strategy::Query;
 
 /// The largest number of baseline points.
-const MAX_BASELINE: usize = 16;
+pub(super) const MAX_BASELINE: usize = 16;
 
 /// The acquisition log (1/m) Σ_i E max(0, f − f*_i).
 #[derive(Debug, Clone)]
@@ -39,17 +40,7 @@ impl LogNoisyExpectedImprovement {
     /// Draws n quasi-random fantasies of f at the noiseless rows of the tail: the baseline points and the pending points.
     /// The incumbent of a fantasy is its largest value.
     pub fn draw(situation: Situation, n: usize, rng: &mut Rng) -> Result<Self> {
-        let Situation { gp, query, .. } = situation;
-        let tail = gp.tail();
-        let uniform = unit_sequence(n, tail.nrows(), rng);
-        let normal = |u: f64| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12));
-        let mut draws = uniform.mapv(normal);
-        gp.condition_draws(&mut draws, situation.pending)?;
-        let fantasies = gp.fantasies(draws)?;
-        // An incumbent is the value of a point in the context of the query, because the best point would be used in this
-        // context.
-        let in_context = rows_in_context(tail, query.context);
-        let values = values(gp, &fantasies, in_context.view());
+        let (fantasies, values) = draw_fantasies(&situation, n, rng)?;
         let largest =
             |draw: ArrayView1<f64>| draw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         Ok(Self {
@@ -59,9 +50,36 @@ impl LogNoisyExpectedImprovement {
     }
 }
 
+/// Draws n quasi-random fantasies. Returns the fantasies, and their values (n, p) at the p points of the tail in the
+/// context of the query. An incumbent is the value of a point in this context, because the best point would be used in
+/// this context.
+pub(super) fn draw_fantasies(
+    situation: &Situation,
+    n: usize,
+    rng: &mut Rng,
+) -> Result<(Fantasies, Array2<f64>)> {
+    let (gp, tail) = (situation.gp, situation.gp.tail());
+    let draws = unit_sequence(n, tail.nrows(), rng);
+    let fantasies = fantasies_of(gp, draws, situation.pending)?;
+    let in_context = rows_in_context(tail, situation.query.context);
+    let values = values(gp, &fantasies, in_context.view());
+    Ok((fantasies, values))
+}
+
+/// The fantasies of uniform draws (n, p). `pending` contains the targets of the last rows of the tail.
+pub(super) fn fantasies_of<G: BorrowMut<GaussianProcess>>(
+    gp: &Conditioned<G>,
+    mut draws: Array2<f64>,
+    pending: &[Target],
+) -> Result<Fantasies> {
+    draws.mapv_inplace(|u| normal_quantile(u.clamp(1e-12, 1.0 - 1e-12)));
+    gp.condition_draws(&mut draws, pending)?;
+    gp.fantasies(draws)
+}
+
 /// The posterior means (m fantasies, p) at the rows of `points` (p, d), which are the rows of the tail in a context. Only
 /// the points that differ from their rows of the tail need solves.
-fn values<G: BorrowMut<GaussianProcess>>(
+pub(super) fn values<G: BorrowMut<GaussianProcess>>(
     gp: &Conditioned<G>,
     fantasies: &Fantasies,
     points: ArrayView2<f64>,
@@ -105,21 +123,24 @@ pub fn baseline_points(
     Ok(points.select(Axis(0), &kept))
 }
 
+/// The posterior means (N, m) and variances (N,) at the rows of a block.
+pub(super) fn moments(fantasies: &Fantasies, block: &Block) -> (Array2<f64>, Vec<f64>) {
+    let Some(v) = block.solved else {
+        return fantasies.predict(block.gp, block.rows);
+    };
+    let (mean, variance) = block.moments();
+    let mut means = Array2::zeros((mean.len(), fantasies.len()));
+    fantasies.means(&mean, v, means.view_mut());
+    (means, variance)
+}
+
 impl Formula for LogNoisyExpectedImprovement {
     fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
         value + scale.ln()
     }
 
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]) {
-        let (mut means, variance) = match block.solved {
-            Some(v) => {
-                let (mean, variance) = block.moments();
-                let mut means = Array2::zeros((mean.len(), self.fantasies.len()));
-                self.fantasies.means(&mean, v, means.view_mut());
-                (means, variance)
-            }
-            None => self.fantasies.predict(block.gp, block.rows),
-        };
+        let (mut means, variance) = moments(&self.fantasies, block);
         let scratch = &mut buffers.scratch;
         let rows = means.rows_mut().into_iter().zip(variance);
         for ((mut means, variance), out) in rows.zip(out) {
@@ -199,7 +220,6 @@ fn improve(
     improvements: &mut [f64],
     densities: &mut [f64],
 ) {
-    const FRAC_1_SQRT_2_PI: f64 = 0.398_942_280_401_432_7;
     let ends = improvements.iter_mut().zip(densities);
     for (((mean, incumbent), h), phi) in means
         .iter_mut()
@@ -221,7 +241,6 @@ fn improve(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::gp::Target;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;

@@ -13,7 +13,7 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, Rule, Situation};
 pub struct MaxVariance {}
 
 impl Rule for MaxVariance {
-    fn maximand(&self, _situation: Situation, _rng: &mut Rng) -> Result<Maximand> {
+    fn maximand(&self, _situation: Situation, _rng: &mut Rng) -> Result<Maximand<'static>> {
         Ok(Maximand::Formula(Box::new(MaxVariance {})))
     }
 }

@@ -15,11 +15,14 @@
 
 pub mod aegis;
 pub mod bound;
+pub mod bounded_baseline;
 pub mod draws;
 pub mod formula;
 pub mod incumbents;
 pub mod log_above;
+pub mod log_constrained_improvement;
 pub mod log_ei;
+pub mod log_inside;
 pub mod log_noisy_expected_improvement;
 pub mod log_success_probability;
 pub mod max_variance;

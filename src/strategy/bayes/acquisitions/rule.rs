@@ -43,8 +43,8 @@ pub enum TailKind {
 }
 
 /// The function to maximise.
-pub enum Maximand {
-    Formula(Box<dyn Formula>),
+pub enum Maximand<'a> {
+    Formula(Box<dyn Formula + 'a>),
     /// A draw from the posterior. The search makes the draw, because the method used to make a draw depends on the
     /// domain.
     Draw(Draws),
@@ -79,7 +79,7 @@ pub trait Rule {
     }
 
     /// The function to maximise for the next suggestion.
-    fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand>;
+    fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand<'static>>;
 
     /// Returns an error if a setting is invalid. [`Bound::check`] checks the settings of the bound.
     fn check(&self, _candidates: bool) -> Result<()> {

@@ -44,7 +44,7 @@ impl Default for ThompsonSampling {
 }
 
 impl Rule for ThompsonSampling {
-    fn maximand(&self, _situation: Situation, _rng: &mut Rng) -> Result<Maximand> {
+    fn maximand(&self, _situation: Situation, _rng: &mut Rng) -> Result<Maximand<'static>> {
         Ok(Maximand::Draw(Draws {
             method: self.draws,
             n_features: self.n_features,

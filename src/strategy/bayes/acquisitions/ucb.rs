@@ -34,7 +34,7 @@ impl Default for UCB {
 }
 
 impl Rule for UCB {
-    fn maximand(&self, situation: Situation, _rng: &mut Rng) -> Result<Maximand> {
+    fn maximand(&self, situation: Situation, _rng: &mut Rng) -> Result<Maximand<'static>> {
         let noise = if self.predictive_std {
             situation.gp.noise_variance()
         } else {

@@ -39,7 +39,7 @@ impl Default for UCBPE {
 }
 
 impl Rule for UCBPE {
-    fn maximand(&self, situation: Situation, _rng: &mut Rng) -> Result<Maximand> {
+    fn maximand(&self, situation: Situation, _rng: &mut Rng) -> Result<Maximand<'static>> {
         let multiplier = situation.nu;
         Ok(Maximand::Formula(match situation.lower_bound {
             None => Box::new(UpperConfidenceBound {

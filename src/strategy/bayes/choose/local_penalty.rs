@@ -172,12 +172,12 @@ impl Objective for LocalPenalty {
 }
 
 /// The logarithm of an acquisition minus its minimum over the domain.
-pub fn log_above_minimum(
-    formula: Box<dyn Formula>,
+pub fn log_above_minimum<'a>(
+    formula: Box<dyn Formula + 'a>,
     gp: &GaussianProcess,
     domain: &Domain,
     call: &mut Call,
-) -> Result<Box<dyn Formula>> {
+) -> Result<Box<dyn Formula + 'a>> {
     let mut negated = Negated(Scorer::new(gp, formula.as_ref(), &[]));
     let minimum = -largest(&mut negated, domain, EFFORT, call)?;
     Ok(Box::new(LogAbove { formula, minimum }))
