@@ -336,6 +336,21 @@ impl Optimizer {
         })
     }
 
+    /// Returns the probability that all outcomes lie within their bounds at rows with a point and a context, or None if the
+    /// strategy does not have a model.
+    pub(crate) fn feasibility(
+        &mut self,
+        rows: ArrayView2<f64>,
+        time: Option<f64>,
+        stop: &mut Stop,
+    ) -> Result<Option<Vec<f64>>> {
+        self.check_rows(rows)?;
+        let log_p = self.with_model(time, stop, |model, log, query, call| {
+            model.log_feasibility(log, query, rows, call).map(Some)
+        })?;
+        Ok(log_p.map(|log_p| log_p.into_iter().map(f64::exp).collect()))
+    }
+
     /// Returns the model of durations if the strategy has a model and two positive durations are known. The wall-clock
     /// time determines the ages of the trials that are still running. The call does not change later suggestions.
     pub(crate) fn durations(

@@ -641,6 +641,11 @@ class Optimizer:
 
         The result is None if the curve has no usable report, or if the strategy does not have a model."""
 
+    def feasibility(self, points: NDArray[np.float64], time: float | None) -> NDArray[np.float64] | None:
+        """The probability that all outcomes lie within their bounds at (x, context) rows.
+
+        The result is None if the strategy does not have a model."""
+
     def leave_one_out(
         self, time: float | None, outcome: int | None = None
     ) -> tuple[list[int], NDArray[np.float64], NDArray[np.float64]] | None:

@@ -516,6 +516,17 @@ impl Optimizer {
         Ok(values.map(|values| values.into_pyarray(py)))
     }
 
+    fn feasibility<'py>(
+        &self,
+        py: Python<'py>,
+        points: PyReadonlyArray2<'py, f64>,
+        time: Option<f64>,
+    ) -> PyResult<Option<Vector<'py>>> {
+        let points = owned2(points);
+        let found = self.with_core(py, |core, stop| core.feasibility(points.view(), time, stop))?;
+        Ok(found.map(|found| found.into_pyarray(py)))
+    }
+
     #[pyo3(signature = (time, outcome=None))]
     fn leave_one_out<'py>(
         &self,

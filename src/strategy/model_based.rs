@@ -86,6 +86,16 @@ pub trait ModelBased {
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>>;
 
+    /// The logarithm of the probability that all outcomes lie within their bounds, at rows with a point and a context.
+    /// `catch_up` must have been called with this log.
+    fn log_feasibility(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rows: ArrayView2<f64>,
+        call: &mut Call,
+    ) -> Result<Vec<f64>>;
+
     /// The forecast of a running or stopped trial, or `None` if its curve lacks usable reports. `catch_up` must have been called
     /// with this log.
     fn forecast(

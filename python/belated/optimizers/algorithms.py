@@ -190,6 +190,8 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     for argument, given in kwargs.items():
         if argument.partition("__")[0] not in {*arguments_of(made, private=True), *made._lacks}:
             raise unknown_argument(argument, given, f"an argument of {name}", made, nested=True)
+    if kwargs.get("outcomes") is not None:
+        raise InvalidSetting(f"{name} is defined for one value: leave outcomes out, or use BayesOpt")
     for argument, kind in known.essence.items():
         given, wanted = kwargs.get(argument, kind), family_of(made, argument).shorthand[kind]
         if given != kind and type(given) is not wanted:

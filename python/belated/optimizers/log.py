@@ -42,6 +42,9 @@ class Log(Protocol):
     ) -> tuple[Array, Array] | None:
         """Return the posterior mean and standard deviation of f; None before the first value."""
 
+    def feasibility(self, points: Array, time: float | None) -> Array | None:
+        """Return the probability that all outcomes lie within their bounds; None without a model."""
+
     def acquisition(
         self, points: Array, context: list[float] | None, time: float | None, *, feasible: Feasible | None = None
     ) -> Array | None:

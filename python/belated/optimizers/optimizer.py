@@ -13,7 +13,7 @@ from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingNam
 from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
-from belated.optimizers.outcomes import OutcomesLike, checked_outcomes
+from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Trials
@@ -76,13 +76,14 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         names = ("clock", "direction", "seed")
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
-        self._rule = self._checked_rule()
+        outcomes = checked_outcomes(self.outcomes, direction, 1 if self._has_model else None)
+        self._rule = self._checked_rule(has_bounds(outcomes))
         self._window = in_seconds(vars(self).get("window"))
         checked_functions(self.constraints)
-        outcomes = checked_outcomes(self.outcomes, direction, 1 if self._has_model else None)
         linear, curve = linear_of(self.constraints), self.curve
         kind, time = type(self).__name__, self.time
         self._problem = Problem(kind, *domain, self.fidelity, clock, direction, time, curve, linear, outcomes)
+        vars(self)["direction"] = self._problem.direction
         if isinstance(self.domain, NamedCandidates):
             vars(self)["candidates"] = self.domain  # the user may change the table, or unpickle without pandas
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed
@@ -104,19 +105,26 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         found: Trials[Any] = vars(self).get("_study", self)
         return found
 
-    def _checked_rule(self) -> Stopping | None:
-        """Check the arguments `curve` and `stopping`, and return the rule that they denote."""
+    def _checked_rule(self, has_bounds: bool) -> Stopping | None:
+        """Check the arguments `curve` and `stopping`, and return the rule that they denote.
+
+        `has_bounds` is True if an outcome has bounds.
+        """
         name, curve, stopping = type(self).__name__, self.curve, self.stopping
         check_curve(curve)
         if curve is not None and "curve" in self._lacks:
             raise InvalidSetting(f"{name} does not support curves: leave curve out, or use BayesOpt or RandomSearch")
         if isinstance(stopping, str) and stopping == "auto":
-            return ModelStopping() if curve is not None and self._has_model else None
+            return ModelStopping() if curve is not None and self._has_model and not has_bounds else None
         if stopping is not None and curve is None:
             raise InvalidSetting(f"stopping={short_repr(stopping)} needs a curve: pass curve=bl.Curve(steps), too")
         rule: Stopping | None = checked(stopping, Stopping | None, "stopping")
         if isinstance(rule, ModelStopping) and not self._has_model:
             raise InvalidSetting(f"stopping={short_repr(stopping)} needs a model, and {name} has none: pass bl.ASHA()")
+        if isinstance(rule, ModelStopping) and has_bounds:
+            raise InvalidSetting(
+                f"stopping={short_repr(stopping)} ignores the bounds of outcomes: pass stopping=bl.ASHA(), or None"
+            )
         return rule
 
     def _new_core(self, rule: Stopping | None = None) -> _core.Optimizer:

@@ -231,11 +231,6 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
             f"outcomes={short_repr(given)} is not usable: pass a dict with the goal of each outcome, as "
             '{"error": "minimize", "memory": bl.AtMost(4.0)}'
         )
-    if direction != "maximize":
-        raise InvalidSetting(
-            f'direction={direction!r} is not usable with outcomes: give the goal of each outcome, as {{"error": '
-            '"minimize"}, and leave direction out'
-        )
     found: Outcomes = {}
     for name, goal in given.items():
         if isinstance(goal, (int, float)) or goal == "equals":
@@ -250,11 +245,21 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
             f"outcomes has {len(objectives)} objectives, {objectives}: fronts are not there yet; optimise one, and give "
             "the others bounds (bl.AtMost, bl.AtLeast, bl.Between), or use RandomSearch"
         )
+    if direction == "minimize" and not (len(objectives) == 1 and isinstance(found[objectives[0]], Minimize)):
+        raise InvalidSetting(
+            f"direction={direction!r} is not usable with outcomes={short_repr(given)}: the goals have the directions, "
+            "so leave direction out"
+        )
     if n_objectives is not None and not objectives:
         raise InvalidSetting(
             f'outcomes={short_repr(given)} has no objective: give one outcome the goal "minimize" or "maximize"'
         )
     return found
+
+
+def has_bounds(outcomes: Outcomes) -> bool:
+    """Return whether an outcome has bounds."""
+    return any(bound is not None for goal in outcomes.values() for bound in goal.core[1:])
 
 
 def position(outcomes: Outcomes, name: Any) -> int:

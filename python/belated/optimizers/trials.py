@@ -36,7 +36,7 @@ from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import total_effects
 from belated.optimizers.log import Array, Log
-from belated.optimizers.outcomes import position
+from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_index, as_reason, attrs_as_json, error_facts
 from belated.optimizers.surrogate import Surrogate, surrogate_of
@@ -398,6 +398,13 @@ class Reading(ABC):
             where = "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
         points = [source._problem.domain.params_at(place) for place, _, _ in found]
+        if has_bounds(source._problem.outcomes) and source._has_model:
+            probable = self.predict_feasible(points, context)
+            if min(probable) < _PROBABLE:
+                warn(
+                    f"the outcomes of the recommended point lie within their bounds with probability {min(probable):.2g}: "
+                    "no point was found where this probability is 0.9 or more; observe more trials, or relax a bound"
+                )
         return points[0] if n is None else points
 
     def predict(
@@ -455,6 +462,42 @@ class Reading(ABC):
         points = problem.with_context(problem.domain.points(params, measured=True), context)
         i = self._source._position(outcome)
         return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending), i)))
+
+    def predict_feasible(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
+        """Return the probability that all outcomes lie within their bounds.
+
+        Outcomes are independent given the data. An outcome without a value counts as within its bounds.
+
+        Parameters
+        ----------
+        params, context
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,), or float for a single point
+            Probabilities of the values without observation noise. Without bounds, they are 1.
+
+        Raises
+        ------
+        InvalidSetting
+            The optimizer does not have a model, for example `RandomSearch`.
+        InvalidPoint, InvalidContext
+            A point or context does not belong to its space.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> outcomes = {"error": "minimize", "memory": bl.AtMost(4.0)}
+        >>> optimizer = bl.BayesOpt({"size": (0.0, 8.0)}, outcomes=outcomes, seed=0)
+        >>> sizes = [0.5, 2.0, 3.5, 6.5, 8.0]
+        >>> trials = optimizer.add([{"size": x} for x in sizes], [{"error": 1 / (1 + x), "memory": x} for x in sizes])
+        >>> optimizer.predict_feasible([{"size": 2.0}, {"size": 7.0}]).round(2)
+        array([1., 0.])
+        """
+        log, problem = self._model_log("predict_feasible"), self._source._problem
+        points = problem.with_context(problem.domain.points(params, measured=True), context)
+        return problem.as_given(params, _fitted("predict_feasible", log.feasibility(points, problem.wall_time())))[0]
 
     def acquisition_at(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the acquisition that the next suggestion would maximise, with pending trials taken into account.
@@ -1358,6 +1401,9 @@ def _fitted(what: str, found: T | None) -> T:
 # Each optimizer and study has a dict: the name of a check of delays → the number of events from which the check is due,
 # or None if the check is complete. For hand-overs, it is the number of events at the last check.
 _CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictionary()
+
+# The least probability that the outcomes of a recommended point lie within their bounds, except for rounding errors.
+_PROBABLE = 0.9 - 1e-6
 
 # The number of results after which a window or a lease is checked.
 _MIN_ARRIVALS = 20

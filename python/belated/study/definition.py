@@ -196,8 +196,6 @@ def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]
         # A list, because the order counts.
         "outcomes": [[name, as_data(goal)] for name, goal in optimizer._problem.outcomes.items()] or None,
     }
-    if problem["outcomes"]:
-        problem["direction"] = "maximize"
     return {
         "problem": {name: data for name, data in problem.items() if data is not None and name not in kind._lacks},
         "strategy": optimizer._strategy_data(),

@@ -18,11 +18,13 @@ use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
+use crate::strategy::bayes::acquisitions::log_constrained_improvement::LogConstrainedImprovement;
 use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::choose::bounds::{BoundTerm, BoundedOutcome, InFlight, knows_feasible};
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::local_penalty::{LocalPenalty, log_above_minimum};
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
-use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, recommended};
+use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, PROBABLE, recommended};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -98,6 +100,8 @@ pub(super) struct Prepared<'a> {
     pub(super) maximand: Maximand<'a>,
     /// The term that the model of success adds to the acquisition.
     pub(super) success: Option<Addition<'a>>,
+    /// The terms that outcomes with bounds add to the acquisition, unless it is averaged over the outcomes.
+    pub(super) bounds: Vec<BoundTerm<'a>>,
     /// The term that makes the acquisition an acquisition per unit of time or cost.
     pub(super) expense: Option<ExpenseTerm<'a>>,
     /// The penalties near pending trials.
@@ -195,6 +199,7 @@ impl BayesOpt {
         }
         let prepared = self.prepare(log, query, call)?;
         let (posterior, scope, success) = (prepared.posterior, prepared.scope, prepared.success);
+        let bounds = prepared.bounds;
         let (maximand, expense, penalty) = match exhausted {
             true => (Maximand::Formula(Box::new(MEAN)), None, None),
             false => (prepared.maximand, prepared.expense, prepared.penalty),
@@ -207,7 +212,7 @@ impl BayesOpt {
         let is_logarithm = search.scope.settings.maximizes_logarithm();
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         let draws = matches!(maximand, Maximand::Draw(_));
-        let (kept, terms) = (prepared.candidates, (success, expense));
+        let (kept, terms) = (prepared.candidates, (success, expense, bounds));
         let point = match scope.full {
             Domain::Candidates(list) if can_be_kept(list, n, draws) => {
                 search.candidates(kept, list, &posterior, maximand, terms)?
@@ -263,6 +268,7 @@ impl BayesOpt {
             query,
             call.stop,
         )?;
+        let in_flight = InFlight::of(&self.training, query);
         let posterior =
             self.training
                 .posterior(log, query, call.stop)?
@@ -296,7 +302,14 @@ impl BayesOpt {
             }
         };
         let (unranked, n_outcomes) = (&posterior.unranked, pending.n_outcomes());
-        let tail = rule.tail(&posterior.gp, unranked, n_outcomes, query)?;
+        let mut bounded = BoundedOutcome::all(&mut self.bounded, query, call.stop)?;
+        let averages = rule.traits().averages_outcomes && n_outcomes.is_some();
+        let tail = match in_flight {
+            Some(in_flight) if averages && !bounded.is_empty() => {
+                BoundedOutcome::tail(&bounded, &posterior, &in_flight, query)?
+            }
+            _ => rule.tail(&posterior.gp, unranked, n_outcomes, query)?,
+        };
         let posterior = posterior.condition(&tail)?;
         let nu = nu(&posterior.gp);
         let situation = Situation {
@@ -309,7 +322,19 @@ impl BayesOpt {
             lower_bound,
             query,
         };
-        let mut maximand = rule.maximand(situation, call.rng)?;
+        let mut maximand = match n_outcomes {
+            Some(n) if averages && !bounded.is_empty() => {
+                let bounds = std::mem::take(&mut bounded);
+                let bounds = BoundedOutcome::situations(bounds, &posterior.gp.tail().to_owned())?;
+                Maximand::Formula(Box::new(match knows_feasible(query) {
+                    true => LogConstrainedImprovement::draw(situation, bounds, n, call.rng)?,
+                    false => LogConstrainedImprovement::draw_first_inside(
+                        bounds, n, query, call.rng,
+                    )?,
+                }))
+            }
+            _ => rule.maximand(situation, call.rng)?,
+        };
         let mut penalty = None;
         if let Some((penalizer, arriving)) = penalizer {
             let gp = &*posterior.gp;
@@ -332,11 +357,13 @@ impl BayesOpt {
             };
         }
         let success = success.map(|it| Addition::to(it, settings, &posterior.gp, nu));
+        let bounds = BoundedOutcome::terms(bounded, settings, &posterior.gp, nu);
         Ok(Prepared {
             posterior,
             nu,
             maximand,
             success,
+            bounds,
             expense,
             penalty,
             scope,
@@ -357,6 +384,7 @@ impl FromSettings for BayesOpt {
             matches!(domain.as_ref(), Domain::Candidates(_)),
         )?;
         settings.check_setup(setup)?;
+        settings.check_outcomes(setup)?;
         let bounded = Bounded::of_setup(setup, &settings, rng)?;
         let settings = settings.oriented(setup.direction);
         let design = &settings.initial;
@@ -497,7 +525,7 @@ impl Strategy for BayesOpt {
         // points whether or not the fit is already known.
         let mut rng = call.rng.clone();
         let fit_call = &mut Call::new(&mut rng, call.stop);
-        self.fit_for(FitPurpose::Predict, log, query, fit_call)?;
+        self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), fit_call)?;
         let failures = query.whole.and_then(Ledger::of_failures);
         let (training, failed) = match (&self.failures, failures) {
             (Some(training), Some(failed)) => (training, failed),
@@ -517,6 +545,9 @@ impl Strategy for BayesOpt {
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
+        let bounded = BoundedOutcome::all(&mut self.bounded, query, call.stop)?;
+        let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
+        let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
             domain: &self.domain,
             full: &self.domain,
@@ -524,7 +555,7 @@ impl Strategy for BayesOpt {
             pool: self.pool.as_ref(),
         };
         let mut search = Search::new(scope, &posterior, log, query, call)?;
-        let points = recommended(&mut search, &posterior, &observed, penalty.as_ref(), n)?;
+        let points = recommended(&mut search, &posterior, &observed, penalty.as_ref(), &bounds, n)?;
         let recommendation = |point: Member| {
             let row = [point.x.as_slice(), query.context].concat();
             let (mean, variance) = gp.predict(as_row(row).view());

@@ -11,6 +11,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::of_objective;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
+use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
@@ -95,7 +96,8 @@ impl ModelBased for BayesOpt {
         let (expense, penalty) = (prepared.expense, prepared.penalty);
         let expense = expense.map(|term| Box::new(term) as Box<dyn Objective>);
         let penalty = penalty.map(|term| Box::new(term) as Box<dyn Objective>);
-        for mut term in expense.into_iter().chain(penalty) {
+        let bounds = prepared.bounds.iter().map(|bound| bound.scorer(context));
+        for mut term in expense.into_iter().chain(penalty).chain(bounds) {
             let mut added = vec![0.0; points.nrows()];
             term.values(points, &mut added);
             values.iter_mut().zip(added).for_each(|(a, b)| *a += b);
@@ -111,6 +113,25 @@ impl ModelBased for BayesOpt {
             }
         }
         Ok(Some(values))
+    }
+
+    fn log_feasibility(
+        &mut self,
+        log: &Ledger,
+        query: Query,
+        rows: ArrayView2<f64>,
+        call: &mut Call,
+    ) -> Result<Vec<f64>> {
+        let (log, query) = of_objective(log, query);
+        self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
+        let bounded = BoundedOutcome::all(&mut self.bounded, query, call.stop)?;
+        let mut sums = vec![0.0; rows.nrows()];
+        for bound in &BoundedOutcome::log_probabilities(bounded) {
+            let mut log_p = vec![0.0; rows.nrows()];
+            bound.scorer(&[]).values(rows, &mut log_p);
+            sums.iter_mut().zip(log_p).for_each(|(sum, log_p)| *sum += log_p);
+        }
+        Ok(sums)
     }
 
     fn forecast(

@@ -135,6 +135,22 @@ impl Settings {
         check(!penalizes, "pending", pending.kind(), CONTINUOUS)
     }
 
+    /// Returns an error if the settings do not support several outcomes.
+    pub fn check_outcomes(&self, setup: &Setup) -> Result<()> {
+        if setup.outcomes.is_empty() {
+            return Ok(());
+        }
+        const ALONE: &str = "it does not support outcomes: use another setting, or report one value";
+        let pending = self.pending();
+        let is_bounded = setup.outcomes.iter().any(|it| it.bounds().is_some());
+        check(!pending.is_censor(), "pending", pending.kind(), ALONE)?;
+        check(self.window.is_none(), "window", "a number", ALONE)?;
+        check(!self.search.is_literature(), "search", "multistart or direct", ALONE)?;
+        check(!is_bounded || pending.penalizer().is_none(), "pending", pending.kind(), ALONE)?;
+        let is_aegis = matches!(self.acquisition, Acquisition::AEGiS(_));
+        check(!is_bounded || !is_aegis, "acquisition", "aegis", ALONE)
+    }
+
     /// Converts the settings that are values of f, so that larger values are better.
     pub fn oriented(mut self, direction: Direction) -> Self {
         self.pending = self.pending.map(|pending| pending.oriented(direction));

@@ -172,7 +172,7 @@ def test_bounds_without_a_range_are_refused(bounds):
 
 def test_direction_is_refused_beside_outcomes():
     with pytest.raises(InvalidSetting):
-        make(direction="minimize")
+        make(direction="minimize", outcomes={"yield": "maximize"})
 
 
 @pytest.mark.parametrize(

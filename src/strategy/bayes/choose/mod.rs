@@ -12,6 +12,7 @@
 
 pub mod addition;
 pub mod best_observed;
+pub mod bounds;
 pub mod design;
 pub mod final_values;
 pub mod local_penalty;

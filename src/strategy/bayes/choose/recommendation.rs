@@ -22,6 +22,7 @@ use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::numerics::order::best_first;
 use crate::problem::{Member, Position};
 use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::choose::bounds::BoundTerm;
 use crate::strategy::bayes::choose::search::Search;
 use crate::strategy::bayes::model::candidates::in_context;
 use crate::strategy::bayes::model::training_set::Posterior;
@@ -30,15 +31,21 @@ use crate::strategy::bayes::model::training_set::Posterior;
 /// without contexts. With contexts, and for exact values whose noise is fitted, 2 is better.
 pub const MULTIPLIER: f64 = 2.0;
 
+/// The least probability that all outcomes lie within their bounds at a recommended point, if there is such a point.
+pub const PROBABLE: f64 = 0.9;
+
 /// Returns up to `n` distinct points, best first. `observed` contains the rows with an observed value, and `failures`
-/// is the penalty where failure is more likely than success.
+/// is the penalty where failure is more likely than success. `bounds` are the penalties where an outcome probably lies
+/// outside its bounds; if it does everywhere, the points where it is least probable are returned.
 pub fn recommended(
     search: &mut Search,
     posterior: &Posterior,
     observed: &[usize],
     failures: Option<&Addition>,
+    bounds: &[BoundTerm],
     n: usize,
 ) -> Result<Vec<Member>> {
+    let penalties = (failures, bounds);
     let (gp, log, query) = (&*posterior.gp, search.log, search.query);
     let mut numbers: Vec<TrialNumber> = observed.iter().map(|&row| posterior.rows[row]).collect();
     numbers.sort_unstable();
@@ -47,7 +54,7 @@ pub fn recommended(
     if exact && query.context.is_empty() {
         let value = |&number: &TrialNumber| log.trials()[number].value.unwrap_or(f64::NAN);
         let values: Vec<f64> = numbers.iter().map(value).collect();
-        let found = best(search, &points, &values, failures, n)?;
+        let found = best(search, &points, &values, penalties, n)?;
         if !found.is_empty() {
             return Ok(found);
         }
@@ -57,40 +64,61 @@ pub fn recommended(
         search.scope.domain,
         failed.iter().map(|point| (&point.x[..], point.index)),
     );
-    let maximizer = search.best_bounded(gp, MULTIPLIER, failures)?;
+    let maximizer = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
     // If every point failed and the pending policy discards every value, the largest bound over all points remains.
     if points.is_empty() || !failed.iter().any(|point| key(point) == key(&maximizer)) {
         points.push(maximizer);
     }
-    let bounds = lower_bounds(gp, &points, query.context);
-    let found = best(search, &points, &bounds, failures, n)?;
-    match found.is_empty() {
-        // If failure is more likely than success everywhere, the best points do not depend on the model of success.
-        true => best(search, &points, &bounds, None, n),
-        false => Ok(found),
+    let lower = lower_bounds(gp, &points, query.context);
+    let found = best(search, &points, &lower, penalties, n)?;
+    if !found.is_empty() {
+        return Ok(found);
     }
+    if bounds.is_empty() {
+        // If failure is more likely than success everywhere, the best points do not depend on the model of success.
+        return best(search, &points, &lower, (None, bounds), n);
+    }
+    // No point lies within all bounds with the least probability. The most probable points are returned.
+    let shortfalls = penalties_at(search, &points, (None, bounds));
+    best(search, &points, &shortfalls, (None, &[]), n)
 }
 
 /// Returns up to `n` distinct points with the largest scores, best first. Points that violate a constraint, and points
-/// where failure is more likely than success, are left out.
+/// with a penalty, are left out.
 fn best(
     search: &Search,
     points: &[Member],
     scores: &[f64],
-    failures: Option<&Addition>,
+    terms: (Option<&Addition>, &[BoundTerm]),
     n: usize,
 ) -> Result<Vec<Member>> {
     let rows = matrix(points);
-    let mut penalties = vec![0.0; points.len()];
-    if let Some(failures) = failures {
-        let mut scorer = failures.scorer(search.query.context);
-        scorer.values(rows.view(), &mut penalties);
-    }
+    let penalties = penalties_at(search, points, terms);
     let mut seen = HashSet::new();
     let mut order = best_first(scores);
     order.retain(|&i| penalties[i] >= 0.0 && seen.insert(key(&points[i])));
     let found = search.query.feasible.first(n, &order, rows.view())?;
     Ok(found.into_iter().map(|i| points[i].clone()).collect())
+}
+
+/// The sum of the penalties at every point: 0 where failure is not more likely than success and every outcome lies within
+/// its bounds with the least probability, and negative elsewhere.
+fn penalties_at(
+    search: &Search,
+    points: &[Member],
+    (failures, bounds): (Option<&Addition>, &[BoundTerm]),
+) -> Vec<f64> {
+    let (rows, context) = (matrix(points), search.query.context);
+    let mut sums = vec![0.0; points.len()];
+    let mut penalties = vec![0.0; points.len()];
+    let failures = failures.map(|failures| failures.scorer(context));
+    let bounds = bounds.iter().map(|bound| bound.scorer(context));
+    for mut term in failures.into_iter().chain(bounds) {
+        term.values(rows.view(), &mut penalties);
+        let both = sums.iter_mut().zip(&penalties);
+        both.for_each(|(sum, penalty)| *sum += penalty);
+    }
+    sums
 }
 
 /// The points where every ended trial failed, at least one of them in the context of the query.

@@ -20,6 +20,7 @@ use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::best_observed::best_observed;
+use crate::strategy::bayes::choose::bounds::BoundTerm;
 use crate::strategy::bayes::choose::local_penalty::LocalPenalty;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
@@ -142,7 +143,7 @@ impl<'a, 'c> Search<'a, 'c> {
         list: &Array2<f64>,
         posterior: &ConditionedPosterior,
         maximand: Maximand,
-        (success, expense): (Option<Addition>, Option<ExpenseTerm>),
+        (success, expense, bounds): Terms,
     ) -> Result<Member> {
         let gp = &*posterior.gp;
         let solved = solved(
@@ -167,9 +168,12 @@ impl<'a, 'c> Search<'a, 'c> {
             let both = scores.iter_mut().zip(added);
             both.for_each(|(score, added)| *score += added);
         }
-        if let Some(mut expense) = expense {
+        let context = self.query.context;
+        let expense = expense.map(|term| Box::new(term) as Box<dyn Objective>);
+        let bounds = bounds.iter().map(|bound| bound.scorer(context));
+        for mut term in expense.into_iter().chain(bounds) {
             let mut added = vec![0.0; scores.len()];
-            expense.values(list.view(), &mut added);
+            term.values(list.view(), &mut added);
             let both = scores.iter_mut().zip(added);
             both.for_each(|(score, added)| *score += added);
         }
@@ -187,7 +191,7 @@ impl<'a, 'c> Search<'a, 'c> {
         &mut self,
         posterior: &ConditionedPosterior,
         maximand: Maximand,
-        (success, expense): (Option<Addition>, Option<ExpenseTerm>),
+        (success, expense, bounds): Terms,
         penalty: Option<LocalPenalty>,
     ) -> Result<Member> {
         let gp = &*posterior.gp;
@@ -215,6 +219,7 @@ impl<'a, 'c> Search<'a, 'c> {
         if let Some(penalty) = penalty {
             terms.push(Box::new(penalty));
         }
+        terms.extend(bounds.iter().map(|bound| bound.scorer(context)));
         let mut scorer = Sum::of(Scorer::new(gp, acquisition.as_ref(), context), terms);
         // The result of a search from the literature is returned unchanged.
         if search.is_literature() {
@@ -317,13 +322,15 @@ impl<'a, 'c> Search<'a, 'c> {
         gp: &GaussianProcess,
         multiplier: f64,
         success: Option<&Addition>,
+        bounds: &[BoundTerm],
     ) -> Result<Member> {
         let lower_bound = UpperConfidenceBound {
             multiplier: -multiplier,
             noise: 0.0,
         };
         let context = self.query.context;
-        let shortfall = terms(success, context);
+        let mut shortfall = terms(success, context);
+        shortfall.extend(bounds.iter().map(|bound| bound.scorer(context)));
         let mut objective: Box<dyn Objective> = match self.scope.domain {
             Domain::Candidates(list) => {
                 let mut scores = vec![0.0; list.nrows()];
@@ -346,6 +353,10 @@ impl<'a, 'c> Search<'a, 'c> {
         }
     }
 }
+
+/// What is added to an acquisition: the term of the model of success, the term of durations or costs, and the terms of the
+/// outcomes with bounds.
+type Terms<'a> = (Option<Addition<'a>>, Option<ExpenseTerm<'a>>, Vec<BoundTerm<'a>>);
 
 /// The terms that are added to an acquisition.
 fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn Objective + 'a>> {

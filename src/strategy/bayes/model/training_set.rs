@@ -9,7 +9,7 @@ mod fold;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 
 use crate::error::{Result, Stop};
 use crate::gp::kernel::Category;
@@ -87,6 +87,10 @@ impl<'a> Posterior<'a> {
                 TailKind::Policy => Conditioned::on(gp, pending, &self.tail.targets)?,
                 TailKind::Noiseless { baseline } => {
                     Conditioned::on_noiseless(gp, baseline.view(), pending)?
+                }
+                TailKind::Points(points) => {
+                    let (points, none) = points.view().split_at(Axis(0), points.nrows());
+                    Conditioned::on_noiseless(gp, points, none)?
                 }
             },
             targets: self.targets,

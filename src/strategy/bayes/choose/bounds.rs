@@ -1,0 +1,206 @@
+//! What the outcomes with bounds add to the choice of a point.
+
+use ndarray::{Array2, Axis, concatenate};
+
+use crate::error::{Result, Stop};
+use crate::gp::GaussianProcess;
+use crate::ledger::{Ledger, TrialNumber};
+use crate::problem::Objective;
+use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::bounded_baseline::{
+    BoundedPosterior, bounded_baseline_points,
+};
+use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
+use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
+use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
+use crate::strategy::bayes::acquisitions::rule::TailKind;
+use crate::strategy::bayes::model::bounded::Bounded;
+use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
+
+/// The least probability that all outcomes lie within their bounds at points that acquisitions without a logarithm
+/// choose.
+const LEAST: f64 = 0.5;
+
+/// The weight of the penalty below the least probability. It exceeds all differences between values of an acquisition.
+const WEIGHT: f64 = 1e6;
+
+/// The trials of which any outcome is missing and arriving, and their rows.
+pub struct InFlight {
+    trials: Vec<TrialNumber>,
+    rows: Array2<f64>,
+}
+
+impl InFlight {
+    pub fn of(training: &TrainingSet, query: Query) -> Option<Self> {
+        let whole = query.whole?;
+        let trials = training.arriving(whole, query);
+        Some(Self {
+            rows: training.encode(whole, &trials),
+            trials,
+        })
+    }
+}
+
+/// The posterior of an outcome with bounds, and its bounds in the units of the targets.
+pub struct BoundedOutcome<'a> {
+    posterior: Posterior<'a>,
+    inside: LogProbabilityInside,
+}
+
+impl<'a> BoundedOutcome<'a> {
+    /// The posteriors of all outcomes with bounds that have values.
+    pub fn all(
+        bounded: &'a mut [Bounded],
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Vec<Self>> {
+        let Some(whole) = query.whole else {
+            return Ok(Vec::new());
+        };
+        let mut found = Vec::new();
+        for each in bounded {
+            let log = whole.of_outcome(each.outcome);
+            let query = Query {
+                whole: None,
+                ..query
+            };
+            if log.n_observed() == 0 {
+                continue;
+            }
+            let training = &mut each.model.training;
+            let Some(posterior) = training.posterior(log, query, stop)? else {
+                continue;
+            };
+            let units = posterior.targets.units;
+            let target = |bound: f64| match bound.is_finite() {
+                true => units.target(bound),
+                false => bound,
+            };
+            let (low, high) = (target(each.bounds.0), target(each.bounds.1));
+            found.push(Self {
+                posterior,
+                inside: LogProbabilityInside { low, high },
+            });
+        }
+        Ok(found)
+    }
+
+    /// The tail of the objective: the baseline points, the points where only other outcomes are missing, and the points
+    /// where the objective is missing. If no point within all bounds is known, there are no baseline points.
+    pub fn tail(
+        bounded: &[Self],
+        objective: &Posterior,
+        in_flight: &InFlight,
+        query: Query,
+    ) -> Result<TailKind> {
+        let gp = &*objective.gp;
+        let bounds: Vec<BoundedPosterior> = bounded
+            .iter()
+            .map(|outcome| BoundedPosterior {
+                gp: &outcome.posterior.gp,
+                low: outcome.inside.low,
+                high: outcome.inside.high,
+            })
+            .collect();
+        let baseline = match knows_feasible(query) {
+            true => bounded_baseline_points(gp, &objective.unranked, &bounds, query)?,
+            false => Array2::zeros((0, gp.kernel().width())),
+        };
+        let is_elsewhere = |&i: &usize| !objective.tail.trials.contains(&in_flight.trials[i]);
+        let elsewhere: Vec<usize> = (0..in_flight.trials.len()).filter(is_elsewhere).collect();
+        let rows = in_flight.rows.select(Axis(0), &elsewhere);
+        let baseline = concatenate![Axis(0), baseline, rows];
+        Ok(TailKind::Noiseless { baseline })
+    }
+
+    /// Conditions the posteriors on noiseless rows at these points.
+    pub fn situations(
+        bounded: Vec<Self>,
+        points: &Array2<f64>,
+    ) -> Result<Vec<BoundedSituation<'a>>> {
+        let situation = |outcome: Self| {
+            let LogProbabilityInside { low, high } = outcome.inside;
+            let conditioned = outcome
+                .posterior
+                .condition(&TailKind::Points(points.clone()))?;
+            Ok(BoundedSituation {
+                gp: conditioned.gp,
+                pending: Vec::new(),
+                low,
+                high,
+                solved: None,
+            })
+        };
+        bounded.into_iter().map(situation).collect()
+    }
+
+    /// The terms that the outcomes add to an acquisition.
+    pub fn terms(
+        bounded: Vec<Self>,
+        settings: &Settings,
+        gp: &GaussianProcess,
+        nu: f64,
+    ) -> Vec<BoundTerm<'a>> {
+        if !settings.maximizes_logarithm() {
+            return Self::at_least(bounded, LEAST, gp, nu);
+        }
+        Self::log_probabilities(bounded)
+    }
+
+    /// The terms log P(within the bounds).
+    pub fn log_probabilities(bounded: Vec<Self>) -> Vec<BoundTerm<'a>> {
+        let term = |outcome: Self| BoundTerm {
+            gp: outcome.posterior.gp,
+            formula: Box::new(outcome.inside),
+        };
+        bounded.into_iter().map(term).collect()
+    }
+
+    /// The terms that keep a search for the largest bound on f where every outcome lies within its bounds with this
+    /// probability. `gp` is the process of f.
+    pub fn at_least(
+        bounded: Vec<Self>,
+        probability: f64,
+        gp: &GaussianProcess,
+        nu: f64,
+    ) -> Vec<BoundTerm<'a>> {
+        let term = |outcome: Self| BoundTerm {
+            gp: outcome.posterior.gp,
+            formula: Box::new(ShortfallOfInside {
+                bounds: outcome.inside,
+                least_probability: probability,
+                weight: weight(gp, nu),
+            }),
+        };
+        bounded.into_iter().map(term).collect()
+    }
+}
+
+/// The weight of a penalty in a search for the largest mu + nu sigma of f.
+fn weight(gp: &GaussianProcess, nu: f64) -> f64 {
+    let variance = gp.hyperparameters().signal_variance;
+    (WEIGHT * variance.max(variance.sqrt()) * (1.0 + nu.abs())).min(1e300)
+}
+
+/// A term that an outcome with bounds adds to an acquisition.
+pub struct BoundTerm<'a> {
+    gp: Observed<'a>,
+    formula: Box<dyn Formula>,
+}
+
+impl BoundTerm<'_> {
+    /// The term as an objective.
+    pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
+        let gp: &GaussianProcess = &self.gp;
+        Box::new(Scorer::new(gp, self.formula.as_ref(), context))
+    }
+}
+
+/// Whether a trial is known whose outcomes lie within all bounds.
+pub fn knows_feasible(query: Query) -> bool {
+    let is_feasible = |whole: &Ledger| {
+        (0..whole.trials().len()).any(|number| whole.is_within_bounds(number))
+    };
+    query.whole.is_none_or(is_feasible)
+}
