@@ -102,7 +102,11 @@ impl Ledger {
             Event::Abandoned { .. } => Effect::Dropped,
             Event::Withdrawn { .. } => Effect::Withdrawn,
             Event::Reported { .. } => Effect::Reported,
-            Event::OfOutcome { .. } => self.effect_of_outcome(number),
+            // Strategies that read whole trials read only their points.
+            Event::OfOutcome { .. } => match self.trials[number].is_dropped() {
+                true => Effect::Withdrawn,
+                false => Effect::Reported,
+            },
             Event::AddedMeasured { .. } => Effect::Started {
                 suggested: false,
                 note: None,
@@ -114,14 +118,6 @@ impl Ledger {
 
     /// Updates the state with an event. All changes of the state go through this function.
     pub(super) fn apply(&mut self, event: &Event) -> Result<()> {
-        match self.has_outcomes() {
-            true => self.apply_to_outcomes(event),
-            false => self.apply_to_trial(event),
-        }
-    }
-
-    /// Updates the state of a trial with a single value, and the queue.
-    pub(super) fn apply_to_trial(&mut self, event: &Event) -> Result<()> {
         match event {
             Event::Suggested {
                 point,

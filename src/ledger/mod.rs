@@ -175,6 +175,36 @@ impl Ledger {
         }
     }
 
+    /// Whether outcomes are declared.
+    pub(super) fn has_outcomes(&self) -> bool {
+        !self.parts.is_empty()
+    }
+
+    /// One log for each declared outcome.
+    pub(crate) fn parts(&self) -> &[Ledger] {
+        &self.parts
+    }
+
+    /// The log of the objective, if outcomes are declared and one of them is the objective.
+    pub(crate) fn objective_part(&self) -> Option<&Ledger> {
+        self.parts.get(self.problem().objective()?)
+    }
+
+    /// The log that a model of the objective reads.
+    pub(crate) fn of_objective(&self) -> &Ledger {
+        self.objective_part().unwrap_or(self)
+    }
+
+    /// The log that a model of an outcome reads.
+    pub(crate) fn of_outcome(&self, outcome: usize) -> &Ledger {
+        &self.parts[outcome]
+    }
+
+    /// The log that a model of success reads: a trial failed as soon as any of its outcomes failed.
+    pub(crate) fn of_failures(&self) -> Option<&Ledger> {
+        self.failures.as_deref()
+    }
+
     /// Reserves capacity for `n_events` further events of `n_bytes`. Half of the events are expected to start trials.
     pub(crate) fn reserve(&mut self, n_events: usize, n_bytes: usize) {
         let n_trials = n_events / 2;
@@ -498,21 +528,29 @@ impl Ledger {
 
     /// Appends an event, or returns an error if the event is not valid after the events of this log.
     pub(crate) fn append(&mut self, event: Event) -> Result<()> {
-        self.check_event(&event)?;
+        self.check(&event)?;
         self.push(event)
     }
 
     /// As [`Ledger::append`], for an event whose bytes are known.
     pub(crate) fn append_written(&mut self, event: &Event, written: &[u8]) -> Result<()> {
-        self.check_event(event)?;
+        self.check(event)?;
         self.enter(event)?;
         self.events.push_written(written);
         Ok(())
     }
 
+    /// Refuses an event that is not valid after the events of the log.
+    fn check(&self, event: &Event) -> Result<()> {
+        match self.has_outcomes() {
+            true => self.check_event(event, Self::allows_for_outcomes),
+            false => self.check_event(event, Self::allows),
+        }
+    }
+
     /// Appends an event that [`Ledger::validate`] returned.
     pub(crate) fn push(&mut self, event: Event) -> Result<()> {
-        debug_assert_eq!(self.check_event(&event), Ok(()));
+        debug_assert_eq!(self.check(&event), Ok(()));
         self.enter(&event)?;
         self.events.push(&event);
         Ok(())
@@ -523,7 +561,10 @@ impl Ledger {
         if u32::try_from(self.len() + 1).is_err() {
             return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
-        self.apply(event)?;
+        match self.has_outcomes() {
+            true => self.apply_to_outcomes(event)?,
+            false => self.apply(event)?,
+        }
         self.times.push(event.at().unwrap_or(f64::NAN));
         Ok(())
     }

@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::error::{Error, Result, refuse};
-use crate::ledger::apply::Effect;
 use crate::ledger::event::{Action, Again, Event, Observation, TrialNumber};
 use crate::ledger::{Ledger, State, Trial};
 use crate::problem::fidelity::TOLERANCE;
@@ -35,38 +34,9 @@ impl Ledger {
         (problem.outcomes.len() > 1).then(|| Box::new(Ledger::new(Arc::new(problem.part(0)))))
     }
 
-    pub(super) fn has_outcomes(&self) -> bool {
-        !self.parts.is_empty()
-    }
-
     /// The declared outcomes.
     fn outcomes(&self) -> &[Outcome] {
         &self.problem().outcomes
-    }
-
-    /// One log for each declared outcome.
-    pub(crate) fn parts(&self) -> &[Ledger] {
-        &self.parts
-    }
-
-    /// The log of the objective, if outcomes are declared and one of them is the objective.
-    pub(crate) fn objective_part(&self) -> Option<&Ledger> {
-        self.parts.get(self.problem().objective()?)
-    }
-
-    /// The log that a model of the objective reads.
-    pub(crate) fn of_objective(&self) -> &Ledger {
-        self.objective_part().unwrap_or(self)
-    }
-
-    /// The log that a model of an outcome reads.
-    pub(crate) fn of_outcome(&self, outcome: usize) -> &Ledger {
-        &self.parts[outcome]
-    }
-
-    /// The log that a model of success reads: a trial failed as soon as any of its outcomes failed.
-    pub(crate) fn of_failures(&self) -> Option<&Ledger> {
-        self.failures.as_deref()
     }
 
     /// The outcomes of a trial that are missing, by their positions.
@@ -77,14 +47,6 @@ impl Ledger {
 
     fn outcome_state(&self, outcome: usize, number: TrialNumber) -> State {
         self.parts[outcome].trials[number].state
-    }
-
-    /// The effect of an event of a part on the whole trial, for strategies that read the points of trials only.
-    pub(super) fn effect_of_outcome(&self, number: TrialNumber) -> Effect {
-        match self.trials[number].is_dropped() {
-            true => Effect::Withdrawn,
-            false => Effect::Reported,
-        }
     }
 
     /// Whether all outcomes with bounds have values within their bounds.
@@ -155,12 +117,17 @@ impl Ledger {
             Action::Fail { number, .. } | Action::Abandon { number } | Action::Stop { number } => {
                 self.trial(number)?;
                 let open = self.open(number);
-                let Some(&first) = open.first() else {
+                if open.is_empty() {
                     // All outcomes have values. The error is the same as in every part.
                     return self.parts[0].validate(action, now, at).map(|_| Vec::new());
-                };
-                let event = self.parts[first].validate(action, now, at)?;
-                Ok(event.into_iter().collect())
+                }
+                for outcome in open {
+                    let event = self.parts[outcome].validate(action.clone(), now, at)?;
+                    if let Some(event) = event {
+                        return Ok(vec![event]);
+                    }
+                }
+                Ok(Vec::new())
             }
             Action::Withdraw { number, reason } => {
                 let state = self.trial(number)?.state;
@@ -306,7 +273,7 @@ impl Ledger {
                         | Event::Withdrawn { .. }
                 );
                 let part = self.parts.get(*outcome as usize);
-                return Ok(valid && part.is_some_and(|part| part.check_event(event).is_ok()));
+                return Ok(valid && part.is_some_and(|part| part.check(event).is_ok()));
             }
             Event::Observed { .. } | Event::Amended { .. } => return Ok(false),
             Event::AddedMeasured {
@@ -340,7 +307,7 @@ impl Ledger {
         let valid = concerned.iter().zip(&self.parts).all(|(event, part)| {
             event
                 .as_ref()
-                .is_none_or(|event| part.check_event(event).is_ok())
+                .is_none_or(|event| part.check(event).is_ok())
         });
         Ok(any && valid)
     }
@@ -385,11 +352,22 @@ impl Ledger {
                 .map(|i| (i == *outcome as usize).then(|| (**event).clone()))
                 .collect(),
             _ if number >= self.trials.len() => parts.map(|_| Some(event.clone())).collect(),
-            Event::Failed { .. } | Event::Abandoned { .. } => {
-                let open = self.open(number);
-                parts
-                    .map(|i| open.contains(&i).then(|| event.clone()))
-                    .collect()
+            Event::Failed {
+                error,
+                duration,
+                attrs,
+                ..
+            } => {
+                let action = Action::Fail {
+                    number,
+                    error: error.clone(),
+                    duration: *duration,
+                    attrs: attrs.clone(),
+                };
+                self.changed_by(&action, number, event)
+            }
+            Event::Abandoned { .. } => {
+                self.changed_by(&Action::Abandon { number }, number, event)
             }
             Event::Stopped { number, now, at } => {
                 let open = self.open(*number);
@@ -417,6 +395,18 @@ impl Ledger {
         }
     }
 
+    /// The event for each open outcome that the action of the event changes.
+    fn changed_by(&self, action: &Action, number: TrialNumber, event: &Event) -> Vec<Option<Event>> {
+        let open = self.open(number);
+        let changes = |&i: &usize| {
+            let event = self.parts[i].validate(action.clone(), 0.0, None);
+            open.contains(&i) && matches!(event, Ok(Some(_)))
+        };
+        (0..self.parts.len())
+            .map(|i| changes(&i).then(|| event.clone()))
+            .collect()
+    }
+
     /// The notes of the parts, from the note of a suggestion.
     fn split_note(&self, note: Option<&str>) -> Vec<Option<String>> {
         let mut notes = note.map_or_else(Vec::new, |note| split_notes(note).unwrap_or_default());
@@ -439,10 +429,10 @@ impl Ledger {
                 if let Some(failures) = &mut self.failures {
                     failures.push(projections[objective].clone().unwrap_or_else(|| event.clone()))?;
                 }
-                return self.apply_to_trial(event);
+                return self.apply(event);
             }
             Event::Reported { .. } => {
-                self.apply_to_trial(event)?;
+                self.apply(event)?;
                 return self.renew_leases(number.unwrap_or_default());
             }
             Event::AddedMeasured {
@@ -486,7 +476,7 @@ impl Ledger {
         if let Some(failures) = &mut self.failures {
             failures.push(added.clone())?;
         }
-        self.apply_to_trial(added)?;
+        self.apply(added)?;
         let now = self.trials[number].suggested_at;
         for (outcome, observation) in observations {
             let inner = Event::Observed {

@@ -236,8 +236,13 @@ impl Ledger {
         }
     }
 
-    /// Refuses an event that is not valid after the events of the log.
-    pub(super) fn check_event(&self, event: &Event) -> Result<()> {
+    /// Refuses an event that is not valid after the events of the log. `allows` decides whether an event with a valid
+    /// point, context and fidelity may follow.
+    pub(super) fn check_event(
+        &self,
+        event: &Event,
+        allows: impl Fn(&Self, &Event) -> Result<bool>,
+    ) -> Result<()> {
         match (event, event.point()) {
             (_, None) => {}
             (Event::Suggested { .. } | Event::Enqueued { .. }, Some(point)) => {
@@ -250,10 +255,7 @@ impl Ledger {
         }
         self.problem.check_fidelity(event.fidelity())?;
         let finite = |time: Option<f64>| time.is_none_or(f64::is_finite);
-        let allowed = match self.has_outcomes() {
-            true => self.allows_for_outcomes(event)?,
-            false => self.allows(event)?,
-        };
+        let allowed = allows(self, event)?;
         if finite(event.at()) && allowed {
             return Ok(());
         }

@@ -13,7 +13,7 @@ use crate::gp::{GaussianProcess, as_row};
 use crate::ledger::{Ledger, join_notes, split_notes};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
-use crate::problem::{Domain, Member, Restriction};
+use crate::problem::{Domain, Interval, Member, Outcome, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
@@ -28,7 +28,6 @@ use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, PROBABLE, recom
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::bounded::Bounded;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
 use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::expense::missing::missing;
@@ -40,7 +39,7 @@ use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
-use crate::strategy::bayes::settings::surrogate::GP;
+use crate::strategy::bayes::settings::surrogate::{GP, PriorMean};
 use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
@@ -91,6 +90,73 @@ pub struct BayesOpt {
     pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
+}
+
+/// The model of an outcome that has bounds.
+pub struct Bounded {
+    /// The position of the outcome.
+    pub outcome: usize,
+    /// The bounds of the oriented value. A missing bound is infinite.
+    pub bounds: (f64, f64),
+    /// Whether this is the objective, which has bounds, too. The model of the objective chooses its hyperparameters.
+    pub is_objective: bool,
+    pub model: BayesOpt,
+}
+
+impl Bounded {
+    /// The models of all outcomes with bounds, with the surrogate of the objective.
+    pub fn of_setup(setup: &Setup, settings: &Settings, rng: &Rng) -> Result<Vec<Self>> {
+        let bounded = setup.outcomes.iter().enumerate();
+        let bounded = bounded.filter_map(|(i, outcome)| Some((i, outcome, outcome.bounds()?)));
+        let model = |(outcome, declared, bounds): (usize, &Outcome, Interval)| {
+            let is_objective = declared.is_objective();
+            let surrogate = match (is_objective, settings.surrogate.mean) {
+                // The mean is in units of the objective.
+                (false, PriorMean::Number(_)) => GP {
+                    mean: GP::default().mean,
+                    ..settings.surrogate.clone()
+                },
+                _ => settings.surrogate.clone(),
+            };
+            let setup = Setup {
+                direction: declared.direction(),
+                outcomes: Vec::new(),
+                ..setup.clone()
+            };
+            let settings = Settings {
+                surrogate,
+                ..Settings::default()
+            };
+            Ok(Self {
+                outcome,
+                bounds: bounds.oriented(declared.direction()),
+                is_objective,
+                model: BayesOpt::new(&setup, settings, &mut rng.clone())?,
+            })
+        };
+        bounded.map(model).collect()
+    }
+
+    /// Fits the hyperparameters if a fit is due for this purpose. `objective` is the new fit of the objective.
+    pub fn fit_for(
+        &mut self,
+        purpose: FitPurpose,
+        objective: Option<&Arc<Fit>>,
+        log: &Ledger,
+        query: Query,
+        call: &mut Call,
+    ) -> Result<Option<Arc<Fit>>> {
+        if !self.is_objective {
+            return self.model.fit_for(purpose, log, query, call);
+        }
+        let (fold, number) = (&mut self.model.training.fold, log.trials().len());
+        match objective {
+            Some(fit) if purpose.is_logged() => fold.adopt(fit.clone(), number),
+            Some(fit) => fold.preview(fit.clone(), number),
+            None => {}
+        }
+        Ok(None)
+    }
 }
 
 /// The data from which the next point is chosen.
@@ -302,7 +368,7 @@ impl BayesOpt {
             }
         };
         let (unranked, n_outcomes) = (&posterior.unranked, pending.n_outcomes());
-        let mut bounded = BoundedOutcome::all(&mut self.bounded, query, call.stop)?;
+        let mut bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let averages = rule.traits().averages_outcomes && n_outcomes.is_some();
         let tail = match in_flight {
             Some(in_flight) if averages && !bounded.is_empty() => {
@@ -545,7 +611,7 @@ impl Strategy for BayesOpt {
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
-        let bounded = BoundedOutcome::all(&mut self.bounded, query, call.stop)?;
+        let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
@@ -568,6 +634,14 @@ impl Strategy for BayesOpt {
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
         Some(self)
     }
+}
+
+/// The position, the oriented bounds and the training set of each outcome with bounds.
+pub(super) fn training_sets(
+    bounded: &mut [Bounded],
+) -> impl Iterator<Item = (usize, (f64, f64), &mut TrainingSet)> {
+    let bounded = bounded.iter_mut();
+    bounded.map(|each| (each.outcome, each.bounds, &mut each.model.training))
 }
 
 /// The log of the objective, and the query with the log of whole trials.

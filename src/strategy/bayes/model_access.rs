@@ -8,7 +8,7 @@ use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::bayes_opt::of_objective;
+use crate::strategy::bayes::bayes_opt::{of_objective, training_sets};
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::choose::bounds::BoundedOutcome;
@@ -124,7 +124,7 @@ impl ModelBased for BayesOpt {
     ) -> Result<Vec<f64>> {
         let (log, query) = of_objective(log, query);
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
-        let bounded = BoundedOutcome::all(&mut self.bounded, query, call.stop)?;
+        let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let mut sums = vec![0.0; rows.nrows()];
         for bound in &BoundedOutcome::log_probabilities(bounded) {
             let mut log_p = vec![0.0; rows.nrows()];

@@ -220,17 +220,19 @@ ACTIONS = st.one_of(
 )
 
 
-def expected(known, action, argument):
-    """A plain program for the states of one trial: name → state or value. Returns None if the action is refused."""
+def expected(known, withdrawn, action, argument):
+    """A plain program for the states of one trial: name → state or value. Returns None if the action is refused.
+
+    `withdrawn` has the results of each outcome that were taken back.
+    """
     new = dict(known)
     has_value = {name: isinstance(state, float) for name, state in known.items()}
     if action == "observe":
         for name, value in argument.items():
             if has_value[name] and known[name] != value:
                 return None
-            if known[name] == ("withdrawn", value):
-                continue
-            new[name] = value
+            if not (known[name] == "withdrawn" and value in withdrawn[name]):
+                new[name] = value
         return new
     named = NAMES if argument is None else [argument]
     if action == "withdraw":
@@ -238,10 +240,11 @@ def expected(known, action, argument):
         if not chosen:
             return None
         for name in chosen:
-            new[name] = ("withdrawn", known[name])
+            withdrawn[name].add(known[name])
+            new[name] = "withdrawn"
         if "pending" in new.values():
             # The outcome is missing again.
-            new = {name: "pending" if isinstance(state, tuple) else state for name, state in new.items()}
+            new = {name: "pending" if state == "withdrawn" else state for name, state in new.items()}
         return new
     if argument is None:
         missing = [name for name in NAMES if known[name] == "pending"]
@@ -251,8 +254,8 @@ def expected(known, action, argument):
     elif has_value[argument]:
         return None
     for name in named:
-        repeated = action == "fail" and known[name] == ("withdrawn", "failed")
-        dropped = action == "abandon" and isinstance(known[name], tuple)
+        repeated = action == "fail" and known[name] == "withdrawn" and "failed" in withdrawn[name]
+        dropped = action == "abandon" and known[name] == "withdrawn"
         if not (repeated or dropped):
             new[name] = {"fail": "failed", "abandon": "abandoned"}[action]
     return new
@@ -262,9 +265,9 @@ def expected(known, action, argument):
 def test_states_follow_a_plain_program(actions):
     optimizer = make(bl.RandomSearch)
     trial = optimizer.suggest()
-    known = dict.fromkeys(NAMES, "pending")
+    known, withdrawn = dict.fromkeys(NAMES, "pending"), {name: set() for name in NAMES}
     for action, argument in actions:
-        new = expected(known, action, argument)
+        new = expected(known, withdrawn, action, argument)
         call = {
             "observe": lambda given: trial.observe(given),
             "fail": lambda name: trial.fail(outcome=name),
@@ -277,10 +280,7 @@ def test_states_follow_a_plain_program(actions):
         else:
             call(argument)
             known = new
-        shown = {
-            name: "observed" if isinstance(state, float) else "withdrawn" if isinstance(state, tuple) else state
-            for name, state in known.items()
-        }
+        shown = {name: "observed" if isinstance(state, float) else state for name, state in known.items()}
         assert states(trial) == shown
         order = ["pending", "observed", "withdrawn", "failed", "abandoned"]
         assert trial.state == min(shown.values(), key=order.index)

@@ -14,7 +14,6 @@ use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::TailKind;
-use crate::strategy::bayes::model::bounded::Bounded;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 
@@ -49,9 +48,10 @@ pub struct BoundedOutcome<'a> {
 }
 
 impl<'a> BoundedOutcome<'a> {
-    /// The posteriors of all outcomes with bounds that have values.
+    /// The posteriors of all outcomes with bounds that have values. `bounded` has the position, the oriented bounds and
+    /// the training set of each outcome.
     pub fn all(
-        bounded: &'a mut [Bounded],
+        bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<Self>> {
@@ -59,8 +59,8 @@ impl<'a> BoundedOutcome<'a> {
             return Ok(Vec::new());
         };
         let mut found = Vec::new();
-        for each in bounded {
-            let log = whole.of_outcome(each.outcome);
+        for (outcome, bounds, training) in bounded {
+            let log = whole.of_outcome(outcome);
             let query = Query {
                 whole: None,
                 ..query
@@ -68,7 +68,6 @@ impl<'a> BoundedOutcome<'a> {
             if log.n_observed() == 0 {
                 continue;
             }
-            let training = &mut each.model.training;
             let Some(posterior) = training.posterior(log, query, stop)? else {
                 continue;
             };
@@ -77,7 +76,7 @@ impl<'a> BoundedOutcome<'a> {
                 true => units.target(bound),
                 false => bound,
             };
-            let (low, high) = (target(each.bounds.0), target(each.bounds.1));
+            let (low, high) = (target(bounds.0), target(bounds.1));
             found.push(Self {
                 posterior,
                 inside: LogProbabilityInside { low, high },

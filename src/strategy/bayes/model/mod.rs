@@ -8,11 +8,9 @@
 //! * [`training_set`]: the rows and their cached posterior; [`kept_process`]: a process that is kept between suggestions
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`expense`]: the durations or costs of evaluations
-//! * [`bounded`]: the models of the outcomes that have bounds
 //! * [`success`]: the probability that a trial succeeds, if any trial has failed
 //! * [`fit_purpose`]: when hyperparameters are fitted; [`fit_hyperparameters`]: the fit
 
-pub mod bounded;
 pub mod candidates;
 pub mod expense;
 pub mod fit_hyperparameters;
