@@ -87,8 +87,8 @@ class _Modelled:
 
     The model of an outcome is fitted to the trials of which this outcome has come. The trials of which all outcomes
     have come are the baseline, and the other trials are pending. The margin of a bound is divided by the standard
-    deviation of the observed values, because the default temperature ``eta`` of the smoothed constraints, 1e-3, does not
-    depend on the units; Ax standardises outcomes. Points are Sobol points until two trials are complete.
+    deviation of the observed values, because the default temperature ``eta`` of the smoothed constraints, 1e-3, does
+    not depend on the units; Ax standardises outcomes. Points are Sobol points until two trials are complete.
     """
 
     def __init__(self, problem, seed, settings):
