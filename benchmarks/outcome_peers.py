@@ -10,7 +10,7 @@ import warnings
 
 import numpy as np
 import peers
-from grid_peers import BoTorchGrid
+from grid_peers import BoTorchGrid, fit
 from outcome_problems import Box
 
 import belated as bl
@@ -88,12 +88,14 @@ class _Modelled:
     The model of an outcome is fitted to the trials of which this outcome has come. The trials of which all outcomes
     have come are the baseline, and the other trials are pending. The margin of a bound is divided by the standard
     deviation of the observed values, because the default temperature ``eta`` of the smoothed constraints, 1e-3, does
-    not depend on the units; Ax standardises outcomes. Points are Sobol points until two trials are complete.
+    not depend on the units; Ax standardises outcomes. A fit starts from the last hyperparameters, as in BoTorch's
+    tutorial. Points are Sobol points until two trials are complete.
     """
 
     def __init__(self, problem, seed, settings):
         super().__init__(problem.space, seed, settings)
         self.problem, self.told = problem, []
+        self.fits = {}  # the hyperparameters of each outcome
 
     def suggest(self):
         self.told.append({})
@@ -115,8 +117,8 @@ class _Modelled:
         ]
         return -1.0 - sum(excess)
 
-    def _acquisition(self, points, fit):
-        """Return the acquisition for all points tried so far; ``fit(name, points, values)`` returns a fitted model."""
+    def _acquisition(self, points):
+        """Return the acquisition; ``points`` are all points tried so far."""
         from botorch.acquisition.logei import qLogNoisyExpectedImprovement
         from botorch.acquisition.objective import GenericMCObjective
         from botorch.models import ModelListGP
@@ -126,7 +128,8 @@ class _Modelled:
         for j, name in enumerate(self.problem.outcomes):
             numbers = [number for number, told in enumerate(self.told) if name in told]
             values = torch.tensor([self.told[number][name] for number in numbers], dtype=torch.double)
-            models.append(fit(name, points[numbers], values))
+            models.append(self._model(points[numbers], values.unsqueeze(-1)))
+            self.fits[name] = fit(models[-1], self.fits.get(name, {}))
             if name in self.problem.bounds:
                 unit = float(values.std()) or 1.0
                 constraints += self._constraints(j, self.problem.bounds[name], unit)
@@ -159,46 +162,31 @@ class BoTorchBox(_Modelled, peers.BoTorch):
         box = self.torch.stack([self.torch.zeros(d, dtype=double), self.torch.ones(d, dtype=double)])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            acquisition = self._acquisition(self.torch.stack(self.points), lambda name, *data: self._fit(box, *data))
+            acquisition = self._acquisition(self.torch.stack(self.points))
             points, _ = optimize_acqf(acquisition, box, q=1, **self.settings)
         return points[0]
 
-    def _fit(self, box, points, values):
-        from botorch.fit import fit_gpytorch_mll
+    def _model(self, points, values):
         from botorch.models import SingleTaskGP
-        from botorch.models.transforms import Normalize, Standardize
-        from gpytorch.mlls import ExactMarginalLogLikelihood
+        from botorch.models.transforms import Standardize
 
-        transforms = {"input_transform": Normalize(points.shape[1], bounds=box), "outcome_transform": Standardize(1)}
-        model = SingleTaskGP(points, values.unsqueeze(-1), **transforms)
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        return model
+        # The points are in the unit cube.
+        return SingleTaskGP(points, values, outcome_transform=Standardize(1))
 
 
 class BoTorchTable(_Modelled, BoTorchGrid):
     """The acquisition is maximised over the points of `BoTorchGrid`: random untried points, and the neighbours of the
     best complete trials."""
 
-    def __init__(self, problem, seed, settings):
-        super().__init__(problem, seed, settings)
-        self.fits = {}
-
     def _propose(self):
         choices = self._choices()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            acquisition = self._acquisition(self.columns[self.rows], self._fit_outcome)
+            acquisition = self._acquisition(self.columns[self.rows])
             with self.torch.no_grad():
                 parts = self.columns[choices].unsqueeze(-2).split(500)
                 scores = self.torch.cat([acquisition(part) for part in parts])
         return int(choices[int(scores.argmax())])
-
-    def _fit_outcome(self, name, points, values):
-        """Fit the model of an outcome, starting from its last hyperparameters."""
-        self.fitted = self.fits.get(name, {})
-        model = self._fit(points, values)
-        self.fits[name] = self.fitted
-        return model
 
 
 def botorch(problem, seed, settings):
