@@ -206,7 +206,8 @@ class _Constrained:
 
     @classmethod
     def sampler(cls, optuna, seed, **settings):
-        return super().sampler(optuna, seed, constraints_func=_constraints, **settings)
+        quiet = {"warn_independent_sampling": False}  # GPSampler chooses conditional parameters at random
+        return super().sampler(optuna, seed, constraints_func=_constraints, **(quiet | settings))
 
     def suggest(self):
         trial, params = super().suggest()

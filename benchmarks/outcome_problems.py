@@ -274,7 +274,7 @@ OPEN = {
     "recipe": _box("recipe", [(0.0, 1.0)] * 5, recipe, "minimize", _RECIPE_BOUNDS, 100, 4.5608996275),
     "pockets": _box("pockets", [(0.0, 1.0)] * 4, pockets, "minimize", {"quality": Bound(low=0.93)}, 100, 0.1115222106),
     "lnp3": lnp3,
-    "svc-digits-time": classifier("svc-digits-time", "svc-digits", 0.1),
+    "svc-digits-time": classifier("svc-digits-time", "svc-digits", 0.03),
     "cifar10-latency": network("cifar10-latency", "cifar10", "latency", 0.2),
     "cifar100-size": network("cifar100-size", "cifar100", "model_size", 0.2),
     "naval-size": network("naval-size", "naval_propulsion", "model_size", 0.2),
