@@ -41,6 +41,7 @@ import sys
 import time
 import traceback
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
@@ -215,23 +216,29 @@ def log10(regret, smallest):
 
 
 def run(arguments):
+    """Make the runs that are not in the file yet."""
+    return run_missing(arguments, peers.OPTIMIZERS | laboratory_peers.PEERS, measure)
+
+
+def run_missing(arguments, kinds, measure):
     """Make the runs that are not in the file yet. All settings and optimizers are run with one seed before any of them
-    is run with the next seed."""
+    is run with the next seed. ``measure(text, name, seed)`` returns the record of a run."""
     for text in arguments.optimizers:
-        peers.parse(text, peers.OPTIMIZERS | laboratory_peers.PEERS)
+        peers.parse(text, kinds)
     tasks = [
         (text, name, seed, arguments.out)
         for seed, name, text in product(arguments.seeds, arguments.settings, arguments.optimizers)
     ]
     done = {key(record) for record in read([arguments.out])}
     tasks = [task for task in tasks if (task[1], peers.label(task[0]), task[2]) not in done]
+    make = partial(execute, measure)
     if arguments.jobs == 1:
-        return report(map(execute, tasks), len(tasks))
+        return report(map(make, tasks), len(tasks))
     with multiprocessing.get_context("spawn").Pool(arguments.jobs) as pool:
-        return report(pool.imap_unordered(execute, tasks), len(tasks))
+        return report(pool.imap_unordered(make, tasks), len(tasks))
 
 
-def execute(task):
+def execute(measure, task):
     """Make one run and append its record to the file, unless another process has already made the run. Return None or
     the error."""
     text, name, seed, out = task

@@ -92,20 +92,27 @@ class BoTorchGrid:
         return np.unique(np.concatenate([some, near[untried[near]]]))
 
     def _fit(self, points, values):
-        from botorch.fit import fit_gpytorch_mll
+        model = self._model(points, values.unsqueeze(-1))
+        self.fitted = fit(model, self.fitted)
+        return model
+
+    def _model(self, points, values):
         from botorch.models import MixedSingleTaskGP, SingleTaskGP
         from botorch.models.transforms import Standardize
-        from gpytorch.mlls import ExactMarginalLogLikelihood
 
-        values = values.unsqueeze(-1)
         if len(self.categories):
-            model = MixedSingleTaskGP(
+            return MixedSingleTaskGP(
                 points, values, cat_dims=self.categories.tolist(), outcome_transform=Standardize(1)
             )
-        else:
-            model = SingleTaskGP(points, values, outcome_transform=Standardize(1))
-        for name, parameter in model.named_parameters():
-            parameter.data.copy_(self.fitted.get(name, parameter.data))
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        self.fitted = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
-        return model
+        return SingleTaskGP(points, values, outcome_transform=Standardize(1))
+
+
+def fit(model, start):
+    """Fit a model of BoTorch, starting from the hyperparameters in a dict. Return the fitted hyperparameters."""
+    from botorch.fit import fit_gpytorch_mll
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    for name, parameter in model.named_parameters():
+        parameter.data.copy_(start.get(name, parameter.data))
+    fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+    return {name: parameter.detach().clone() for name, parameter in model.named_parameters()}

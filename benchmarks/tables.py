@@ -215,6 +215,19 @@ def open_table(name):
     return Table(_SPACES[family], -np.log10(values) if _METRICS[family] == "val_loss" else values, seconds, counts)
 
 
+@functools.cache
+def quantity(name, metric):
+    """Return the mean over the replicates of another column of one of the `OPEN` tables, such as "latency" or
+    "model_size". The numbers are stored in the user's cache, as those of `open_table`."""
+    family, digest = OPEN[name]
+    cached = _cache_folder() / f"{digest}-{metric}.npz"
+    if not cached.exists():
+        rows = numbers_of(check_hash(_folder() / family / f"{name}.pkl", digest))
+        _write(cached, means=np.array([np.mean(rows[key][metric]) for key in sorted(rows)]))
+    with np.load(cached, allow_pickle=False) as arrays:
+        return arrays["means"]
+
+
 def check_hash(path, digest):
     """Return the bytes of a file, which must have this SHA-256."""
     content = Path(path).read_bytes()
