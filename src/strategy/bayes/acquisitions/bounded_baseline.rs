@@ -84,19 +84,146 @@ pub fn bounded_baseline_points(
     let log_p = log_probabilities_inside(bounds, examined.view());
     let (mean, variance) = gp.predict(examined.view());
 
-    let is_likely = |&i: &usize| log_p[i] >= 0.5_f64.ln();
-    let by_mean = best_first(&mean).into_iter();
-    let possible = by_mean.filter(|&i| log_p[i] >= NEGLIGIBLE.ln());
-    let (mut kept, mut unlikely): (Vec<usize>, Vec<usize>) = possible.partition(is_likely);
+    let possible = (0..order.len()).filter(|&i| log_p[i] >= NEGLIGIBLE.ln());
+    let (mut kept, mut unlikely): (Vec<usize>, Vec<usize>) =
+        possible.partition(|&i| log_p[i] >= 0.5_f64.ln());
+    kept.truncate(MAX_BASELINE);
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
     if let Some(&best) = kept.first() {
         let lower_of_best = mean[best] - 2.0 * variance[best].sqrt();
         kept.retain(|&i| upper(i) >= lower_of_best);
         unlikely.retain(|&i| upper(i) >= lower_of_best);
+        unlikely.sort_by(|&i, &j| mean[j].total_cmp(&mean[i]));
     } else {
         unlikely.sort_by(|&i, &j| log_p[j].total_cmp(&log_p[i]));
     }
     kept.append(&mut unlikely);
     kept.truncate(MAX_BASELINE);
     Ok(examined.select(Axis(0), &kept))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::as_row;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use crate::maximize::feasible::Feasible;
+    use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::baseline_points;
+    use crate::strategy::bayes::acquisitions::tests::{on_the_left, outcome, query};
+    use std::f64::INFINITY;
+
+    fn points(found: Array2<f64>) -> Vec<Vec<f64>> {
+        found.rows().into_iter().map(|x| x.to_vec()).collect()
+    }
+
+    /// mu, sigma, P and the point of every row of f, computed row by row.
+    fn moments(
+        gp: &GaussianProcess,
+        g: &GaussianProcess,
+        high: f64,
+    ) -> Vec<(f64, f64, f64, Vec<f64>)> {
+        let of_row = |x: ndarray::ArrayView1<f64>| {
+            let x = as_row(x.to_vec());
+            let (mean, variance) = gp.predict(x.view());
+            let (g_mean, g_variance) = g.predict(x.view());
+            let u = (high - g_mean[0]) / g_variance[0].sqrt();
+            let p = 0.5 * libm::erfc(-u / std::f64::consts::SQRT_2);
+            (
+                mean[0],
+                variance[0].sqrt(),
+                p,
+                x.into_raw_vec_and_offset().0,
+            )
+        };
+        gp.rows().rows().into_iter().map(of_row).collect()
+    }
+
+    #[test]
+    fn points_that_may_be_the_best_inside_are_the_baseline() {
+        let (gp, g) = (model(KernelFamily::Matern52, 15), outcome(9));
+        let mut n_unlikely = 0;
+        for (high, constrained) in [
+            (0.0, false),
+            (0.0, true),
+            (-0.4, false),
+            (0.3, false),
+            (0.5, false),
+        ] {
+            let bounds = BoundedPosterior {
+                gp: &g,
+                low: -INFINITY,
+                high,
+            };
+            let feasible = match constrained {
+                true => Feasible::by(&on_the_left),
+                false => Feasible::EVERYWHERE,
+            };
+            let mut rows = moments(&gp, &g, high);
+            rows.retain(|(.., x)| !constrained || x[0] < 0.0);
+            rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+            let best = rows.iter().find(|(_, _, p, _)| *p >= 0.5).unwrap();
+            let lower = best.0 - 2.0 * best.1;
+            rows.retain(|(mean, std, p, _)| *p >= 0.01 && mean + 2.0 * std >= lower);
+            rows.sort_by_key(|(_, _, p, _)| *p < 0.5);
+            n_unlikely += rows.iter().filter(|(_, _, p, _)| *p < 0.5).count();
+            let expected: Vec<_> = rows.into_iter().map(|(.., x)| x).collect();
+            let found = bounded_baseline_points(&gp, &[], &[bounds], query(feasible)).unwrap();
+            assert_eq!(points(found), expected);
+        }
+        assert!(n_unlikely > 0);
+    }
+
+    #[test]
+    fn the_most_probable_points_are_the_baseline_if_no_point_is_probably_inside() {
+        let (gp, g) = (model(KernelFamily::Matern52, 15), outcome(9));
+        // Just below the smallest mean.
+        let means = g.mean(gp.rows());
+        let high = means.into_iter().fold(INFINITY, f64::min) - 0.01;
+        let bounds = BoundedPosterior {
+            gp: &g,
+            low: -INFINITY,
+            high,
+        };
+        let mut rows = moments(&gp, &g, high);
+        rows.retain(|(_, _, p, _)| *p >= 0.01);
+        assert!(!rows.is_empty() && rows.iter().all(|(_, _, p, _)| *p < 0.5));
+        rows.sort_by(|a, b| b.2.total_cmp(&a.2));
+        let expected: Vec<_> = rows.into_iter().map(|(.., x)| x).collect();
+        let here = query(Feasible::EVERYWHERE);
+        let found = bounded_baseline_points(&gp, &[], &[bounds], here).unwrap();
+        assert_eq!(points(found), expected);
+        // Outside the bounds everywhere, there is no baseline.
+        let never = BoundedPosterior {
+            high: -50.0,
+            ..bounds
+        };
+        let found = bounded_baseline_points(&gp, &[], &[never], here).unwrap();
+        assert_eq!(found.nrows(), 0);
+    }
+
+    #[test]
+    fn bounds_that_are_always_met_do_not_change_the_baseline() {
+        let (gp, g) = (model(KernelFamily::Matern52, 60), outcome(9));
+        let always = BoundedPosterior {
+            gp: &g,
+            low: -50.0,
+            high: INFINITY,
+        };
+        for feasible in [Feasible::EVERYWHERE, Feasible::by(&on_the_left)] {
+            for context in [&[][..], &[0.3]] {
+                let here = Query {
+                    context,
+                    ..query(feasible)
+                };
+                for unranked in [&[][..], &[3, 14]] {
+                    let expected = baseline_points(&gp, unranked, here).unwrap();
+                    for bounds in [&[][..], &[always]] {
+                        let found = bounded_baseline_points(&gp, unranked, bounds, here).unwrap();
+                        assert_eq!(found, expected);
+                    }
+                }
+            }
+        }
+    }
 }

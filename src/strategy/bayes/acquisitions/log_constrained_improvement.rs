@@ -85,7 +85,7 @@ impl<'a> LogConstrainedImprovement<'a> {
         rng: &mut Rng,
     ) -> Result<Self> {
         let (fantasies, values) = draw_fantasies(&situation, n, rng)?;
-        let (bounded, is_inside) = draw_bounded(bounds, n, situation.query, rng)?;
+        let (bounded, is_inside) = draw_bounded(bounds, values.dim(), situation.query, rng)?;
         let unranked = without(vec![0.0; situation.targets.len()], situation.unranked);
         let ranked = situation.targets.iter().zip(unranked);
         let smallest = |y: f64, z: &f64| y.min(*z);
@@ -121,7 +121,8 @@ impl<'a> LogConstrainedImprovement<'a> {
         query: Query,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let (bounded, is_inside) = draw_bounded(bounds, n, query, rng)?;
+        let p = bounds.first().map_or(0, |first| first.gp.tail().nrows());
+        let (bounded, is_inside) = draw_bounded(bounds, (n, p), query, rng)?;
         let weight = |is_inside: ArrayView1<bool>| match is_inside.iter().any(|inside| *inside) {
             true => MET_WEIGHT,
             false => 1.0,
@@ -170,11 +171,10 @@ impl<'a> LogConstrainedImprovement<'a> {
 /// sequence, whose steps may be the same.
 fn draw_bounded<'a>(
     bounds: Vec<BoundedSituation<'a>>,
-    n: usize,
+    (n, p): (usize, usize),
     query: Query,
     rng: &mut Rng,
 ) -> Result<(Vec<Bounded<'a>>, Array2<bool>)> {
-    let p = bounds.first().map_or(0, |first| first.gp.tail().nrows());
     debug_assert!(bounds.iter().all(|it| it.gp.tail() == bounds[0].gp.tail()));
     let mut order: Vec<usize> = (0..n).collect();
     let uniform = match bounds.is_empty() {
@@ -432,4 +432,413 @@ fn row_of((means, variance): &mut (Array2<f64>, Vec<f64>), k: usize) -> (&mut [f
         row.expect("blocks have contiguous rows"),
         floored_std(variance[k]),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gp::kernel::KernelFamily;
+    use crate::gp::tests::{model, wave};
+    use crate::maximize::feasible::Feasible;
+    use crate::problem::Objective;
+    use crate::strategy::bayes::acquisitions::formula::{
+        Moments, OfMoments, Scorer, values_of_solved,
+    };
+    use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
+    use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
+    use crate::strategy::bayes::acquisitions::tests::{outcome, query, value};
+    use ndarray::{Axis, concatenate};
+    use rand::SeedableRng;
+    use std::f64::{INFINITY, NEG_INFINITY};
+
+    /// The processes of f and of two outcomes that are bounded, and the rows of a tail.
+    struct Case {
+        f: GaussianProcess,
+        outcomes: [GaussianProcess; 2],
+        bounds: Vec<(f64, f64)>,
+        /// The baseline points, followed by the pending points.
+        tail: Array2<f64>,
+        n_baseline: usize,
+        targets: Vec<f64>,
+    }
+
+    impl Case {
+        fn new(bounds: &[(f64, f64)], (n_baseline, n_pending): (usize, usize)) -> Self {
+            let f = model(KernelFamily::Matern52, 15);
+            Self {
+                targets: f.targets(),
+                f,
+                outcomes: [outcome(9), outcome(4)],
+                bounds: bounds.to_vec(),
+                tail: wave(n_baseline + n_pending, 2, 5.0),
+                n_baseline,
+            }
+        }
+
+        /// Calls `check` with the conditioned process of f and the acquisitions with and without bounds, or without f.
+        fn draw(
+            &mut self,
+            n: usize,
+            context: &[f64],
+            first_inside: bool,
+            check: &mut dyn FnMut(
+                &GaussianProcess,
+                &LogConstrainedImprovement,
+                &LogNoisyExpectedImprovement,
+            ),
+        ) {
+            let query = Query {
+                context,
+                ..query(Feasible::EVERYWHERE)
+            };
+            let (baseline, pending) = self.tail.view().split_at(Axis(0), self.n_baseline);
+            let targets = vec![Target::PosteriorMean; pending.nrows()];
+            let f = Conditioned::on_noiseless(&mut self.f, baseline, pending).unwrap();
+            let outcomes = self.outcomes.iter_mut().zip(&self.bounds);
+            let bounds: Vec<_> = outcomes
+                .map(|(gp, &(low, high))| BoundedSituation {
+                    gp: Conditioned::on_noiseless(gp, baseline, pending).unwrap(),
+                    pending: targets.clone(),
+                    low,
+                    high,
+                    solved: None,
+                })
+                .collect();
+            let situation = || Situation {
+                gp: &f,
+                targets: &self.targets,
+                unranked: &[1],
+                pending: &targets,
+                n_outcomes: Some(n),
+                nu: 1.0,
+                lower_bound: None,
+                query,
+            };
+            let rng = || Rng::seed_from_u64(4);
+            let plain = LogNoisyExpectedImprovement::draw(situation(), n, &mut rng()).unwrap();
+            let constrained = match first_inside {
+                true => LogConstrainedImprovement::draw_first_inside(bounds, n, query, &mut rng()),
+                false => LogConstrainedImprovement::draw(situation(), bounds, n, &mut rng()),
+            };
+            check(&f, &constrained.unwrap(), &plain);
+        }
+    }
+
+    fn incumbents<'a>(acquisition: &'a LogConstrainedImprovement) -> &'a [f64] {
+        match &acquisition.gain {
+            Gain::Improvement { incumbents, .. } => incumbents,
+            Gain::FirstInside { .. } => panic!("f has no part"),
+        }
+    }
+
+    #[test]
+    fn gradients_equal_finite_differences() {
+        for bounds in [
+            &[(NEG_INFINITY, 0.2)][..],
+            &[(-0.4, INFINITY), (-0.3, 0.4)],
+            &[(7.0, INFINITY), (-90.0, -89.9)],
+        ] {
+            for first_inside in [false, true] {
+                for context in [&[][..], &[0.2]] {
+                    let check =
+                        &mut |gp: &GaussianProcess, formula: &LogConstrainedImprovement, _: &_| {
+                            let mut scorer = Scorer::new(gp, formula, context);
+                            for x in [[0.13, -0.41], [-0.7, 0.9], [0.98, 0.95]] {
+                                let x = &x[..2 - context.len()];
+                                let mut gradient = vec![0.0; x.len()];
+                                let value = scorer.value_and_gradient(x, &mut gradient);
+                                let mut at = |x: &[f64]| {
+                                    let mut out = [0.0];
+                                    scorer.values(
+                                        ArrayView2::from_shape((1, x.len()), x).unwrap(),
+                                        &mut out,
+                                    );
+                                    out[0]
+                                };
+                                assert!((value - at(x)).abs() < 1e-9 * value.abs().max(1.0));
+                                for d in 0..x.len() {
+                                    let (mut up, mut down) = (x.to_vec(), x.to_vec());
+                                    up[d] += 1e-5;
+                                    down[d] -= 1e-5;
+                                    let slope = (at(&up) - at(&down)) / 2e-5;
+                                    let error = (gradient[d] - slope).abs();
+                                    assert!(
+                                        error < 1e-4 * slope.abs().max(1.0),
+                                        "{slope} {}",
+                                        gradient[d]
+                                    );
+                                }
+                            }
+                        };
+                    Case::new(bounds, (3, 2)).draw(8, context, first_inside, check);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_and_solved_blocks_give_the_values_of_single_points() {
+        let mut case = Case::new(&[(NEG_INFINITY, 0.2), (-0.3, 0.4)], (3, 2));
+        let rows = wave(300, 2, 7.7);
+        let mut kept: Vec<Array2<f64>> = Vec::new();
+        for pass in 0..2 {
+            let check = &mut |gp: &GaussianProcess, formula: &LogConstrainedImprovement, _: &_| {
+                let mut block = vec![0.0; 300];
+                Scorer::new(gp, formula, &[]).values(rows.view(), &mut block);
+                for (x, found) in rows.rows().into_iter().zip(&block) {
+                    let expected = value(gp, formula, x.to_slice().unwrap());
+                    assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
+                }
+                let solve = |gp: &GaussianProcess| {
+                    let mut v = Array2::zeros((0, gp.len()));
+                    gp.predict_with(rows.view(), &mut |block| v.append(Axis(0), block).unwrap());
+                    v
+                };
+                let solved = solve(gp);
+                let found = values_of_solved(formula, gp, rows.view(), solved.view());
+                assert_eq!(found, block);
+                kept = formula.bounded.iter().map(|it| solve(&it.gp)).collect();
+            };
+            case.draw(8, &[], pass == 1, check);
+        }
+        // The kept solutions of the outcomes are used.
+        let mut outcomes = case.outcomes.clone();
+        let mut bounded = Vec::new();
+        let (baseline, pending) = case.tail.view().split_at(Axis(0), 3);
+        for ((gp, (low, high)), v) in outcomes.iter_mut().zip(case.bounds.clone()).zip(&kept) {
+            bounded.push(BoundedSituation {
+                gp: Conditioned::on_noiseless(gp, baseline, pending).unwrap(),
+                pending: vec![Target::PosteriorMean; 2],
+                low,
+                high,
+                solved: Some(v.view()),
+            });
+        }
+        let (rng, here) = (&mut Rng::seed_from_u64(4), query(Feasible::EVERYWHERE));
+        let formula = LogConstrainedImprovement::draw_first_inside(bounded, 8, here, rng).unwrap();
+        let gp = model(KernelFamily::Matern52, 1);
+        let v = Array2::zeros((300, 1));
+        let found = values_of_solved(&formula, &gp, rows.view(), v.view());
+        for (x, found) in rows.rows().into_iter().zip(found) {
+            let expected = value(&gp, &formula, x.to_slice().unwrap());
+            assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
+        }
+    }
+
+    #[test]
+    fn bounds_that_are_always_met_leave_noisy_improvement() {
+        for bounds in [
+            &[][..],
+            &[(NEG_INFINITY, INFINITY)],
+            &[(-1e3, INFINITY), (-1e3, 1e3)],
+        ] {
+            for context in [&[][..], &[0.2]] {
+                let check =
+                    &mut |gp: &GaussianProcess,
+                          constrained: &LogConstrainedImprovement,
+                          plain: &LogNoisyExpectedImprovement| {
+                        assert_eq!(incumbents(constrained), plain.incumbents);
+                        for x in wave(50, 2, 7.7).rows() {
+                            let x = x.to_slice().unwrap();
+                            let expected = value(gp, plain, x);
+                            let found = value(gp, constrained, x);
+                            assert!((found - expected).abs() < 1e-11 * expected.abs().max(1.0));
+                            let (mut a, mut b) = ([0.0; 2], [0.0; 2]);
+                            Scorer::new(gp, plain, &[]).value_and_gradient(x, &mut a);
+                            Scorer::new(gp, constrained, &[]).value_and_gradient(x, &mut b);
+                            for (a, b) in a.into_iter().zip(b) {
+                                assert!((a - b).abs() < 1e-8 * a.abs().max(1.0));
+                            }
+                        }
+                    };
+                Case::new(bounds, (3, 2)).draw(32, context, false, check);
+            }
+        }
+    }
+
+    #[test]
+    fn incumbents_are_the_largest_values_inside_the_bounds_of_the_same_fantasy() {
+        let (mut n_none, mut n_some) = (0, 0);
+        for high in [-1.0, 0.0, 0.5] {
+            for context in [&[][..], &[0.2]] {
+                let mut case = Case::new(&[(NEG_INFINITY, high), (-0.5, 1.0)], (3, 2));
+                let points = rows_in_context(case.tail.view(), context);
+                let observed = case.targets.iter().enumerate().filter(|(i, _)| *i != 1);
+                let least = observed.map(|(_, y)| *y).fold(INFINITY, f64::min);
+                let check =
+                    &mut |gp: &GaussianProcess,
+                          constrained: &LogConstrainedImprovement,
+                          plain: &LogNoisyExpectedImprovement| {
+                        let (f, _) = plain.fantasies.predict(gp, points.view());
+                        let mut inside = f.mapv(|_| true);
+                        for outcome in &constrained.bounded {
+                            let (g, _) = outcome.fantasies.predict(&outcome.gp, points.view());
+                            inside.zip_mut_with(&g, |all, g| {
+                                *all = *all && *g >= outcome.low && *g <= outcome.high;
+                            });
+                        }
+                        for (i, found) in incumbents(constrained).iter().enumerate() {
+                            let rows = || (0..5).filter(|&k| inside[[k, i]]);
+                            let largest = rows().map(|k| f[[k, i]]).fold(NEG_INFINITY, f64::max);
+                            let expected = match rows().count() {
+                                0 => f.column(i).iter().copied().fold(least, f64::min),
+                                _ => largest,
+                            };
+                            n_none += usize::from(rows().count() == 0);
+                            n_some += usize::from(!matches!(rows().count(), 0 | 5));
+                            assert!((found - expected).abs() < 1e-9, "{found} {expected}");
+                        }
+                    };
+                case.draw(64, context, false, check);
+            }
+        }
+        assert!(n_none > 50 && n_some > 50, "{n_none} {n_some}");
+    }
+
+    #[test]
+    fn a_point_that_is_surely_outside_does_not_count() {
+        // The pending point has a value of the outcome that is surely above the bound, so the incumbents are the values
+        // at the baseline point alone.
+        let mut case = Case::new(&[(NEG_INFINITY, 1.0)], (1, 1));
+        case.tail = ndarray::array![[-0.6, -0.5], [0.9, 0.95]];
+        let theta = crate::gp::Hyperparameters::new(vec![0.5, 0.5], 1.0, 1e-8);
+        let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+        gp.append_rows(case.tail.view()).unwrap();
+        gp.set_targets(&[0.0, 3.0]).unwrap();
+        case.outcomes[0] = gp;
+        let check = &mut |gp: &GaussianProcess,
+                          constrained: &LogConstrainedImprovement,
+                          plain: &LogNoisyExpectedImprovement| {
+            let (f, _) = plain
+                .fantasies
+                .predict(gp, ndarray::array![[-0.6, -0.5]].view());
+            for (found, expected) in incumbents(constrained).iter().zip(f.row(0)) {
+                assert!((found - expected).abs() < 1e-9);
+            }
+            assert_ne!(incumbents(constrained), plain.incumbents);
+            let outside = value(gp, constrained, &[0.9, 0.95]);
+            assert!(outside.is_finite() && outside < -1e6, "{outside}");
+        };
+        case.draw(32, &[], false, check);
+    }
+
+    /// The mean over joint draws of `gain` given f at the tail and x, whether each point of the tail lies inside all
+    /// bounds, and whether x does.
+    fn monte_carlo(
+        case: &Case,
+        x: &[f64],
+        gain: &dyn Fn(ArrayView1<f64>, &[bool], bool) -> f64,
+    ) -> f64 {
+        let n = 100_000;
+        let row = ArrayView2::from_shape((1, 2), x).unwrap();
+        let points = concatenate![Axis(0), case.tail, row];
+        let mut rng = Rng::seed_from_u64(9);
+        let f = case.f.sample(points.view(), n, &mut rng).unwrap();
+        let mut inside = Array2::from_elem(f.dim(), true);
+        for (gp, (low, high)) in case.outcomes.iter().zip(&case.bounds) {
+            let g = gp.sample(points.view(), n, &mut rng).unwrap();
+            inside.zip_mut_with(&g, |all, g| *all = *all && low <= g && g <= high);
+        }
+        let p = case.tail.nrows();
+        let rows = f.rows().into_iter().zip(inside.rows());
+        let gains = rows.map(|(f, inside)| gain(f, &inside.to_vec()[..p], inside[p]));
+        gains.sum::<f64>() / n as f64
+    }
+
+    #[test]
+    fn values_equal_the_mean_over_joint_draws() {
+        for (bounds, tail) in [
+            // With one row, the sequences of f and of the outcome have the same steps.
+            (&[(NEG_INFINITY, 0.2)][..], (0, 1)),
+            (&[(-0.4, 0.5)], (1, 1)),
+            (&[(NEG_INFINITY, 0.3), (-0.4, 0.6)], (2, 2)),
+        ] {
+            for first_inside in [false, true] {
+                let mut case = Case::new(bounds, tail);
+                case.tail.mapv_inplace(|x| 1.3 * x);
+                let n_rows = case.tail.nrows();
+                let observed = case.targets.iter().enumerate().filter(|(i, _)| *i != 1);
+                let least = observed.map(|(_, y)| *y).fold(INFINITY, f64::min);
+                let gain = |f: ArrayView1<f64>, inside: &[bool], here: bool| {
+                    let any = inside.iter().any(|inside| *inside);
+                    if !here {
+                        return 0.0;
+                    }
+                    if first_inside {
+                        return if any { MET_WEIGHT } else { 1.0 };
+                    }
+                    let incumbent = match any {
+                        true => (0..n_rows)
+                            .filter(|&k| inside[k])
+                            .map(|k| f[k])
+                            .fold(NEG_INFINITY, f64::max),
+                        false => f.iter().take(n_rows).copied().fold(least, f64::min),
+                    };
+                    (f[n_rows] - incumbent).max(0.0)
+                };
+                let points = [[0.5, -0.9], [1.2, -1.2], [-0.2, 0.3]];
+                let expected = points.map(|x| monte_carlo(&case, &x, &gain));
+                let check =
+                    &mut |gp: &GaussianProcess, formula: &LogConstrainedImprovement, _: &_| {
+                        for (x, expected) in points.iter().zip(expected) {
+                            let found = value(gp, formula, x).exp();
+                            let error = (found - expected).abs();
+                            assert!(
+                                error < 0.03 * expected + 2e-3,
+                                "{tail:?} {found} {expected}"
+                            );
+                        }
+                    };
+                case.draw(8192, &[], first_inside, check);
+            }
+        }
+    }
+
+    #[test]
+    fn without_pending_points_the_acquisition_without_f_is_the_probability() {
+        let bounds = [(NEG_INFINITY, 0.3), (-0.4, 0.6)];
+        let check = &mut |gp: &GaussianProcess, formula: &LogConstrainedImprovement, _: &_| {
+            for x in wave(50, 2, 7.7).rows() {
+                let mut expected = 0.0;
+                for (outcome, (low, high)) in formula.bounded.iter().zip(bounds) {
+                    let (mean, variance) = outcome.gp.predict(x.insert_axis(Axis(0)));
+                    let at = Moments {
+                        mean: mean[0],
+                        variance: variance[0],
+                    };
+                    expected += LogProbabilityInside { low, high }.value(at);
+                }
+                let found = value(gp, formula, x.to_slice().unwrap());
+                assert!((found - expected).abs() < 1e-10 * expected.abs().max(1.0));
+            }
+        };
+        Case::new(&bounds, (0, 0)).draw(16, &[], true, check);
+    }
+
+    #[test]
+    fn values_and_gradients_are_finite_at_the_rows_and_for_every_bound() {
+        for bounds in [
+            [(NEG_INFINITY, -1e9), (1e9, INFINITY)],
+            [(1e150, INFINITY), (-1e-300, 1e-300)],
+            [(0.3, 0.3 + 1e-15), (NEG_INFINITY, 1e300)],
+        ] {
+            for first_inside in [false, true] {
+                let check =
+                    &mut |gp: &GaussianProcess, formula: &LogConstrainedImprovement, _: &_| {
+                        for x in concatenate![Axis(0), gp.rows(), wave(9, 2, 3.1)].rows() {
+                            let mut gradient = [0.0; 2];
+                            let x = x.to_slice().unwrap();
+                            let found =
+                                Scorer::new(gp, formula, &[]).value_and_gradient(x, &mut gradient);
+                            assert!(
+                                found.is_finite() && gradient.iter().all(|g| g.is_finite()),
+                                "{bounds:?}"
+                            );
+                            assert!(value(gp, formula, x).is_finite());
+                        }
+                    };
+                Case::new(&bounds, (3, 2)).draw(8, &[], first_inside, check);
+            }
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::gp::draw::path::Path;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::{model, wave};
-use crate::gp::{Conditioned, GaussianProcess, Target};
+use crate::gp::{Conditioned, GaussianProcess, Hyperparameters, Target};
 use crate::maximize::feasible::Feasible;
 use crate::problem::Objective;
 use crate::random::{Call, Rng};
@@ -38,6 +38,17 @@ pub(super) fn query(feasible: Feasible) -> Query {
 
 pub(super) fn on_the_left(points: ArrayView2<f64>) -> Result<Vec<bool>> {
     Ok(points.rows().into_iter().map(|x| x[0] < 0.0).collect())
+}
+
+/// The model of another outcome, about x_0 + x_1, which was observed at n other points.
+pub(super) fn outcome(n: usize) -> GaussianProcess {
+    let theta = Hyperparameters::new(vec![1.5, 1.2], 2.0, 0.02);
+    let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+    let x = wave(n, 2, 1.7);
+    gp.append_rows(x.view()).unwrap();
+    let y: Vec<f64> = x.rows().into_iter().map(|x| x[0] + x[1]).collect();
+    gp.set_targets(&y).unwrap();
+    gp
 }
 
 /// The model given p hallucinated rows.
