@@ -433,8 +433,8 @@ class TrialRecord:
             tuple[str, float | None, str | None, float | None] | None,
         ]
     ]:
-        """For each declared outcome: its state, value and std, the time of its arrival on the clock, the wall-clock time
-        when it got its state, and its last withdrawn result."""
+        """For each declared outcome: its state, value and std, the time of its arrival on the clock, the wall-clock
+        time when it got its state, and its last withdrawn result."""
 
     @property
     def state(self) -> str: ...

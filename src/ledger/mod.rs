@@ -299,23 +299,22 @@ impl Ledger {
             Event::AddedMeasured { added, .. } => *added,
             event => event,
         };
-        let (point, context, note, attrs) =
-            match event {
-                Event::Suggested {
-                    point,
-                    context,
-                    note,
-                    attrs,
-                    ..
-                } => (point, context, note, attrs),
-                Event::Added {
-                    point,
-                    context,
-                    attrs,
-                    ..
-                } => (point, context, None, attrs),
-                event => unreachable!("{event:?} starts a trial"),
-            };
+        let (point, context, note, attrs) = match event {
+            Event::Suggested {
+                point,
+                context,
+                note,
+                attrs,
+                ..
+            } => (point, context, note, attrs),
+            Event::Added {
+                point,
+                context,
+                attrs,
+                ..
+            } => (point, context, None, attrs),
+            event => unreachable!("{event:?} starts a trial"),
+        };
         let revised = self.revised.get(number).and_then(|it| it.start.clone());
         let (point, mut context) = revised.unwrap_or((point, context));
         context.iter_mut().for_each(|number| *number += 0.0);

@@ -63,7 +63,10 @@ impl Ledger {
 
     /// The trial with the best objective at the highest fidelity, among the trials whose outcomes with bounds have values
     /// within their bounds.
-    pub(super) fn best_within_bounds(&self, counts: impl Fn(&Trial) -> bool) -> Option<TrialNumber> {
+    pub(super) fn best_within_bounds(
+        &self,
+        counts: impl Fn(&Trial) -> bool,
+    ) -> Option<TrialNumber> {
         let objective = self.objective_part()?;
         let found = (0..self.trials.len()).filter_map(|number| {
             let value = objective.trials[number].value?;
@@ -73,7 +76,9 @@ impl Ledger {
         });
         let found: Vec<(f64, f64, TrialNumber)> = found.collect();
         let highest = found.iter().map(|(z, ..)| *z).fold(0.0, f64::max);
-        let best = found.into_iter().filter(|(z, ..)| *z >= highest - TOLERANCE);
+        let best = found
+            .into_iter()
+            .filter(|(z, ..)| *z >= highest - TOLERANCE);
         let order = |a: &(f64, f64, usize), b: &(f64, f64, usize)| {
             a.1.total_cmp(&b.1).then_with(|| b.2.cmp(&a.2))
         };
@@ -289,7 +294,13 @@ impl Ledger {
                         && observed.point.is_none()
                         && self.check_observation(number, observed).is_ok()
                 };
-                let is_plain = matches!(**added, Event::Added { observation: None, .. });
+                let is_plain = matches!(
+                    **added,
+                    Event::Added {
+                        observation: None,
+                        ..
+                    }
+                );
                 return Ok(is_plain && observations.iter().all(valid) && self.allows(added)?);
             }
             Event::Added { observation, .. } if observation.is_some() => return Ok(false),
@@ -304,11 +315,10 @@ impl Ledger {
             | Event::Withdrawn { .. } => self.projections(event),
         };
         let any = concerned.iter().any(Option::is_some);
-        let valid = concerned.iter().zip(&self.parts).all(|(event, part)| {
-            event
-                .as_ref()
-                .is_none_or(|event| part.check(event).is_ok())
-        });
+        let valid = concerned
+            .iter()
+            .zip(&self.parts)
+            .all(|(event, part)| event.as_ref().is_none_or(|event| part.check(event).is_ok()));
         Ok(any && valid)
     }
 
@@ -341,7 +351,9 @@ impl Ledger {
                 let measured = |i: usize| {
                     let mut event = (**added).clone();
                     if let Event::Added { observation, .. } = &mut event {
-                        let own = observations.iter().find(|(outcome, _)| *outcome as usize == i);
+                        let own = observations
+                            .iter()
+                            .find(|(outcome, _)| *outcome as usize == i);
                         *observation = own.map(|(_, observation)| observation.clone());
                     }
                     Some(event)
@@ -366,9 +378,7 @@ impl Ledger {
                 };
                 self.changed_by(&action, number, event)
             }
-            Event::Abandoned { .. } => {
-                self.changed_by(&Action::Abandon { number }, number, event)
-            }
+            Event::Abandoned { .. } => self.changed_by(&Action::Abandon { number }, number, event),
             Event::Stopped { number, now, at } => {
                 let open = self.open(*number);
                 let stopped = |i: usize| match Some(i) == objective {
@@ -396,7 +406,12 @@ impl Ledger {
     }
 
     /// The event for each open outcome that the action of the event changes.
-    fn changed_by(&self, action: &Action, number: TrialNumber, event: &Event) -> Vec<Option<Event>> {
+    fn changed_by(
+        &self,
+        action: &Action,
+        number: TrialNumber,
+        event: &Event,
+    ) -> Vec<Option<Event>> {
         let open = self.open(number);
         let changes = |&i: &usize| {
             let event = self.parts[i].validate(action.clone(), 0.0, None);
@@ -427,7 +442,11 @@ impl Ledger {
             Event::Suggested { .. } | Event::Added { .. } | Event::Enqueued { .. } => {
                 let objective = self.problem().objective().unwrap_or(0);
                 if let Some(failures) = &mut self.failures {
-                    failures.push(projections[objective].clone().unwrap_or_else(|| event.clone()))?;
+                    failures.push(
+                        projections[objective]
+                            .clone()
+                            .unwrap_or_else(|| event.clone()),
+                    )?;
                 }
                 return self.apply(event);
             }
@@ -485,7 +504,11 @@ impl Ledger {
                 now,
                 at,
             };
-            self.store_data(number, &of_outcome(*outcome as usize, inner.clone()), &inner)?;
+            self.store_data(
+                number,
+                &of_outcome(*outcome as usize, inner.clone()),
+                &inner,
+            )?;
             self.update_failures(number, &inner)?;
         }
         if complete {
@@ -616,7 +639,11 @@ impl Ledger {
         let Some(mut failures) = self.failures.take() else {
             return Ok(());
         };
-        let any = |state| self.parts.iter().any(|part| part.trials[number].state == state);
+        let any = |state| {
+            self.parts
+                .iter()
+                .any(|part| part.trials[number].state == state)
+        };
         let wanted = match (any(State::Failed), any(State::Observed)) {
             (true, _) => State::Failed,
             (false, true) => State::Observed,

@@ -59,7 +59,10 @@ impl Ledger {
                 },
             ) => {
                 let readings = logged.iter().map(|(i, it)| (*i as usize, it.reading));
-                let same = observations.iter().map(|(i, it)| (*i, it.reading)).eq(readings);
+                let same = observations
+                    .iter()
+                    .map(|(i, it)| (*i, it.reading))
+                    .eq(readings);
                 return same && *number < self.trials.len();
             }
             _ => return false,

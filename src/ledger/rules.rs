@@ -191,7 +191,9 @@ impl Ledger {
                     attrs,
                 })
             }
-            Action::ObserveOutcomes { .. } | Action::OfOutcome { .. } | Action::AddOutcomes { .. } => {
+            Action::ObserveOutcomes { .. }
+            | Action::OfOutcome { .. }
+            | Action::AddOutcomes { .. } => {
                 return Err(refuse(
                     "outcome",
                     "the name of an outcome",
@@ -390,7 +392,11 @@ impl Ledger {
     }
 
     /// Refuses an observation whose numbers, point or attributes are invalid.
-    pub(super) fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
+    pub(super) fn check_observation(
+        &self,
+        number: TrialNumber,
+        observation: &Observation,
+    ) -> Result<()> {
         observation.check_numbers(format_args!("trial {number}"))?;
         if let Some(point) = &observation.point {
             self.problem.check_measured(point)?;

@@ -104,11 +104,17 @@ impl Problem {
                 Goal::Record => Interval::default(),
             };
             let finite = |bound: Option<f64>| bound.is_none_or(f64::is_finite);
-            let ordered = bounds.low.zip(bounds.high).is_none_or(|(low, high)| low < high);
+            let ordered = bounds
+                .low
+                .zip(bounds.high)
+                .is_none_or(|(low, high)| low < high);
             if !(finite(bounds.low) && finite(bounds.high) && ordered) {
                 return Err(refuse(
                     "outcomes",
-                    format!("{name:?} with the bounds {:?} and {:?}", bounds.low, bounds.high),
+                    format!(
+                        "{name:?} with the bounds {:?} and {:?}",
+                        bounds.low, bounds.high
+                    ),
                     "bounds are finite, and the lower bound is below the upper bound",
                 ));
             }

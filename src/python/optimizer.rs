@@ -495,7 +495,12 @@ impl Optimizer {
                 return Ok(None);
             };
             let (mean, variance) = predict_in_blocks(&surrogate.gp, points.view(), stop)?;
-            Ok(Some(self.in_units(surrogate.units, outcome, mean, variance)))
+            Ok(Some(self.in_units(
+                surrogate.units,
+                outcome,
+                mean,
+                variance,
+            )))
         })?;
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }

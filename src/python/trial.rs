@@ -313,9 +313,7 @@ fn again(amend: bool, replicate: bool) -> Again {
     }
 }
 
-fn cores(
-    observations: Vec<(usize, PyRef<'_, Observation>)>,
-) -> Vec<(usize, ledger::Observation)> {
+fn cores(observations: Vec<(usize, PyRef<'_, Observation>)>) -> Vec<(usize, ledger::Observation)> {
     let observations = observations.into_iter();
     observations
         .map(|(outcome, observation)| (outcome, observation.core.clone()))

@@ -61,7 +61,7 @@ def outcome_observations(
     The first observation has the data of the trial.
     """
     std, *data = facts
-    found = []
+    found: list[tuple[int, Observation]] = []
     for outcome, y, own in values_of(problem.outcomes, f"trial {number}", value, std):
         given = (own, *data) if not found else (own, None, None, None, None)
         found.append((outcome, observation_of(problem, number, None if found else started, y, given)))

@@ -58,9 +58,7 @@ class Log(Protocol):
     def forecast_value(self, number: int, time: float | None) -> tuple[float, float] | None:
         """Return the mean and std of the value at the last step of a running or stopped trial, or None."""
 
-    def leave_one_out(
-        self, time: float | None, outcome: int | None = None
-    ) -> tuple[list[int], Array, Array] | None:
+    def leave_one_out(self, time: float | None, outcome: int | None = None) -> tuple[list[int], Array, Array] | None:
         """Return (trial numbers, mean, std) of leave-one-out predictions; None before the first value."""
 
     def durations(self, time: float | None) -> DurationModel | None:

@@ -242,8 +242,8 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
     objectives = [name for name, goal in found.items() if isinstance(goal, (Minimize, Maximize))]
     if n_objectives is not None and len(objectives) > n_objectives:
         raise InvalidSetting(
-            f"outcomes has {len(objectives)} objectives, {objectives}: fronts are not there yet; optimise one, and give "
-            "the others bounds (bl.AtMost, bl.AtLeast, bl.Between), or use RandomSearch"
+            f"outcomes has {len(objectives)} objectives, {objectives}: fronts are not there yet; optimise one, and "
+            "give the others bounds (bl.AtMost, bl.AtLeast, bl.Between), or use RandomSearch"
         )
     if direction == "minimize" and not (len(objectives) == 1 and isinstance(found[objectives[0]], Minimize)):
         raise InvalidSetting(
@@ -265,7 +265,9 @@ def has_bounds(outcomes: Outcomes) -> bool:
 def position(outcomes: Outcomes, name: Any) -> int:
     """Return the position of an outcome; raise InvalidValue if it was not declared."""
     if not outcomes:
-        raise InvalidValue(f"outcome={short_repr(name)} was not declared: pass outcomes= to the optimizer, or leave it out")
+        raise InvalidValue(
+            f"outcome={short_repr(name)} was not declared: pass outcomes= to the optimizer, or leave it out"
+        )
     names = list(outcomes)
     if name not in names:
         raise InvalidValue(f"outcome={short_repr(name)} is unknown: pass one of {names}")
@@ -292,7 +294,9 @@ def values_of(outcomes: Outcomes, what: str, value: Any, std: Any) -> list[tuple
             raise InvalidValue(f"{argument} of {what} has unknown outcomes {unknown}: pass some of {names}")
     without = [name for name in stds if name not in value]
     if without:
-        raise InvalidValue(f"std of {what} has {without}, which have no value in this report: pass both, or leave them out")
+        raise InvalidValue(
+            f"std of {what} has {without}, which have no value in this report: pass both, or leave them out"
+        )
     if not value:
         raise InvalidValue(f"value of {what} is empty: pass the value of at least one of {names}")
     return [

@@ -402,8 +402,9 @@ class Reading(ABC):
             probable = self.predict_feasible(points, context)
             if min(probable) < _PROBABLE:
                 warn(
-                    f"the outcomes of the recommended point lie within their bounds with probability {min(probable):.2g}: "
-                    "no point was found where this probability is 0.9 or more; observe more trials, or relax a bound"
+                    f"the outcomes of the recommended point lie within their bounds with probability "
+                    f"{min(probable):.2g}: no point was found where this probability is 0.9 or more; observe more "
+                    "trials, or relax a bound"
                 )
         return points[0] if n is None else points
 
@@ -565,9 +566,7 @@ class Reading(ABC):
         return surrogate_of(self._source._problem, *fitted)
 
     @checks_arguments
-    def importances(
-        self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None
-    ) -> dict[str, float]:
+    def importances(self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None) -> dict[str, float]:
         """Return the importance of each parameter: its share in the variance of f over the space.
 
         The importance is the total effect of the parameter, E[Var(f | all other parameters)] / Var(f), where params are
@@ -790,9 +789,9 @@ class Trials(Reading, Generic[AnyLog]):
             A finite real number (or a 0-d array). If outcomes were declared, a dict of the values that have arrived, by
             the names of the outcomes; either all of them are logged or none. The others can be reported any day later.
         std : float or mapping, optional
-            The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes. If the value is a mean over n
-            repetitions, pass the standard deviation of one repetition divided by sqrt(n). The model uses this number
-            unchanged. For values that are reported without a std, the model fits the noise.
+            The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes. If
+            the value is a mean over n repetitions, pass the standard deviation of one repetition divided by sqrt(n).
+            The model uses this number unchanged. For values that are reported without a std, the model fits the noise.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
             of a run. The model of f ignores the cost, but ``LogEI(per="cost")`` uses it.

@@ -29,7 +29,18 @@ from belated.space.space import Space
 
 T = TypeVar("T")
 
-_PROBLEM = {"space", "candidates", "context", "fidelity", "curve", "constraints", "linear", "direction", "clock", "outcomes"}
+_PROBLEM = {
+    "space",
+    "candidates",
+    "context",
+    "fidelity",
+    "curve",
+    "constraints",
+    "linear",
+    "direction",
+    "clock",
+    "outcomes",
+}
 
 _KINDS_OF_NUMBER = {"b": bool, "i": np.int64, "u": np.uint64, "f": np.float64}
 

@@ -541,9 +541,9 @@ class Study(Trials[SharedLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float,
+        value: float | Mapping[str, float],
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -557,6 +557,8 @@ class Study(Trials[SharedLog]):
 
         Parameters
         ----------
+        value : float or mapping
+            The value, or a dict of the values that have arrived if outcomes were declared.
         std, cost, duration : float, optional
             The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds.
         params : mapping; for candidates also an index, or a row without names; optional

@@ -17,8 +17,8 @@ use crate::problem::{Domain, Interval, Member, Outcome, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::LogConstrainedImprovement;
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::bounds::{BoundTerm, BoundedOutcome, InFlight, knows_feasible};
 use crate::strategy::bayes::choose::design::initial_design;
@@ -394,9 +394,9 @@ impl BayesOpt {
                 let bounds = BoundedOutcome::situations(bounds, &posterior.gp.tail().to_owned())?;
                 Maximand::Formula(Box::new(match knows_feasible(query) {
                     true => LogConstrainedImprovement::draw(situation, bounds, n, call.rng)?,
-                    false => LogConstrainedImprovement::draw_first_inside(
-                        bounds, n, query, call.rng,
-                    )?,
+                    false => {
+                        LogConstrainedImprovement::draw_first_inside(bounds, n, query, call.rng)?
+                    }
                 }))
             }
             _ => rule.maximand(situation, call.rng)?,
@@ -621,7 +621,14 @@ impl Strategy for BayesOpt {
             pool: self.pool.as_ref(),
         };
         let mut search = Search::new(scope, &posterior, log, query, call)?;
-        let points = recommended(&mut search, &posterior, &observed, penalty.as_ref(), &bounds, n)?;
+        let points = recommended(
+            &mut search,
+            &posterior,
+            &observed,
+            penalty.as_ref(),
+            &bounds,
+            n,
+        )?;
         let recommendation = |point: Member| {
             let row = [point.x.as_slice(), query.context].concat();
             let (mean, variance) = gp.predict(as_row(row).view());

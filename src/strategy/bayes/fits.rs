@@ -32,7 +32,10 @@ impl BayesOpt {
         let position = whole.problem().objective().unwrap_or(0);
         for each in &mut self.bounded {
             let part = whole.of_outcome(each.outcome);
-            let query = Query { whole: None, ..query };
+            let query = Query {
+                whole: None,
+                ..query
+            };
             let fit = each.fit_for(purpose, objective.as_ref(), part, query, call)?;
             fitted.extend(fit.map(|fit| (each.outcome, fit)));
         }

@@ -8,9 +8,9 @@ use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
-use crate::strategy::bayes::bayes_opt::{of_objective, training_sets};
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
+use crate::strategy::bayes::bayes_opt::{of_objective, training_sets};
 use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::model::expense::durations::durations;
@@ -129,7 +129,9 @@ impl ModelBased for BayesOpt {
         for bound in &BoundedOutcome::log_probabilities(bounded) {
             let mut log_p = vec![0.0; rows.nrows()];
             bound.scorer(&[]).values(rows, &mut log_p);
-            sums.iter_mut().zip(log_p).for_each(|(sum, log_p)| *sum += log_p);
+            sums.iter_mut()
+                .zip(log_p)
+                .for_each(|(sum, log_p)| *sum += log_p);
         }
         Ok(sums)
     }

@@ -140,13 +140,24 @@ impl Settings {
         if setup.outcomes.is_empty() {
             return Ok(());
         }
-        const ALONE: &str = "it does not support outcomes: use another setting, or report one value";
+        const ALONE: &str =
+            "it does not support outcomes: use another setting, or report one value";
         let pending = self.pending();
         let is_bounded = setup.outcomes.iter().any(|it| it.bounds().is_some());
         check(!pending.is_censor(), "pending", pending.kind(), ALONE)?;
         check(self.window.is_none(), "window", "a number", ALONE)?;
-        check(!self.search.is_literature(), "search", "multistart or direct", ALONE)?;
-        check(!is_bounded || pending.penalizer().is_none(), "pending", pending.kind(), ALONE)?;
+        check(
+            !self.search.is_literature(),
+            "search",
+            "multistart or direct",
+            ALONE,
+        )?;
+        check(
+            !is_bounded || pending.penalizer().is_none(),
+            "pending",
+            pending.kind(),
+            ALONE,
+        )?;
         let is_aegis = matches!(self.acquisition, Acquisition::AEGiS(_));
         check(!is_bounded || !is_aegis, "acquisition", "aegis", ALONE)
     }

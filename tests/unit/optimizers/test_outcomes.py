@@ -287,3 +287,93 @@ def test_states_follow_a_plain_program(actions):
         assert trial.values == {name: state for name, state in known.items() if isinstance(state, float)}
     copy = pickle.loads(pickle.dumps(optimizer)).trials[0]
     assert states(copy) == states(trial) and copy.state == trial.state
+
+
+# Suggestions.
+
+
+def error(params):
+    return (params["x"] - 0.6) ** 2 + 0.3 * params["y"]
+
+
+def memory(params):
+    return 8 * (1 - params["x"]) * (1 - params["y"])
+
+
+@pytest.mark.parametrize("other", [{}, {"note": bl.Record()}])
+def test_one_outcome_without_bounds_equals_a_single_value(other):
+    single = bl.BayesOpt(SPACE, direction="minimize", seed=3)
+    named = bl.BayesOpt(SPACE, outcomes={"error": "minimize", **other}, seed=3)
+    for k in range(14):
+        one, two = single.suggest(), named.suggest()
+        assert one.params == two.params
+        if k % 3:
+            one.observe(error(one.params))
+            two.observe({"error": error(two.params)})
+            two.abandon()
+    assert single.recommend() == named.recommend() and single.predict({"x": 0.1, "y": 0.2}) == named.predict(
+        {"x": 0.1, "y": 0.2}, outcome="error"
+    )
+
+
+def test_reports_of_parts_equal_a_report_of_the_whole():
+    whole, parts = make(bl.BayesOpt), make(bl.BayesOpt)
+    for _ in range(14):
+        one, two = whole.suggest(), parts.suggest()
+        assert one.params == two.params
+        one.observe({"error": error(one.params), "memory": memory(one.params), "note": 0.0})
+        two.observe({"memory": memory(two.params)})
+        two.observe({"note": 0.0, "error": error(two.params)})
+
+
+def test_a_fast_outcome_does_not_change_the_posterior_of_a_slow_one():
+    optimizer = make(bl.BayesOpt)
+    trials = optimizer.suggest(n=10)
+    for trial in trials[:8]:
+        trial.observe({"error": error(trial.params)})
+    for trial in trials[:5]:
+        trial.observe({"memory": memory(trial.params)})
+    point = {"x": 0.3, "y": 0.7}
+    slow, fast = optimizer.predict(point, outcome="memory"), optimizer.predict(point, outcome="error")
+    trials[8].observe({"error": error(trials[8].params)})
+    assert optimizer.predict(point, outcome="memory") == slow
+    assert optimizer.predict(point, outcome="error") != fast
+
+
+@pytest.mark.parametrize("acquisition", ["log_ei", "ucb", "thompson"])
+def test_suggestions_move_to_the_feasible_optimum(acquisition):
+    outcomes = {"error": "minimize", "memory": bl.AtMost(2.0)}
+    optimizer = bl.BayesOpt(SPACE, outcomes=outcomes, acquisition=acquisition, seed=0)
+    waiting = []
+    for _ in range(35):
+        trial = optimizer.suggest()
+        trial.observe({"error": error(trial.params)})
+        waiting.append(trial)
+        if len(waiting) > 3:
+            late = waiting.pop(0)
+            late.observe({"memory": memory(late.params)})
+    # On a fine grid, the best error with memory <= 2 is 0.0225 at x = 0.75, y = 0.
+    assert optimizer.best_value_ < 0.03
+    best = optimizer.recommend()
+    assert memory(best) < 2.05 and error(best) < 0.03
+    assert optimizer.predict_feasible(best) >= 0.89
+
+
+def test_recommend_says_that_no_point_is_probably_feasible():
+    optimizer = make(bl.BayesOpt, outcomes={"error": "minimize", "memory": bl.AtMost(-1.0)})
+    for trial in optimizer.suggest(n=12):
+        trial.observe({"error": error(trial.params), "memory": 1 + memory(trial.params)})
+    with pytest.warns(bl.BelatedWarning, match="within their bounds"):
+        optimizer.recommend()
+    assert optimizer.best_trial_ is None
+
+
+def test_importances_and_predictions_of_an_outcome():
+    optimizer = make(bl.BayesOpt)
+    for trial in optimizer.suggest(n=20):
+        trial.observe({"error": trial.params["x"], "memory": trial.params["y"]})
+    assert optimizer.importances()["x"] > 0.9 and optimizer.importances(outcome="memory")["y"] > 0.9
+    with pytest.raises(InvalidSetting):
+        optimizer.predict({"x": 0.1, "y": 0.2}, outcome="note")
+    with pytest.raises(InvalidValue):
+        optimizer.predict({"x": 0.1, "y": 0.2}, outcome="noted")

@@ -38,7 +38,7 @@ pub(in crate::strategy::bayes) fn on_square(context_width: usize, settings: Valu
         fidelity: None,
         clock: Clock::Iterations,
         direction: Direction::Maximize,
-            outcomes: vec![],
+        outcomes: vec![],
     };
     let settings = serde_json::from_value(settings).unwrap();
     BayesOpt::new(&setup, settings, &mut Rng::seed_from_u64(1)).unwrap()
@@ -123,7 +123,13 @@ fn a_recommendation_of_noisy_values_has_the_largest_bound_and_moments_in_units_o
     bayes.catch_up(&log).unwrap();
     let found = bayes.recommend(&log, QUERY, 5, &mut Call::new(&mut rng, &mut go_on));
     let found = found.unwrap();
-    let surrogate = bayes.surrogate(&log, QUERY, false, None, &mut Call::new(&mut rng, &mut go_on));
+    let surrogate = bayes.surrogate(
+        &log,
+        QUERY,
+        false,
+        None,
+        &mut Call::new(&mut rng, &mut go_on),
+    );
     let surrogate = surrogate.unwrap().unwrap();
     let mean_and_std = |x: Vec<f64>| {
         let (mean, variance) = surrogate.gp.predict(as_row(x).view());

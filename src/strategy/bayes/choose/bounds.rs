@@ -14,8 +14,8 @@ use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::TailKind;
-use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
+use crate::strategy::bayes::settings::Settings;
 
 /// The least probability that all outcomes lie within their bounds at points that acquisitions without a logarithm
 /// choose.
@@ -198,8 +198,7 @@ impl BoundTerm<'_> {
 
 /// Whether a trial is known whose outcomes lie within all bounds.
 pub fn knows_feasible(query: Query) -> bool {
-    let is_feasible = |whole: &Ledger| {
-        (0..whole.trials().len()).any(|number| whole.is_within_bounds(number))
-    };
+    let is_feasible =
+        |whole: &Ledger| (0..whole.trials().len()).any(|number| whole.is_within_bounds(number));
     query.whole.is_none_or(is_feasible)
 }

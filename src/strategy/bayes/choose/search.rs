@@ -356,7 +356,11 @@ impl<'a, 'c> Search<'a, 'c> {
 
 /// What is added to an acquisition: the term of the model of success, the term of durations or costs, and the terms of the
 /// outcomes with bounds.
-type Terms<'a> = (Option<Addition<'a>>, Option<ExpenseTerm<'a>>, Vec<BoundTerm<'a>>);
+type Terms<'a> = (
+    Option<Addition<'a>>,
+    Option<ExpenseTerm<'a>>,
+    Vec<BoundTerm<'a>>,
+);
 
 /// The terms that are added to an acquisition.
 fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn Objective + 'a>> {
