@@ -367,16 +367,30 @@ impl BayesOpt {
                 Some(search.largest_lower_bound(gp, penalty)?)
             }
         };
-        let (unranked, n_outcomes) = (&posterior.unranked, pending.n_outcomes());
+        let n_outcomes = pending.n_outcomes();
         let mut bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let averages = rule.traits().averages_outcomes && n_outcomes.is_some();
         let tail = match in_flight {
             Some(in_flight) if averages && !bounded.is_empty() => {
                 BoundedOutcome::tail(&bounded, &posterior, &in_flight, query)?
             }
-            _ => rule.tail(&posterior.gp, unranked, n_outcomes, query)?,
+            _ => rule.tail(&posterior.gp, &posterior.unranked, n_outcomes, query)?,
         };
-        let posterior = posterior.condition(&tail)?;
+        let mut posterior = posterior.condition(&tail)?;
+        if let Some(whole) = query.whole
+            && !averages
+            && !bounded.is_empty()
+        {
+            // The incumbents are points within all bounds.
+            let is_outside = |row: &usize| !whole.is_within_bounds(posterior.rows[*row]);
+            let outside: Vec<usize> = (0..posterior.rows.len()).filter(is_outside).collect();
+            let mut unranked = [outside, posterior.unranked.clone()].concat();
+            unranked.sort_unstable();
+            unranked.dedup();
+            if unranked.len() < posterior.rows.len() {
+                posterior.unranked = unranked;
+            }
+        }
         let nu = nu(&posterior.gp);
         let situation = Situation {
             gp: &posterior.gp,

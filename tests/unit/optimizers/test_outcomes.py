@@ -310,7 +310,8 @@ def test_one_outcome_without_bounds_equals_a_single_value(other):
         if k % 3:
             one.observe(error(one.params))
             two.observe({"error": error(two.params)})
-            two.abandon()
+            if other:
+                two.abandon()
     assert single.recommend() == named.recommend() and single.predict({"x": 0.1, "y": 0.2}) == named.predict(
         {"x": 0.1, "y": 0.2}, outcome="error"
     )
