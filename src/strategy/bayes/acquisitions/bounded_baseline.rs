@@ -15,7 +15,8 @@ use crate::gp::GaussianProcess;
 use crate::numerics::order::best_first;
 use crate::strategy::Query;
 
-/// The largest number of observed points for which P is computed. Each needs a solve of every bounded outcome.
+/// The largest number of observed points among which the baseline points are found. P needs a solve of every bounded
+/// outcome at each of the points whose means lie inside all bounds.
 const MAX_EXAMINED: usize = 4 * MAX_BASELINE;
 
 /// A point with a smaller P cannot be the best point.
@@ -65,41 +66,64 @@ pub fn bounded_baseline_points(
     let observed = gp.rows().slice_move(s![..gp.n_observed(), ..]);
     let points = rows_in_context(observed, query.context);
     let mean = without(means_at(gp, points.view()), unranked);
-    // A point has P ≥ ½ only if all means lie inside the bounds, so these points are examined first.
     let mut shortfall = vec![0.0; mean.len()];
     for outcome in bounds {
-        let means = outcome.gp.mean(points.view());
+        let means = means_at(outcome.gp, points.view());
         for (sum, mean) in shortfall.iter_mut().zip(means) {
             *sum += outcome.shortfall(mean);
         }
     }
     let mut order = best_first(&mean);
     order.truncate(mean.len() - unranked.len());
-    match order.iter().any(|&row| shortfall[row] == 0.0) {
-        true => order.sort_by_key(|&row| shortfall[row] > 0.0),
+    // P ≥ ½ only if all means lie inside the bounds, so these points are first.
+    let is_inside = |row: &usize| shortfall[*row] == 0.0;
+    match order.iter().any(is_inside) {
+        true => order.sort_by_key(|row| !is_inside(row)),
         false => order.sort_by(|&i, &j| shortfall[i].total_cmp(&shortfall[j])),
     }
     let order = feasible_rows(gp, &order, MAX_EXAMINED, query)?;
-    let examined = points.select(Axis(0), &order);
-    let log_p = log_probabilities_inside(bounds, examined.view());
-    let (mean, variance) = gp.predict(examined.view());
-
-    let possible = (0..order.len()).filter(|&i| log_p[i] >= NEGLIGIBLE.ln());
-    let (mut kept, mut unlikely): (Vec<usize>, Vec<usize>) =
-        possible.partition(|&i| log_p[i] >= 0.5_f64.ln());
-    kept.truncate(MAX_BASELINE);
-    let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
-    if let Some(&best) = kept.first() {
-        let lower_of_best = mean[best] - 2.0 * variance[best].sqrt();
-        kept.retain(|&i| upper(i) >= lower_of_best);
-        unlikely.retain(|&i| upper(i) >= lower_of_best);
-        unlikely.sort_by(|&i, &j| mean[j].total_cmp(&mean[i]));
-    } else {
-        unlikely.sort_by(|&i, &j| log_p[j].total_cmp(&log_p[i]));
+    let (inside, mut outside): (Vec<usize>, Vec<usize>) = order.into_iter().partition(is_inside);
+    outside.truncate(MAX_BASELINE);
+    let (mut likely, mut unlikely) = (Vec::new(), Vec::new());
+    let mut sort = |rows: &[usize]| {
+        let log_p = log_probabilities_inside(bounds, points.select(Axis(0), rows).view());
+        for (&row, log_p) in rows.iter().zip(log_p) {
+            if log_p >= 0.5_f64.ln() {
+                likely.push(row);
+            } else if log_p >= NEGLIGIBLE.ln() {
+                unlikely.push((row, log_p));
+            }
+        }
+        likely.len()
+    };
+    for rows in inside.chunks(MAX_BASELINE) {
+        if sort(rows) >= MAX_BASELINE {
+            break;
+        }
     }
-    kept.append(&mut unlikely);
+    sort(&outside);
+    likely.truncate(MAX_BASELINE);
+    if likely.is_empty() {
+        unlikely.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    } else {
+        unlikely.sort_by(|(i, _), (j, _)| mean[*j].total_cmp(&mean[*i]));
+    }
+
+    let mut kept = likely;
+    let n_likely = kept.len();
+    kept.extend(unlikely.into_iter().map(|(row, _)| row));
     kept.truncate(MAX_BASELINE);
-    Ok(examined.select(Axis(0), &kept))
+    let (mean, variance) = gp.predict(points.select(Axis(0), &kept).view());
+    if n_likely > 0 {
+        let lower_of_best = mean[0] - 2.0 * variance[0].sqrt();
+        let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
+        let rows = kept.into_iter().enumerate();
+        kept = rows
+            .filter(|&(i, _)| upper(i) >= lower_of_best)
+            .map(|(_, row)| row)
+            .collect();
+    }
+    Ok(points.select(Axis(0), &kept))
 }
 
 #[cfg(test)]

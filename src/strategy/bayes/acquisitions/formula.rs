@@ -31,12 +31,17 @@ pub trait Formula: Send + Sync {
     /// unit of the targets, measured in units of f, and `value_of` maps a target to a value of f.
     fn in_units_of_f(&self, value: f64, scale: f64, value_of: &dyn Fn(f64) -> f64) -> f64;
 
-    /// The effort of the search in a box for a model with n rows, as a multiple of the default effort. The default
-    /// implementation returns a small effort, because an evaluation of the acquisition costs O(n²) and the surface is
-    /// smooth. If the model has many rows, an evaluation also needs more memory than the processor's cache provides.
+    /// The effort of the search in a box for a model with n rows, as a multiple of the default effort.
     fn effort(&self, n: usize) -> f64 {
-        (250.0 / n as f64).clamp(0.1, 0.4)
+        default_effort(n)
     }
+}
+
+/// The effort of the search for a formula of one process. It is small, because an evaluation of the acquisition costs
+/// O(n²) and the surface is smooth. If the model has many rows, an evaluation also needs more memory than the
+/// processor's cache provides.
+pub(super) fn default_effort(n: usize) -> f64 {
+    (250.0 / n as f64).clamp(0.1, 0.4)
 }
 
 /// Returns a(x) for every row x of `rows` (N, d). `v` (N, n) contains the precomputed v(x) of every row.

@@ -23,6 +23,15 @@ const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 /// where P = ½ at label 0.
 const PENALTY: f64 = 1e3;
 
+/// The weight of a penalty, if the acquisition is a bound, mean, draw or variance of the posterior `gp` of f.
+///
+/// The weight is finite. An infinite weight multiplied by a shortfall of 0 would be NaN.
+pub fn penalty_weight(gp: &GaussianProcess, nu: f64) -> f64 {
+    let variance = gp.hyperparameters().signal_variance;
+    let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
+    (PENALTY * unit).min(1e300)
+}
+
 /// The model of success, and the term that this model adds to the acquisition.
 pub struct Addition<'a> {
     model: &'a mut Success,
@@ -61,18 +70,14 @@ impl<'a> Addition<'a> {
     /// w: at the optimum, where the values of the acquisition differ little, even a small penalty would keep the search
     /// away from a point that failed by accident.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
-        let variance = gp.hyperparameters().signal_variance;
-        let unit = variance.max(variance.sqrt()) * (1.0 + nu.abs());
         let weight = match model.avoids {
             false => 0.0,
-            true => PENALTY * unit,
+            true => penalty_weight(gp, nu),
         };
         let least = match model.excludes {
             false => f64::NEG_INFINITY,
             true => 0.0,
         };
-        // The weight must be finite. An infinite weight multiplied by a shortfall of 0 would be NaN.
-        let weight = weight.min(1e300);
         Self {
             model,
             formula: Box::new(ShortfallOfSuccess { weight }),
