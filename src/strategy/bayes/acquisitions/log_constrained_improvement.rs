@@ -113,15 +113,6 @@ impl<'a> LogConstrainedImprovement<'a> {
         })
     }
 
-    /// Adds a lower bound on f, in the units of its targets. A value of f below the bound does not count as an
-    /// improvement.
-    pub fn above(mut self, low: f64) -> Self {
-        if let Gain::Improvement { incumbents, .. } = &mut self.gain {
-            incumbents.iter_mut().for_each(|f| *f = f.max(low));
-        }
-        self
-    }
-
     /// The acquisition without f, for the time before a point inside all bounds is known. Draws n joint fantasies at
     /// the rows of the tail, which are the pending points.
     pub fn draw_first_inside(
@@ -707,44 +698,6 @@ mod tests {
             }
         }
         assert!(n_none > 50 && n_some > 50, "{n_none} {n_some}");
-    }
-
-    #[test]
-    fn values_below_a_bound_on_f_are_not_improvements() {
-        for low in [-50.0, 1.5, 50.0] {
-            let expected = &mut Vec::new();
-            let mut found = Vec::new();
-            for bounded in [false, true] {
-                let mut case = Case::new(&[(NEG_INFINITY, 0.2)], (3, 2));
-                let (query, rng) = (query(Feasible::EVERYWHERE), &mut Rng::seed_from_u64(4));
-                let (baseline, pending) = case.tail.view().split_at(Axis(0), 3);
-                let targets = &[Target::PosteriorMean; 2];
-                let on_tail = |gp| Conditioned::on_noiseless(gp, baseline, pending).unwrap();
-                let bounds = vec![BoundedSituation {
-                    gp: on_tail(&mut case.outcomes[0]),
-                    pending: targets.to_vec(),
-                    low: NEG_INFINITY,
-                    high: 0.2,
-                    solved: None,
-                }];
-                let situation = Situation {
-                    gp: &on_tail(&mut case.f),
-                    targets: &case.targets,
-                    unranked: &[],
-                    pending: targets,
-                    n_outcomes: Some(32),
-                    nu: 1.0,
-                    lower_bound: None,
-                    query,
-                };
-                let formula = LogConstrainedImprovement::draw(situation, bounds, 32, rng).unwrap();
-                match bounded {
-                    false => expected.extend(incumbents(&formula).iter().map(|f| f.max(low))),
-                    true => found = incumbents(&formula.above(low)).to_vec(),
-                }
-            }
-            assert_eq!(found, *expected);
-        }
     }
 
     #[test]
