@@ -32,6 +32,11 @@ def test_killed_writers_lose_no_acknowledged_call(program):
     assert figures["acknowledged"] > 0 and figures["kills"] >= 6
 
 
+def test_killed_writers_lose_no_part_of_a_trial(program):
+    figures = clean(program("partial_reports").run(kills=6, workers=4, kills_per_study=3, longest=3.0))
+    assert figures["acknowledged"] > 0 and figures["kills"] >= 6
+
+
 def test_crowds_without_the_key_do_not_keep_workers_from_reporting(program):
     reason = program("service").missing()
     if reason is not None:
