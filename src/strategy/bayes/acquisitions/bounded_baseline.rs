@@ -131,11 +131,12 @@ mod tests {
     use super::*;
     use crate::gp::as_row;
     use crate::gp::kernel::KernelFamily;
-    use crate::gp::tests::{model, wave};
+    use crate::gp::tests::model;
     use crate::maximize::feasible::Feasible;
     use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::baseline_points;
     use crate::strategy::bayes::acquisitions::tests::{on_the_left, outcome, query};
-    use std::f64::INFINITY;
+
+    const INFINITY: f64 = f64::INFINITY;
 
     fn points(found: Array2<f64>) -> Vec<Vec<f64>> {
         found.rows().into_iter().map(|x| x.to_vec()).collect()

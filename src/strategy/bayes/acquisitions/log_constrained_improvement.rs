@@ -454,7 +454,17 @@ mod tests {
     use crate::strategy::bayes::acquisitions::tests::{outcome, query, value};
     use ndarray::{Axis, concatenate};
     use rand::SeedableRng;
-    use std::f64::{INFINITY, NEG_INFINITY};
+
+    const INFINITY: f64 = f64::INFINITY;
+    const NEG_INFINITY: f64 = f64::NEG_INFINITY;
+
+    /// Takes the conditioned process of f, and the acquisitions with and without bounds.
+    type Check<'a> =
+        dyn FnMut(&GaussianProcess, &LogConstrainedImprovement, &LogNoisyExpectedImprovement) + 'a;
+
+    /// Takes f at the tail and at a point, whether each point of the tail lies inside all bounds, and whether the point
+    /// does.
+    type Gained<'a> = dyn Fn(ArrayView1<f64>, &[bool], bool) -> f64 + 'a;
 
     /// The processes of f and of two outcomes that are bounded, and the rows of a tail.
     struct Case {
@@ -481,17 +491,7 @@ mod tests {
         }
 
         /// Calls `check` with the conditioned process of f and the acquisitions with and without bounds, or without f.
-        fn draw(
-            &mut self,
-            n: usize,
-            context: &[f64],
-            first_inside: bool,
-            check: &mut dyn FnMut(
-                &GaussianProcess,
-                &LogConstrainedImprovement,
-                &LogNoisyExpectedImprovement,
-            ),
-        ) {
+        fn draw(&mut self, n: usize, context: &[f64], first_inside: bool, check: &mut Check) {
             let query = Query {
                 context,
                 ..query(Feasible::EVERYWHERE)
@@ -727,13 +727,8 @@ mod tests {
         case.draw(32, &[], false, check);
     }
 
-    /// The mean over joint draws of `gain` given f at the tail and x, whether each point of the tail lies inside all
-    /// bounds, and whether x does.
-    fn monte_carlo(
-        case: &Case,
-        x: &[f64],
-        gain: &dyn Fn(ArrayView1<f64>, &[bool], bool) -> f64,
-    ) -> f64 {
+    /// The mean of `gain` over joint draws.
+    fn monte_carlo(case: &Case, x: &[f64], gain: &Gained) -> f64 {
         let n = 100_000;
         let row = ArrayView2::from_shape((1, 2), x).unwrap();
         let points = concatenate![Axis(0), case.tail, row];
