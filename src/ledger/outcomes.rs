@@ -469,9 +469,13 @@ impl Ledger {
             event => (now_of(event), event),
         };
         self.store_data(number, event, inner)?;
-        self.settle(number, now.unwrap_or(self.trials[number].ended_at));
-        let withdraws = matches!(inner, Event::Withdrawn { .. });
-        if withdraws {
+        let reason = match inner {
+            Event::Withdrawn { reason, .. } => reason.clone(),
+            _ => None,
+        };
+        let now = now.unwrap_or(self.trials[number].ended_at);
+        self.settle(number, now, reason);
+        if matches!(inner, Event::Withdrawn { .. }) {
             self.last_withdrawal = Some(self.len());
             self.reopen(number);
         } else if !matches!(inner, Event::Abandoned { .. }) {
@@ -516,7 +520,7 @@ impl Ledger {
                 self.parts[outcome].push(Event::Abandoned { number, now, at })?;
             }
         }
-        self.settle(number, now);
+        self.settle(number, now, None);
         self.abandoned.clear();
         Ok(())
     }
@@ -575,8 +579,8 @@ impl Ledger {
         Ok(())
     }
 
-    /// Sets the state and the value of a trial from its outcomes.
-    fn settle(&mut self, number: TrialNumber, now: f64) {
+    /// Sets the state and the value of a trial from its outcomes. `reason` is the reason of a withdrawal.
+    fn settle(&mut self, number: TrialNumber, now: f64, reason: Option<String>) {
         let states: Vec<State> = (0..self.parts.len())
             .map(|outcome| self.outcome_state(outcome, number))
             .collect();
@@ -592,14 +596,21 @@ impl Ledger {
         let trial = &mut self.trials[number];
         self.n_observed -= usize::from(trial.value.is_some());
         self.n_observed += usize::from(value.is_some());
-        trial.value = value;
+        let by = self.events.len() as u32;
         match (trial.state, state) {
-            (State::Pending, State::Pending) => {}
+            (State::Pending, State::Pending) => trial.value = value,
+            (before, State::Withdrawn) if before != State::Withdrawn => {
+                let withdrawn = trial.value.take();
+                trial.withdraw(withdrawn, reason, by);
+                self.pending.remove(&number);
+            }
             (_, State::Pending) => {
+                trial.value = value;
                 trial.state = State::Pending;
                 self.pending.insert(number);
             }
             _ => {
+                trial.value = value;
                 let recently_abandoned = std::mem::take(&mut self.abandoned);
                 self.end(number, state, now);
                 self.abandoned = recently_abandoned;

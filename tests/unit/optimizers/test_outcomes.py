@@ -96,6 +96,17 @@ def test_a_withdrawn_outcome_of_a_pending_trial_is_missing_again():
     assert trial.state == "withdrawn" and trial.values == {}
 
 
+def test_a_withdrawal_keeps_the_delay():
+    optimizer = make()
+    trial, *_ = optimizer.suggest(n=3)
+    trial.observe({"error": 0.5, "memory": 3.0, "note": 0.0})
+    observed_at = trial.observed_at
+    optimizer.suggest(n=4)
+    trial.withdraw(reason="wrong sample")
+    assert trial.state == "withdrawn" and trial.observed_at == observed_at == 3
+    assert trial.withdrawal.reason == "wrong sample"
+
+
 def test_replicates_measure_the_given_outcomes_only():
     optimizer = make()
     trial = optimizer.suggest()
