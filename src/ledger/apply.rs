@@ -276,6 +276,13 @@ impl Ledger {
         }
         self.abandoned.clear();
         let value = observation.reading.value;
+        let here = self.len() as u32;
+        if !self.trials[number].left_out
+            && let Some(from @ &mut u32::MAX) = self.shown_from.get_mut(&number)
+        {
+            // The first value of an outcome that a revision added.
+            *from = here;
+        }
         let trial = &mut self.trials[number];
         if trial.left_out {
             self.revised[number].value = Some(value);

@@ -85,6 +85,82 @@ impl Ledger {
         best.max_by(order).map(|(.., number)| number)
     }
 
+    // Revisions.
+
+    /// The logs of the outcomes of another problem, and the log for the model of success. `revise` changes a log to the
+    /// given problem.
+    ///
+    /// Outcomes are found again by their names, and a value without a name becomes the objective. A new outcome is missing
+    /// in pending trials, and abandoned in the others.
+    pub(super) fn revised_parts(
+        &self,
+        problem: &Problem,
+        revise: impl Fn(&mut Ledger, Arc<Problem>) -> Result<()>,
+    ) -> Result<(Vec<Ledger>, Option<Box<Ledger>>)> {
+        if problem.outcomes.is_empty() && self.has_outcomes() {
+            return Err(refuse(
+                "outcomes",
+                "None",
+                "a revision keeps outcomes; declare those that are still measured",
+            ));
+        }
+        let mut parts = Vec::with_capacity(problem.outcomes.len());
+        for (i, outcome) in problem.outcomes.iter().enumerate() {
+            let named = self.outcomes().iter().position(|it| it.name == outcome.name);
+            let known = match self.has_outcomes() {
+                true => named.map(|i| &self.parts[i]),
+                false => outcome.is_objective().then_some(self),
+            };
+            let mut part = known.unwrap_or(self.parts.first().unwrap_or(self)).clone();
+            revise(&mut part, Arc::new(problem.part(i)))?;
+            if known.is_none() {
+                part.forget_results();
+            }
+            parts.push(part);
+        }
+        let objective = problem.objective().unwrap_or(0);
+        let failures = match (&self.failures, parts.get(objective)) {
+            _ if parts.len() < 2 => None,
+            (Some(failures), _) => {
+                let mut failures = failures.clone();
+                revise(&mut failures, Arc::new(problem.part(0)))?;
+                Some(failures)
+            }
+            (None, part) => part.cloned().map(Box::new),
+        };
+        Ok((parts, failures))
+    }
+
+    /// Replaces the logs of the outcomes after a revision, and sets the states of the trials.
+    pub(super) fn set_parts(&mut self, (parts, failures): (Vec<Ledger>, Option<Box<Ledger>>)) {
+        self.parts = parts;
+        self.failures = failures;
+        if self.has_outcomes() {
+            for number in 0..self.trials.len() {
+                if !self.trials[number].left_out {
+                    self.settle(number, self.trials[number].ended_at, None);
+                }
+            }
+        }
+    }
+
+    /// Turns the log of an outcome into the log of an outcome that was never measured.
+    fn forget_results(&mut self) {
+        for (number, trial) in self.trials.iter_mut().enumerate() {
+            trial.value = None;
+            trial.forget_result();
+            if trial.state != State::Pending {
+                trial.state = State::Abandoned;
+                self.shown_from.insert(number, u32::MAX);
+            }
+        }
+        for revised in &mut self.revised {
+            revised.value = None;
+        }
+        self.notes_from = self.len();
+        self.recount();
+    }
+
     // Rules.
 
     /// Returns the events of an action, which are logged together. The log is not changed.

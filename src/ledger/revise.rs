@@ -45,25 +45,9 @@ impl Ledger {
         if trials.len() != n || queue.len() != n_queued || problem.clock != self.problem.clock {
             return Err(mismatch());
         }
-        let names = |problem: &Problem| -> Vec<String> {
-            let outcomes = problem.outcomes.iter();
-            outcomes.map(|outcome| outcome.name.clone()).collect()
-        };
-        if names(&problem) != names(&self.problem) {
-            return Err(refuse(
-                "outcomes",
-                format!("{:?} instead of {:?}", names(&problem), names(&self.problem)),
-                "a revision keeps the names of the outcomes; their bounds may change",
-            ));
-        }
-        for (outcome, part) in self.parts.iter_mut().enumerate() {
-            let (problem, trials) = (Arc::new(problem.part(outcome)), trials.clone());
-            part.revise(problem, event, trials, queue.clone(), same_strategy)?;
-        }
-        if let Some(failures) = &mut self.failures {
-            let problem = Arc::new(problem.part(0));
-            failures.revise(problem, event, trials.clone(), queue.clone(), same_strategy)?;
-        }
+        let parts = self.revised_parts(&problem, |part, problem| {
+            part.revise(problem, event, trials.clone(), queue.clone(), same_strategy)
+        })?;
         let values: Vec<Option<f64>> = (0..n).map(|number| self.value(number)).collect();
         let flipped = problem.direction != self.problem.direction;
         let before = std::mem::replace(&mut self.problem, problem.clone());
@@ -116,6 +100,7 @@ impl Ledger {
                 .filter(|(_, trial)| trial.left_out);
             self.shown_from = left_out.map(|(number, _)| (number, u32::MAX)).collect();
         }
+        self.set_parts(parts);
         self.revisions.push(self.len());
         self.times.push(event.at().unwrap_or(f64::NAN));
         self.events.push(event);
@@ -235,7 +220,7 @@ impl Ledger {
     }
 
     /// Computes the counts, sets and ranking from the trials.
-    fn recount(&mut self) {
+    pub(super) fn recount(&mut self) {
         let left_out = |number: &TrialNumber| self.trials[*number].left_out;
         let (out, placed): (Vec<_>, Vec<_>) = self.all_pending().into_iter().partition(left_out);
         debug_assert!(

@@ -370,6 +370,18 @@ impl Trial {
         self.set_report(None, observation.duration, observation.attrs.as_ref());
     }
 
+    /// Removes the noise, the error, the curve and the withdrawn results.
+    pub(super) fn forget_result(&mut self) {
+        if let Some(details) = &mut self.details {
+            details.std = None;
+            details.curve = None;
+            if let Some(reported) = &mut details.reported {
+                reported.error = None;
+                reported.withdrawn.clear();
+            }
+        }
+    }
+
     /// Stores the error, duration and attributes of a report. An earlier error or duration is kept if the report has
     /// none.
     pub(super) fn set_report(
