@@ -565,9 +565,7 @@ class Reading(ABC):
         return surrogate_of(self._source._problem, *fitted)
 
     @checks_arguments
-    def importances(
-        self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None
-    ) -> dict[str, float]:
+    def importances(self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None) -> dict[str, float]:
         """Return the importance of each parameter: its share in the variance of f over the space.
 
         The importance is the total effect of the parameter, E[Var(f | all other parameters)] / Var(f), where params are
@@ -1271,7 +1269,7 @@ class Trials(Reading, Generic[AnyLog]):
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         made = list(zip((trial.number for trial in trials), rows, strict=True))
         rest = [action(number) for number, row in made for action in row.rest]
-        withdrawals = [row.withdrawal(number) for number, row in made if row.withdrawal is not None]
+        withdrawals = [action(number) for number, row in made for action in row.withdrawals]
         for actions in (rest, withdrawals):  # a withdrawal needs the result that is withdrawn
             if actions:
                 self._in_present_problem(partial(self._record_all, actions))
