@@ -306,6 +306,11 @@ def values_of(outcomes: Outcomes, what: str, value: Any, std: Any) -> list[tuple
     ]
 
 
+def missing(outcomes: Outcomes, record: TrialRecord) -> list[str]:
+    """Return the names of the outcomes of a trial that have not arrived."""
+    return [name for name, facts in zip(outcomes, record.outcomes, strict=True) if facts[0] == "pending"]
+
+
 def outcome_records(outcomes: Outcomes, record: TrialRecord, utc: Any) -> dict[str, OutcomeRecord]:
     """Return the states of the outcomes of a trial, by name."""
     found = zip(outcomes, record.outcomes, strict=True)

@@ -541,9 +541,9 @@ class Study(Trials[SharedLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float,
+        value: float | Mapping[str, float],
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -557,8 +557,11 @@ class Study(Trials[SharedLog]):
 
         Parameters
         ----------
+        value : float or mapping
+            The value; if outcomes were declared, a dict of the values that have arrived, by the names of the outcomes.
         std, cost, duration : float, optional
-            The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds.
+            The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds. std
+            may be a dict by the names of the outcomes.
         params : mapping; for candidates also an index, or a row without names; optional
             The point that was run, if it differs from the suggested point.
         attrs : mapping, optional
@@ -574,7 +577,9 @@ class Study(Trials[SharedLog]):
             be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
-        observe, flags = partial(self._log.observe, key=key), (amend, replicate)
+        # A replicate is a single event.
+        n_values = len(value) if isinstance(value, Mapping) and not replicate else 1
+        observe, flags = partial(self._log.observe, key=key, n_values=n_values), (amend, replicate)
 
         def report() -> None:
             facts = (std, cost, duration, self._present_params(trial, params), attrs)
@@ -786,7 +791,9 @@ class Study(Trials[SharedLog]):
         -------
         DataFrame
             A row for each pending trial, the one that is due first on top. The columns are ``number``; ``params_…``
-            (for candidates without names, ``index``); ``context_…`` and ``fidelity`` if they were declared; and
+            (for candidates without names, ``index``); ``context_…`` and ``fidelity`` if they were declared; if outcomes
+            were declared, ``outcome_…`` with the values that have arrived and ``missing`` with the names of the others;
+            and
 
             * ``since_utc``: the time of the suggestion.
             * ``due_utc``: the end of the lease (``expires_after`` of `suggest`), or else the median of the forecast of
@@ -817,9 +824,9 @@ class Study(Trials[SharedLog]):
         return worklist(log, self._problem, self._problem_of)
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
-        """Return `worklist` as a page of HTML that is fit to be printed, with empty columns for values and remarks.
+        """Return `worklist` as a page of HTML that is fit to be printed, with empty cells for values and remarks.
 
-        Numbers have six digits.
+        If outcomes were declared, each has a column with the values that have arrived. Numbers have six digits.
 
         Parameters
         ----------

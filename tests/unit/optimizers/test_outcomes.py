@@ -287,3 +287,16 @@ def test_states_follow_a_plain_program(actions):
         assert trial.values == {name: state for name, state in known.items() if isinstance(state, float)}
     copy = pickle.loads(pickle.dumps(optimizer)).trials[0]
     assert states(copy) == states(trial) and copy.state == trial.state
+
+
+def test_notebooks_show_values_and_what_is_missing():
+    optimizer = make()
+    first, second = optimizer.suggest(n=2)
+    first.observe({"error": 0.5, "memory": 3.0})
+    second.fail(outcome="memory")
+    page = optimizer._repr_html_()
+    assert "<th>error</th><th>memory</th><th>note</th>" in page
+    assert "<td>0.5</td><td>3</td><td>missing</td>" in page
+    assert "<td>missing</td><td>failed</td><td>missing</td>" in page
+    assert "values={'error': 0.5, 'memory': 3.0}, missing=['note']" in repr(first)
+    assert "values memory" in first._repr_html_()
