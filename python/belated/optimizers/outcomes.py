@@ -311,6 +311,17 @@ def missing(outcomes: Outcomes, record: TrialRecord) -> list[str]:
     return [name for name, facts in zip(outcomes, record.outcomes, strict=True) if facts[0] == "pending"]
 
 
+def is_within_bounds(outcomes: Outcomes, record: TrialRecord) -> bool:
+    """Return whether all outcomes with bounds have values within their bounds."""
+    for goal, (_, value, *_) in zip(outcomes.values(), record.outcomes, strict=True):
+        _, low, high = goal.core
+        if low is not None and (value is None or value < low):
+            return False
+        if high is not None and (value is None or value > high):
+            return False
+    return True
+
+
 def outcome_records(outcomes: Outcomes, record: TrialRecord, utc: Any) -> dict[str, OutcomeRecord]:
     """Return the states of the outcomes of a trial, by name."""
     found = zip(outcomes, record.outcomes, strict=True)

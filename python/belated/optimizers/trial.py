@@ -367,8 +367,8 @@ _ROWS_SHOWN = 10
 def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial | None) -> str:
     """Return an HTML table of the last trials with a caption; the latest trial comes first, and the best is bold.
 
-    Each parameter, each name of the context and each outcome has a column. If the best trial is older than these trials,
-    it is the last row.
+    Each parameter, each name of the context and each outcome has a column. If the best trial is older than these
+    trials, it is the last row.
     """
     import html
 

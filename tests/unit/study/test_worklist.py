@@ -167,6 +167,7 @@ def test_commands_know_outcomes(tmp_path, capsys):
     assert run(capsys, "import", tmp_path / "trials.csv", path, "second") == (0, "second: 2 trials added\n")
     assert [trial.values for trial in second.trials] == [one.values, two.values]
     assert run(capsys, "withdraw", path, "first", 0, "--outcome", "purity")[0] == 0
+    first.sync()
     assert one.outcomes["purity"].state == "withdrawn" and one.values == {"yield": 1 / 3}
     assert "yield" in run(capsys, "worklist", path, "first")[1]
 
