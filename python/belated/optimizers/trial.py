@@ -225,7 +225,10 @@ class Trial:
 
     @property
     def withdrawal(self) -> Withdrawal | None:
-        """The last withdrawn result: its `state`, `value`, `reason` and time `at`; None if nothing was withdrawn."""
+        """The last withdrawn result: its `state`, `value`, `reason` and time `at`; None if nothing was withdrawn.
+
+        If outcomes were declared, `outcomes` has the withdrawn result of each outcome.
+        """
         withdrawal = self._record.withdrawal
         return None if withdrawal is None else Withdrawal(*withdrawal[:3], utc(withdrawal[3]))
 

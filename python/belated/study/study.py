@@ -262,6 +262,11 @@ class Study(Trials[SharedLog]):
         WAITING  enqueued if a parameter of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
+        If `optimizer` declares outcomes, the objective has Optuna's value. The values of constraints with names belong
+        to the outcomes of these names, and those of other constraints to the other outcomes in their order. Optuna's
+        constraints are at most 0, so the goal of these outcomes is ``bl.AtMost(0.0)``. A trial that violates a
+        constraint is then observed, and the model of the constraint uses it.
+
         With ``clock="seconds"``, trials start and end at the times in Optuna.
 
         Examples

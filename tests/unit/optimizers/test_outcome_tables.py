@@ -43,9 +43,8 @@ def facts(source, exact=True):
     for trial in source.trials:
         outcomes = [(name, each.state, repr(each.value), repr(each.std)) for name, each in trial.outcomes.items()]
         # The withdrawn results of outcomes that are still withdrawn.
-        withdrawn = [
-            (each[5][0], repr(each[5][1]), each[5][2]) for each in trial._record.outcomes if each[0] == "withdrawn"
-        ]
+        lost = [each.withdrawal for each in trial.outcomes.values() if each.state == "withdrawn"]
+        withdrawn = [(each.state, repr(each.value), each.reason) for each in lost]
         # The text of an error is kept while an outcome is failed, and its type is in files only.
         has_failed = "failed" in [each.state for each in trial.outcomes.values()]
         error = has_failed and trial.error and ((trial.error.type, trial.error.message) if exact else str(trial.error))
