@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
-from belated.optimizers.report import as_amount, as_number
+from belated.optimizers.report import Withdrawal, as_amount, as_number
 from belated.optimizers.values import Value, checked
 from belated.short_repr import short_repr
 
@@ -200,6 +200,8 @@ class OutcomeRecord:
         The time of the observation on the optimizer's clock.
     finished_at : datetime or None
         The wall-clock time (UTC) when the outcome got its state; None while it is missing, or if it is not known.
+    withdrawal : Withdrawal or None
+        The last result of the outcome that was withdrawn; see `Trial.withdrawal`.
 
     Examples
     --------
@@ -216,6 +218,7 @@ class OutcomeRecord:
     std: float | None
     observed_at: float | None
     finished_at: datetime | None
+    withdrawal: Withdrawal | None = None
 
 
 def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Outcomes:
@@ -310,7 +313,26 @@ def values_of(outcomes: Outcomes, what: str, value: Any, std: Any) -> list[tuple
     ]
 
 
+def missing(outcomes: Outcomes, record: TrialRecord) -> list[str]:
+    """Return the names of the outcomes of a trial that have not arrived."""
+    return [name for name, facts in zip(outcomes, record.outcomes, strict=True) if facts[0] == "pending"]
+
+
+def is_within_bounds(outcomes: Outcomes, record: TrialRecord) -> bool:
+    """Return whether all outcomes with bounds have values within their bounds."""
+    for goal, (_, value, *_) in zip(outcomes.values(), record.outcomes, strict=True):
+        _, low, high = goal.core
+        if low is not None and (value is None or value < low):
+            return False
+        if high is not None and (value is None or value > high):
+            return False
+    return True
+
+
 def outcome_records(outcomes: Outcomes, record: TrialRecord, utc: Any) -> dict[str, OutcomeRecord]:
     """Return the states of the outcomes of a trial, by name."""
     found = zip(outcomes, record.outcomes, strict=True)
-    return {name: OutcomeRecord(*facts[:4], utc(facts[4])) for name, facts in found}
+    return {
+        name: OutcomeRecord(*facts[:4], utc(facts[4]), facts[5] and Withdrawal(*facts[5][:3], utc(facts[5][3])))
+        for name, facts in found
+    }

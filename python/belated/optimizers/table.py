@@ -27,6 +27,7 @@ from belated.optimizers.cells import (
     number_in,
 )
 from belated.optimizers.delays import Delays, InFlight
+from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
 from belated.optimizers.trial import utc
@@ -52,6 +53,9 @@ _OTHERS = (
     *("outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT, EXACT),
 )
 
+# The prefixes of the columns of an outcome: its value, std and state, and the value and reason of its last withdrawal.
+_OUTCOME, _STD, _STATE = "outcome_", "std_", "state_"
+_OF_OUTCOME = (_OUTCOME, _STD, _STATE, f"{_WITHDRAWN_VALUE}_", f"{_WITHDRAWN_REASON}_")
 
 # The maximum number of further rows that an error names.
 _SHOWN = 10
@@ -129,6 +133,8 @@ def trial_columns(
     if any(each is not None for each in withdrawn):
         columns[_WITHDRAWN_VALUE] = [None if each is None else each[1] for each in withdrawn]
         columns[_WITHDRAWN_REASON] = [None if each is None else each[2] for each in withdrawn]
+    for i, name in enumerate(problem.outcomes):
+        columns |= _outcome_columns(name, [record.outcomes[i] for record in records])
     if delays is not None:
         forecasts = delays._forecasts()
         for name in InFlight._fields:
@@ -170,6 +176,22 @@ def trial_columns(
     return columns
 
 
+def _outcome_columns(name: str, found: Sequence[tuple[Any, ...]]) -> dict[str, list[Any]]:
+    """Return the columns of an outcome, from its entries in the records of the trials."""
+    states = [each[0] for each in found]
+    withdrawn = [each[5] or (None, None, None) for each in found]
+    told = any(state not in ("observed", "pending") for state in states)
+    more = [
+        [each[2] for each in found],
+        states if told else [],
+        [value for _, value, *_ in withdrawn],
+        [reason for _, _, reason, *_ in withdrawn],
+    ]
+    columns = {f"{prefix}{name}": cells for prefix, cells in zip(_OF_OUTCOME[1:], more, strict=True)}
+    values = {f"{_OUTCOME}{name}": [each[1] for each in found]}
+    return values | {column: cells for column, cells in columns.items() if any(cell is not None for cell in cells)}
+
+
 def _named_at(problem: Problem, place: Place) -> dict[str, Any]:
     assert isinstance(problem.domain, Space)
     return problem.domain.named_at(place)
@@ -207,11 +229,19 @@ def is_trials_table(params: Any) -> bool:
 
 class Row(NamedTuple):
     """A row of a table as actions: one that adds the trial, those that the new trial's number completes, and the
-    withdrawal of the result."""
+    withdrawals of results."""
 
     add: Action
     rest: list[Callable[[int], Action]]
-    withdrawal: Callable[[int], Action] | None
+    withdrawals: list[Callable[[int], Action]]
+
+
+class _Measured(NamedTuple):
+    """The state of an outcome in a row, with its value and std."""
+
+    state: str
+    value: float | None = None
+    std: float | None = None
 
 
 class Rows(NamedTuple):
@@ -316,7 +346,8 @@ class _Reader:
             self._run = {name: f"params_{prefix}{name}" for name in space if f"params_{prefix}{name}" in names}
         known = {*self._point.values(), *self._run.values()}
         self._others = [name for name in names if name not in known]
-        named = [name for name in given.values() if isinstance(name, str)]
+        self._locate_outcomes(table, given["value"])
+        named = [name for name in (*given.values(), *self._outcomes.values()) if isinstance(name, str)]
         self._has_values = bool(named) or (
             given["value"] is None and any(name in self._others for name in ("value", "state"))
         )
@@ -336,6 +367,40 @@ class _Reader:
         self._emptied: list[str] = []
         if isinstance(space, Space):
             self._emptied = [name for name in space if None in map(as_read, choices_of(space[name]) or ())]
+
+    def _locate_outcomes(self, table: Any, value: Any) -> None:
+        """Find the columns with the values of the outcomes. `value` is the argument of this name."""
+        outcomes, objective = self._problem.outcomes, self._problem.objective
+        self._outcomes: dict[str, str] = {}
+        # The column with values of the objective that the column of the outcome does not have.
+        self._of_objective: str | None = None
+        if not outcomes:
+            return
+        prefixed = any(f"{_OUTCOME}{name}" in self._others for name in outcomes)
+        for name in outcomes:
+            found = [each for each in (f"{_OUTCOME}{name}", name) if each in self._others]
+            if (prefixed or is_trials_table(table)) and name in (*_FACTS, *_OTHERS):
+                found = [each for each in found if each != name]  # the plain column contains another fact
+            if len(found) > 1:
+                raise InvalidValue(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
+            if found:
+                self._outcomes[name] = found[0]
+        if isinstance(value, Mapping):
+            for name, column in value.items():
+                position(outcomes, name)
+                self._check_column(f"value[{name!r}]", column)
+                self._outcomes[name] = column
+        elif isinstance(value, str):
+            if objective is None:
+                raise InvalidValue(
+                    f"value={value!r} is the column of one outcome, and there is not one objective: pass a dict, as "
+                    f"{{{next(iter(outcomes))!r}: {value!r}}}"
+                )
+            self._outcomes[objective] = value
+        elif value is None and objective is not None and (prefixed or objective not in self._outcomes):
+            self._of_objective = "value" if "value" in self._others else None
+        of_outcomes = {f"{prefix}{name}" for prefix in _OF_OUTCOME for name in outcomes}
+        self._others = [name for name in self._others if name not in {*of_outcomes, *self._outcomes.values()}]
 
     def _is_unknown(self, name: str) -> bool:
         """Return whether the column of a parameter is unknown. Trials that were left out may have other parameters."""
@@ -381,6 +446,8 @@ class _Reader:
         self._columns: dict[str, str] = {}
         self._lists: dict[str, list[Any]] = {}
         for name, each in given.items():
+            if name == "value" and self._problem.outcomes and isinstance(each, Mapping):
+                continue  # columns of outcomes
             if isinstance(each, str):
                 self._check_column(name, each)
                 self._columns[name] = each
@@ -476,16 +543,15 @@ class _Reader:
             raise InvalidPoint(
                 f"the trial was left out by a revision ({reason}): correct its point, and empty this cell"
             )
-        state, y = self._state(i)
+        outcomes = self._states_of_outcomes(i) if self._problem.outcomes else None
+        state, y = self._state(i) if outcomes is None else ("pending" if outcomes else None, None)
         if state is None:
             return None
         amounts: dict[str, Any] = {}
         for name in self._amounts:
-            self.column, given = self._columns.get(name, name), self._fact(name, i)
-            if given is not None:
-                amounts[name] = as_number(name, given, "this row")
-                check: Any = {name: amounts[name]}
-                Observation(0.0, **check, what="this row")  # checks the range
+            amount = self._amount(name, self._columns.get(name, name), self._fact(name, i))
+            if amount is not None:
+                amounts[name] = amount
         observation = None
         if y is not None:
             self.column = self._columns.get("value", "value")
@@ -498,8 +564,20 @@ class _Reader:
         self.column = "attrs"
         attrs = self._attrs_at(i)
         add = Action.add(place, context, observation, fidelity, attrs)
-        withdrawal = self._withdrawal(i) if state == "withdrawn" else None
-        return Row(add, self._rest(i, state, amounts), withdrawal)
+        if outcomes is not None:
+            return self._row_of_outcomes(i, add, outcomes, amounts)
+        withdrawals = [self._withdrawal(i, _WITHDRAWN_REASON)] if state == "withdrawn" else []
+        return Row(add, self._rest(i, state, amounts), withdrawals)
+
+    def _amount(self, name: str, column: str, given: Any) -> float | None:
+        """Check the std, cost or duration that is given in a column."""
+        self.column = column
+        if given is None:
+            return None
+        amount = as_number(name, given, "this row")
+        check: Any = {name: amount}
+        Observation(0.0, **check, what="this row")  # checks the range
+        return amount
 
     def _fidelity(self, i: int) -> float | None:
         self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
@@ -537,23 +615,34 @@ class _Reader:
 
     def _state(self, i: int) -> tuple[str | None, float | None]:
         """Return the state of a row, and its value. The state is None if the row is left out."""
-        self.column, state = "state", self._states[i]
-        if state is not None and state not in _STATES:
-            raise InvalidValue(f"state={short_repr(state)} is not one of {list(_STATES)}: correct it")
+        state = self._checked_state("state", self._states[i])
         self.column = self._columns.get("value", "value")
         given = self._fact("value", i)
         if given is not None:
-            if state not in (None, "observed", "pending"):
-                raise InvalidValue(f"value={short_repr(given)} and state={state!r}: empty one of the two cells")
-            return "observed", as_number("value", given, "this row")
+            return "observed", self._value_in_state(given, state)
         if state in (None, "observed") and (state == "observed" or "value" in self._columns):
-            if self._missing == "raise":
-                raise InvalidValue(
-                    'the value is missing: fill it in, or pass missing="skip" to leave such rows out, or '
-                    'missing="pending"'
-                )
-            return (None if self._missing == "skip" else "pending"), None
+            return self._without_value(), None
         return state or "pending", None
+
+    def _checked_state(self, column: str, state: Any) -> str | None:
+        self.column = column
+        if state is not None and state not in _STATES:
+            raise InvalidValue(f"state={short_repr(state)} is not one of {list(_STATES)}: correct it")
+        return None if state is None else str(state)
+
+    def _value_in_state(self, given: Any, state: str | None) -> float:
+        """Check a value, and that its state allows a value."""
+        if state not in (None, "observed", "pending"):
+            raise InvalidValue(f"value={short_repr(given)} and state={state!r}: empty one of the two cells")
+        return as_number("value", given, "this row")
+
+    def _without_value(self) -> str | None:
+        """Return the state of a trial whose value is missing; None if its row is left out."""
+        if self._missing == "raise":
+            raise InvalidValue(
+                'the value is missing: fill it in, or pass missing="skip" to leave such rows out, or missing="pending"'
+            )
+        return None if self._missing == "skip" else "pending"
 
     def _place(self, i: int) -> Place:
         self._in_run = False
@@ -648,14 +737,7 @@ class _Reader:
 
     def _rest(self, i: int, state: str, amounts: Mapping[str, float]) -> list[Callable[[int], Action]]:
         """Return the actions that follow the addition: the curve, and the end without a value."""
-        rest: list[Callable[[int], Action]] = []
-        for column in self._curve:
-            self.column, value = column, self._number(column, i)
-            if value is not None:
-                y = as_number("value", value, "this row")
-                if abs(y) == float("inf"):
-                    raise InvalidValue(f"value={y} for this row is not usable: pass a finite number")
-                rest.append(_report(int(column.removeprefix("curve_")), y))
+        rest = self._curve_reports(i)
         self.column = "error"
         if state == "failed":
             rest.append(_failure(error_facts(self._error(i)), amounts.get("duration")))
@@ -667,20 +749,34 @@ class _Reader:
             rest.append(self._withdrawn_result(i, amounts))
         return rest
 
+    def _curve_reports(self, i: int) -> list[Callable[[int], Action]]:
+        rest: list[Callable[[int], Action]] = []
+        for column in self._curve:
+            self.column, value = column, self._number(column, i)
+            if value is not None:
+                y = as_number("value", value, "this row")
+                if abs(y) == float("inf"):
+                    raise InvalidValue(f"value={y} for this row is not usable: pass a finite number")
+                rest.append(_report(int(column.removeprefix("curve_")), y))
+        return rest
+
     def _withdrawn_result(self, i: int, amounts: Mapping[str, float]) -> Callable[[int], Action]:
         """Return the action that reports a withdrawn result. A withdrawn trial without a withdrawn value failed."""
         result = _failure(error_facts(self._error(i)), amounts.get("duration"))
-        self.column = _WITHDRAWN_VALUE
-        value = self._number(self.column, i) if self.column in self._cells else None
-        if value is not None:
-            y = as_number("value", value, "this row")
+        y = self._withdrawn_value(_WITHDRAWN_VALUE, i)
+        if y is not None:
             result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
         return result
 
-    def _withdrawal(self, i: int) -> Callable[[int], Action]:
-        """Return the action that withdraws a result."""
-        self.column = _WITHDRAWN_REASON
-        cell, entry = self._cells.get(self.column, [None] * self.n)[i], self._entries.get(self.column)
+    def _withdrawn_value(self, column: str, i: int) -> float | None:
+        self.column = column
+        value = self._number(column, i) if column in self._cells else None
+        return None if value is None else as_number("value", value, "this row")
+
+    def _withdrawal(self, i: int, column: str) -> Callable[[int], Action]:
+        """Return the action that withdraws a result, for the reason in a column."""
+        self.column = column
+        cell, entry = self._cell(column, i), self._entries.get(column)
         reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
         return lambda number: Action.withdraw(number, as_reason(reason))
 
@@ -692,6 +788,93 @@ class _Reader:
                 return error
         return None if cell is None else str(cell)
 
+    # Outcomes.
+
+    def _states_of_outcomes(self, i: int) -> list[_Measured]:
+        """Return the state, value and std of each outcome; an empty list if the row is left out."""
+        outcomes, found = self._problem.outcomes, []
+        of_row = self._checked_state("state", self._states[i])
+        # The state of outcomes without a value and without a state.
+        rest = "pending" if of_row in (None, "observed") else of_row
+        listed = self._lists.get("value", [None] * self.n)[i]
+        self.column = "value"
+        known = {} if listed is None else {k: y for k, y, _ in values_of(outcomes, "this row", listed, None)}
+        first = next(iter(self._outcomes.values()), "value")
+        for k, name in enumerate(outcomes):
+            state = self._checked_state(f"{_STATE}{name}", self._cell(f"{_STATE}{name}", i))
+            column = self._outcomes.get(name, name)
+            self.column, value = column, known.get(k)
+            if name in self._outcomes:
+                value = self._number(column, i)
+            if name == self._problem.objective and self._of_objective is not None:
+                value = self._value_of_objective(value, i)
+            if value is not None:
+                found.append(_Measured("observed", self._value_in_state(value, state), self._std_of(name, i)))
+            else:
+                if state == "observed" and self._without_value() is None:
+                    return []
+                found.append(_Measured(rest if state in (None, "observed") else state))
+        self.column = first
+        is_given = of_row == "observed" or (of_row is None and "value" not in self._lists)
+        if is_given and all(each.state == "pending" for each in found):
+            return [] if self._without_value() is None else found
+        return found
+
+    def _value_of_objective(self, value: Any, i: int) -> Any:
+        """Return the value of the objective, which may be in the column ``value``, too."""
+        other, column = self._fact("value", i), self.column
+        if other is None or value == other:
+            return value
+        if value is not None:
+            raise InvalidValue(
+                f"{column}={short_repr(value)} and value={short_repr(other)}: correct one of the two cells"
+            )
+        self.column = "value"
+        return other
+
+    def _std_of(self, name: str, i: int) -> float | None:
+        column = f"{_STD}{name}"
+        if self._cell(column, i) is not None:
+            return self._amount("std", column, self._number(column, i))
+        # A column of the table belongs to the objective, and the argument std to all values.
+        if name != self._problem.objective and "std" in self._columns:
+            return None
+        return self._amount("std", self._columns.get("std", "std"), self._fact("std", i))
+
+    def _cell(self, column: str, i: int) -> Any:
+        return self._cells[column][i] if column in self._cells else None
+
+    def _row_of_outcomes(self, i: int, add: Action, found: Sequence[_Measured], amounts: Mapping[str, float]) -> Row:
+        data: dict[str, Any] = {name: amount for name, amount in amounts.items() if name != "std"}
+        parts: list[tuple[int, Observation]] = []
+        for k, each in enumerate(found):
+            if each.value is not None:
+                # The first observation has the data of the trial.
+                own = {} if parts else data
+                parts.append((k, Observation(each.value, each.std, **own, what="this row")))
+        self.column = "error"
+        duration = None if parts else amounts.get("duration")
+        failure = _failure(error_facts(self._error(i)), duration)
+        rest = self._curve_reports(i)
+        last: list[Callable[[int], Action]] = []
+        withdrawals: list[Callable[[int], Action]] = []
+        for k, (name, each) in enumerate(zip(self._problem.outcomes, found, strict=True)):
+            if each.state == "failed":
+                rest.append(_of_outcome(failure, k))
+            elif each.state == "abandoned":
+                rest.append(_of_outcome(Action.abandon, k))
+            elif each.state == "stopped":
+                last.append(Action.stop)
+            elif each.state == "withdrawn":
+                y = self._withdrawn_value(f"{_WITHDRAWN_VALUE}_{name}", i)
+                if y is None:
+                    rest.append(_of_outcome(failure, k))
+                else:
+                    rest.append(_observation_of(k, Observation(y, None, **data, what="this row")))
+                withdrawals.append(_of_outcome(self._withdrawal(i, f"{_WITHDRAWN_REASON}_{name}"), k))
+        # A stop ends all outcomes that are missing, so it comes last.
+        return Row(add.with_outcomes(parts), rest + last[:1], withdrawals)
+
 
 def _report(step: int, value: float) -> Callable[[int], Action]:
     return lambda number: Action.report(number, step, value)
@@ -699,6 +882,14 @@ def _report(step: int, value: float) -> Callable[[int], Action]:
 
 def _observation(observation: Observation) -> Callable[[int], Action]:
     return lambda number: Action.observe(number, observation, False, False)
+
+
+def _observation_of(outcome: int, observation: Observation) -> Callable[[int], Action]:
+    return lambda number: Action.observe_outcomes(number, [(outcome, observation)], False, False)
+
+
+def _of_outcome(action: Callable[[int], Action], outcome: int) -> Callable[[int], Action]:
+    return lambda number: action(number).of_outcome(outcome)
 
 
 def _failure(error: tuple[str, str, str | None] | None, duration: float | None) -> Callable[[int], Action]:

@@ -97,9 +97,12 @@ def _file_columns(
                 exact[i][f"attrs_{key}"] = value
         if record.error is not None and (record.error[0] or not is_restored(record.error[1])):
             exact[i]["error"] = record.error[:2]
-        reason = None if record.withdrawal is None else record.withdrawal[2]
-        if reason is not None and not is_restored(reason):
-            exact[i]["withdrawn_reason"] = reason
+        withdrawals = {"withdrawn_reason": record.withdrawal}
+        for name, outcome in zip(problem.outcomes, record.outcomes, strict=True):
+            withdrawals[f"withdrawn_reason_{name}"] = outcome[5]
+        for column, withdrawal in withdrawals.items():
+            if withdrawal is not None and withdrawal[2] is not None and not is_restored(withdrawal[2]):
+                exact[i][column] = withdrawal[2]
     times = ("started_at", "finished_at")
     made = {name: cells if name in times else [shown(cell) for cell in cells] for name, cells in columns.items()}
     if any(exact):

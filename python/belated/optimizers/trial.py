@@ -225,7 +225,10 @@ class Trial:
 
     @property
     def withdrawal(self) -> Withdrawal | None:
-        """The last withdrawn result: its `state`, `value`, `reason` and time `at`; None if nothing was withdrawn."""
+        """The last withdrawn result: its `state`, `value`, `reason` and time `at`; None if nothing was withdrawn.
+
+        If outcomes were declared, `outcomes` has the withdrawn result of each outcome.
+        """
         withdrawal = self._record.withdrawal
         return None if withdrawal is None else Withdrawal(*withdrawal[:3], utc(withdrawal[3]))
 
@@ -367,8 +370,8 @@ _ROWS_SHOWN = 10
 def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial | None) -> str:
     """Return an HTML table of the last trials with a caption; the latest trial comes first, and the best is bold.
 
-    Each parameter and each name of the context has a column. If the best trial is older than these trials, it is the
-    last row.
+    Each parameter, each name of the context and each outcome has a column. If the best trial is older than these
+    trials, it is the last row.
     """
     import html
 
@@ -378,6 +381,7 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
     problem = shown[0]._owner._problem if shown else None
     names = [] if problem is None else list(problem.domain) if isinstance(problem.domain, Space) else ["index"]
     of_contexts = [] if problem is None else list(problem.context_space or ())
+    outcomes = [] if problem is None else list(problem.outcomes)
     rows = []
     for trial in shown:
         domain = trial._owner._problem_of(trial._record.problem).domain
@@ -385,11 +389,19 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
         error, contexts = trial.error, trial._owner._problem_of(trial._record.problem).context_space
         context = {} if contexts is None else contexts.flat(trial.context or {})
         state = f"{trial.state}, best" if trial == best else trial.state
-        facts = ["" if fact is None else fact for fact in (trial.value, error and headline(error))]
+        values = [_shown(each) for each in trial.outcomes.values()] if outcomes else [trial.value]
+        facts = ["" if fact is None else fact for fact in (*values, error and headline(error))]
         of_trial = [point.get(key, "") for key in names] + [context.get(key, "") for key in of_contexts]
         rows.append([trial.number, *of_trial, state, *facts])
     value = "None" if best is None else rounded(best.value)
     caption = f"{name}: {len(trials)} trials, {n_pending} pending, best {value}"
-    head = ["number", *names, *of_contexts, "state", "value", "error"]
+    head = ["number", *names, *of_contexts, "state", *(outcomes or ["value"]), "error"]
     marked = None if best is None else shown.index(best)
     return f"<p>{html.escape(caption)}</p>{html_table(head, rows, marked)}"
+
+
+def _shown(outcome: OutcomeRecord) -> float | str:
+    """Return the value of an outcome, or its state."""
+    if outcome.value is not None:
+        return outcome.value
+    return "missing" if outcome.state == "pending" else outcome.state

@@ -187,7 +187,10 @@ class Reading(ABC):
         attrs. If a trial does not have some of these data, the cell contains a missing value. If a space has both ``x``
         and ``run_x``, the column of ``run_x`` is ``params_run_x``, and the columns of the points that were run are
         ``params_run__…``. If a result was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow
-        ``error``. If `Study.revise` left trials out, the column ``left_out`` has the reasons.
+        ``error``. If outcomes were declared, the next columns are, for each of them, ``outcome_…`` with the values and,
+        if a trial has such data, ``std_…``, ``state_…`` (unless all are observed or pending), ``withdrawn_value_…`` and
+        ``withdrawn_reason_…``; ``value`` and ``std`` belong to the objective. If `Study.revise` left trials out, the
+        column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -217,9 +220,9 @@ class Reading(ABC):
         """Write all trials to a CSV file in UTF-8, one row for each trial.
 
         To read the trials, use ``add(pandas.read_csv(path))``. The new trials have the same states, points, contexts,
-        fidelities, values, std, cost, durations, curves, attrs and errors, with all bits of each number. They are
-        recorded at the current time, and a trial that was run at a point that differs from the suggested point is added
-        at the point that was run.
+        fidelities, values, std, outcomes, cost, durations, curves, attrs and errors, with all bits of each number. They
+        are recorded at the current time, and a trial that was run at a point that differs from the suggested point is
+        added at the point that was run.
 
         Parameters
         ----------
@@ -1172,7 +1175,8 @@ class Trials(Reading, Generic[AnyLog]):
             the other data of the trials; see Notes.
         value : float, sequence of float, or str, optional
             The observed value of each point. A trial without a value (None) is pending. A string is the name of a
-            column of the table.
+            column of the table. If outcomes were declared, a dict of values for each point, by the names of the
+            outcomes; for a table, a dict of the names of columns.
         context : mapping, list of mappings or DataFrame, optional
             If a context was declared: a single context for all points, or one context for each point.
         std : float, sequence of float, or str, optional
@@ -1214,7 +1218,9 @@ class Trials(Reading, Generic[AnyLog]):
         A DataFrame contains values if `value` names a column, or if it has a column ``value`` or ``state``. Its columns
         are the names of the parameters and of the context, or these names with the prefixes of `trials_dataframe`
         (``params_T``, ``context_lot``). Columns with other names of `trials_dataframe` have the same meaning as there:
-        ``value``, ``std``, ``cost``, ``duration``, ``fidelity``, ``state``, ``error``, ``curve_1``, …, ``attrs_…``.
+        ``value``, ``std``, ``cost``, ``duration``, ``fidelity``, ``state``, ``error``, ``curve_1``, …, ``attrs_…``. If
+        outcomes were declared, their values are in columns with their names, or in the columns ``outcome_…`` beside
+        ``std_…`` and ``state_…``. An outcome whose cell is empty is missing.
         Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
         numbers. Each trial is added with its state, at the point that was run. If a row has a value and the state is
         "pending" or missing, the trial is observed. A parameter without a column ``params_run_…`` was run as suggested.
@@ -1270,7 +1276,7 @@ class Trials(Reading, Generic[AnyLog]):
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         made = list(zip((trial.number for trial in trials), rows, strict=True))
         rest = [action(number) for number, row in made for action in row.rest]
-        withdrawals = [row.withdrawal(number) for number, row in made if row.withdrawal is not None]
+        withdrawals = [action(number) for number, row in made for action in row.withdrawals]
         for actions in (rest, withdrawals):  # a withdrawal needs the result that is withdrawn
             if actions:
                 self._in_present_problem(partial(self._record_all, actions))

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import numpy as np
 
 from belated._core import NumericalError
+from belated.optimizers.outcomes import is_within_bounds, missing
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.table import row_at
 from belated.optimizers.trial import Trial
@@ -109,7 +110,10 @@ def importance_as_data(study: Study) -> dict[str, Any]:
 
 def _no_model(study: Study) -> str | None:
     """Return why a request does not use the model of a study; None if it does."""
-    n_values = len(study._current_log().numbers("observed"))
+    log = study._current_log()
+    n_values = len(log.numbers("observed"))
+    if study._problem.outcomes:
+        n_values = sum(log.trial(number).value is not None for number in log.numbers(None))
     if not study._has_model:
         return f"{study._strategy_name} has no model"
     if n_values == 0:
@@ -182,7 +186,14 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
     if lease is not None and study.clock == "seconds":
         # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
         lease = started_at + (lease - record.suggested_at)
+    outcomes = study._problem.outcomes
     return data | {
+        "outcomes": {
+            name: {"state": facts[0], "value": facts[1], "std": facts[2], "withdrawal": _withdrawal(facts[5])}
+            for name, facts in zip(outcomes, record.outcomes, strict=True)
+        },
+        "missing": missing(outcomes, record),
+        "within_bounds": is_within_bounds(outcomes, record),
         "lease_ends_at": lease,
         "lease_ended": record.state == "pending" and lease is not None and time.time() > lease,
         "context": None if contexts is None else contexts.params_at(list(record.context)),
@@ -191,9 +202,12 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
-        "withdrawal": record.withdrawal
-        and dict(zip(("state", "value", "reason", "at"), record.withdrawal, strict=True)),
+        "withdrawal": _withdrawal(record.withdrawal),
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,
         "changed_at": changed_at,
     }
+
+
+def _withdrawal(found: tuple[Any, ...] | None) -> dict[str, Any] | None:
+    return None if found is None else dict(zip(("state", "value", "reason", "at"), found, strict=True))

@@ -287,7 +287,7 @@ async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Respon
 
 @_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
 async def abandon(report: OnTrial, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
-    return await report(body.now, Study.abandon)
+    return await report(body.now, lambda study, number: study.abandon(number, outcome=body.outcome))
 
 
 @_post("/{name}/trials/{number}/report", messages.TrialAnswer, "Report a step; the answer says if it stops", _REPORT)
@@ -308,16 +308,20 @@ async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Respon
 
 @_post("/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
 async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
-    return await report(body.now, lambda study, number: study.withdraw(number, reason=body.reason))
+    return await report(body.now, lambda study, number: study.withdraw(number, **_of(body)))
 
 
 @_post("/{name}/withdraw", messages.Trials, "Take back the values or failures of several trials", _NO_TRIAL)
 async def withdraw_all(call: InStudy, body: messages.WithdrawAll) -> Response:
     def work(study: Study) -> dict[str, Any]:
-        study.withdraw(body.numbers, reason=body.reason)
+        study.withdraw(body.numbers, **_of(body))
         return answers.trials_as_data(study, [study.trial(number) for number in body.numbers])
 
     return await call(work, body.now)
+
+
+def _of(body: messages.Withdraw) -> dict[str, Any]:
+    return {"reason": body.reason, "outcome": body.outcome}
 
 
 def as_choice(value: Any) -> Any:

@@ -102,19 +102,19 @@ function drawChart(study, observed, from, until, log = false) {
   let best = null;
   const steps = [];
   for (const trial of observed) {
-    if ((trial.fidelity ?? 0) === highest && (best === null || better(trial.value, best))) {
+    if (trial.within_bounds !== false && (trial.fidelity ?? 0) === highest && (best === null || better(trial.value, best))) {
       best = trial.value;
       steps.push([trial.changed_at, best]);
     }
   }
   const chart = find("chart");
-  if (!steps.length) {
+  if (!observed.length) {
     const width = emptied(chart, "No values yet");
     chart.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, "no values yet"));
     find("legend").textContent = "";
     return;
   }
-  const width = emptied(chart,
+  const width = emptied(chart, best === null ? `${observed.length} values, none within the bounds` :
     `Best value ${format(best)} after ${observed.length} values, ${steps.length} of them improvements`);
   const span = Math.max(until - from, 1e-3), right = width - 8;
   const x = at => LEFT + (right - LEFT) * (at - from) / span;
@@ -125,7 +125,7 @@ function drawChart(study, observed, from, until, log = false) {
   const dots = new Set(observed.map(trial => `M${Math.round(x(trial.changed_at))} ${Math.round(axis.y(trial.value))}h0`));
   chart.append(shape("path", {class: "values", d: [...dots].join("")}));
   const path = steps.map(([at, value], i) => i ? `H${x(at)}V${axis.y(value)}` : `M${x(at)} ${axis.y(value)}`).join("");
-  chart.append(shape("path", {class: "best", d: `${path}H${right}`}));
+  if (path) chart.append(shape("path", {class: "best", d: `${path}H${right}`}));
   find("legend").textContent =
     `Line: the best value so far. Dots: values as they arrived; values outside the axis are drawn at the edge.${axis.note}`;
 }

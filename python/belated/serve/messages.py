@@ -60,10 +60,16 @@ class Suggest(Timed):
 
 
 class Observe(Timed):
-    """Report the value of a trial."""
+    """Report the value of a trial, or values of its outcomes."""
 
-    value: float = Field(description="One finite number.")
-    std: Amount | None = Field(default=None, description="The standard deviation of this value's noise.")
+    value: float | dict[str, float] = Field(
+        description="One finite number; if the study has outcomes, an object of those that have arrived, by name."
+    )
+    std: Amount | dict[str, Amount] | None = Field(
+        default=None,
+        description="The standard deviation of the noise of all given values, or an object of those of outcomes, by "
+        "name.",
+    )
     cost: Amount | None = Field(default=None, description="The cost of the evaluation, in any unit.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took.")
     params: dict[str, Any] | list[float] | int | None = Field(
@@ -82,21 +88,30 @@ class Observe(Timed):
     )
 
 
-class Fail(Timed):
-    """Report that a trial crashed."""
+OutcomeName = Annotated[
+    str | None, Field(description="Only this outcome, if the study has outcomes. Default: see the request.")
+]
 
+
+class Fail(Timed):
+    """Report that a trial crashed: all outcomes that are missing, or one outcome."""
+
+    outcome: OutcomeName = None
     error: str | None = Field(default=None, description="The error; the middle of a text above 2 kB is left out.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took until it failed.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 
 class Abandon(Timed):
-    """Abandon a trial without judging its point."""
+    """Abandon a trial without judging its point: all outcomes that are missing, or one outcome."""
+
+    outcome: OutcomeName = None
 
 
 class Withdraw(Timed):
-    """Take back the value or the failure of a trial."""
+    """Take back the value or the failure of a trial: all outcomes that have a result, or one outcome."""
 
+    outcome: OutcomeName = None
     reason: str | None = Field(default=None, description="The reason; the middle of a text above 2 kB is left out.")
 
 
@@ -199,6 +214,15 @@ class WithdrawalAnswer(BaseModel):
     at: float | None = Field(description="The time of the withdrawal, in seconds since 1970.")
 
 
+class OutcomeAnswer(BaseModel):
+    """The current state of an outcome of a trial."""
+
+    state: State = Field(description='"pending" if the outcome is missing.')
+    value: float | None
+    std: float | None
+    withdrawal: WithdrawalAnswer | None = Field(description="The last result that was taken back.")
+
+
 class TrialAnswer(BaseModel):
     """The current state of a trial. Fields for candidates, contexts or fidelities are null in a study without them."""
 
@@ -217,8 +241,11 @@ class TrialAnswer(BaseModel):
     context: dict[str, Any] | None
     fidelity: float | None
     state: State
-    value: float | None
+    value: float | None = Field(description="If the study has outcomes: the value of the objective.")
     std: float | None
+    outcomes: dict[str, OutcomeAnswer] = Field(description="By name; empty if the study has no outcomes.")
+    missing: list[str] = Field(description="The names of the outcomes that have not arrived.")
+    within_bounds: bool = Field(description="Whether all outcomes with bounds have values within them.")
     cost: float | None
     duration: float | None
     attrs: dict[str, Any]

@@ -150,7 +150,7 @@ async function learn(study) {
     isNew = true;
   };
   if ([...trials.values()].some(trial => trial.curve.length)) await inform("finals", study.events);
-  await inform("importance", study.counts.observed);
+  await inform("importance", [...trials.values()].filter(trial => trial.value !== null).length);
   return isNew;
 }
 
@@ -209,7 +209,7 @@ function fill(id, rows) {
   table.parentElement.hidden = rows.length === 0;
   find(`no-${id}`).hidden = rows.length > 0;
   while (body.rows.length > rows.length) body.deleteRow(-1);
-  const heads = [...table.tHead.rows[0].cells];
+  const heads = [...table.tHead.rows[0].cells].filter(cell => !cell.hidden);
   rows.forEach((cells, i) => {
     const row = body.rows[i] ?? body.insertRow();
     cells.forEach(([content, kind, key = content], j) => {
@@ -222,6 +222,25 @@ function fill(id, rows) {
     });
   });
 }
+
+// Set the columns of outcomes of a table: in place of the column of the value, or before the last column.
+function setOutcomes(id, names) {
+  const table = find(id), row = table.tHead.rows[0], key = JSON.stringify(names);
+  if ((row.dataset.outcomes ?? "[]") === key) return;
+  row.dataset.outcomes = key;
+  table.tBodies[0].replaceChildren();  // the cells have the names of their columns
+  for (const old of row.querySelectorAll(".outcome")) old.remove();
+  const value = row.querySelector(".value"), heads = names.map(name => element("th", name, "number outcome"));
+  for (const head of heads) head.scope = "col";
+  if (value) value.hidden = names.length > 0;
+  (value ?? row.lastElementChild).before(...heads);
+}
+
+// Return the cell of an outcome: its value or else its state.
+const outcomeCell = outcome => outcome.value !== null ? [format(outcome.value), "number"]
+  : outcome.state === "pending" ? ["missing", "number missing"] : [outcome.state, `number ${outcome.state}`];
+
+const hasFailed = trial => trial.state === "failed" || Object.values(trial.outcomes).some(each => each.state === "failed");
 
 // Return the error of a trial; its traceback is fetched when it is opened.
 function errorOf(study, trial) {
@@ -254,8 +273,13 @@ function draw(study, forecast) {
   const now = Date.now() / 1000 + skew, all = [...trials.values()], best = study.best && kept(study.best, study.choices);
   document.title = `${study.name} – belated`;
   if (nameInAddress() !== study.name) location.replace(`#${encodeURIComponent(study.name)}`);
+  const outcomes = Object.keys(all[0]?.outcomes ?? {}), outcomeCells = trial => outcomes.map(name => outcomeCell(trial.outcomes[name]));
+  const hasValue = all.some(trial => trial.value !== null);
   find("no-best").hidden = best !== null;
-  pairs("best", best === null ? [] : [["Value", format(best.value)], ["Trial", best.number],
+  find("no-best").textContent = hasValue ? "No trial has values within all bounds yet." : "No trial has a value yet.";
+  pairs("best", best === null ? [] : [
+    ...(outcomes.length ? outcomes.map((name, i) => [name, outcomeCells(best)[i][0]]) : [["Value", format(best.value)]]),
+    ["Trial", best.number],
     ...(best.fidelity === null ? [] : [["Fidelity", format(best.fidelity)]]), ...pointOf(best)]);
   pairs("figures", [["In flight", study.counts.pending], ["Observed", study.counts.observed],
     ["Failed", study.counts.failed], ["Abandoned", study.counts.abandoned],
@@ -263,17 +287,22 @@ function draw(study, forecast) {
     ...(study.counts.withdrawn ? [["Withdrawn", study.counts.withdrawn]] : []),
     ["Optimizer", study.optimizer], ["Direction", study.direction]]);
   const flight = all.filter(trial => trial.state === "pending").sort((a, b) => a.started_at - b.started_at);
+  setOutcomes("flight", outcomes);
   fill("flight", flight.slice(0, MOST_ROWS).map(trial => {
     const rest = trial.lease_ends_at - now;
     return [[trial.number, "number"], [ago(now - trial.started_at), "number"],
-      [trial.lease_ends_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], [point(trial), "point"]];
+      [trial.lease_ends_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], ...outcomeCells(trial),
+      [point(trial), "point"]];
   }));
   find("forecast").textContent = forecastText(study, flight, forecast);
-  const arrived = all.filter(trial => trial.state !== "pending").sort((a, b) => b.changed_at - a.changed_at);
+  const latestFirst = [...all].sort((a, b) => b.changed_at - a.changed_at);
+  const arrived = latestFirst.filter(trial => trial.state !== "pending");
+  setOutcomes("arrivals", outcomes);
   fill("arrivals", arrived.slice(0, MOST_ROWS).map(trial => [
-    [trial.number, "number"], [format(trial.value), "number"], [trial.state, trial.state],
+    [trial.number, "number"], ...(outcomes.length ? outcomeCells(trial) : [[format(trial.value), "number"]]),
+    [trial.state, trial.state],
     [`${roughly(now - trial.changed_at)} ago`, "short"], [point(trial), "point"]]));
-  fill("failures", arrived.filter(trial => trial.state === "failed").slice(0, MOST_ROWS).map(trial => [
+  fill("failures", latestFirst.filter(hasFailed).slice(0, MOST_ROWS).map(trial => [
     [trial.number, "number"], [`${roughly(now - trial.changed_at)} ago`, "short"],
     [() => errorOf(study, trial), "error", JSON.stringify([study.name, trial.number, trial.error])],
     [point(trial), "point"]]));
@@ -321,6 +350,9 @@ function csvOf(all) {
     ["error", trial.error && [trial.error.type, trial.error.message].filter(Boolean).join(": ")],
     ...(trial.withdrawal ? [["withdrawn_value", trial.withdrawal.value],
       ["withdrawn_reason", trial.withdrawal.reason]] : []),
+    ...Object.entries(trial.outcomes ?? {}).flatMap(([name, each]) => [[`outcome_${name}`, each.value], [`std_${name}`, each.std],
+      [`state_${name}`, each.state], ...(each.withdrawal ? [[`withdrawn_value_${name}`, each.withdrawal.value],
+        [`withdrawn_reason_${name}`, each.withdrawal.reason]] : [])]),
     ["fidelity", trial.fidelity], ["outside", trial.outside], ...(trial.left_out ? [["left_out", trial.left_out]] : []),
     ...(trial.params ? [] : [["index", trial.index], ["index_run", trial.index_run],
       ...prefixed("x_", trial.index === null ? trial.x : null), ...prefixed("x_run_", trial.x_run)]),

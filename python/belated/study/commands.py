@@ -58,6 +58,7 @@ def add_to(commands: Any) -> None:
         if name == "withdraw":
             action.add_argument("numbers", metavar="NUMBER", type=int, nargs="+", help="the numbers of the trials")
             action.add_argument("--reason", metavar="TEXT", help="why, to keep with the trials")
+            action.add_argument("--outcome", metavar="OUTCOME", help="which outcome (default: all with a result)")
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
             action.add_argument("--table", metavar="FILE", help="write the trials of the study NAME to a .csv or .xlsx")
@@ -89,7 +90,7 @@ def add_store(command: argparse.ArgumentParser) -> None:
 def withdraw_command(arguments: argparse.Namespace) -> None:
     """Take back the results of trials of a study, and print the trials."""
     study = Study.load(arguments.name, arguments.store)
-    study.withdraw(arguments.numbers, reason=arguments.reason)
+    study.withdraw(arguments.numbers, reason=arguments.reason, outcome=arguments.outcome)
     for number in arguments.numbers:
         print(study.trial(number))
 

@@ -4,7 +4,7 @@ Optuna is imported only to open a storage; trials and distributions are recognis
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -13,6 +13,8 @@ from typing import Any, Literal, NamedTuple
 from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace, Observation
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.outcomes import AtMost, has_bounds
+from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, usable_attrs
 from belated.short_repr import short_repr
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
@@ -263,6 +265,15 @@ def _check_given(given: Any, direction: str, name: str) -> None:
         )
     if type(given.domain) is not Space or given.context is not None or given.fidelity is not None:
         raise InvalidSetting("optimizer has candidates, a context or a fidelity, which trials of Optuna do not have")
+    problem = given._problem
+    others = [goal for outcome, goal in problem.outcomes.items() if outcome != problem.objective]
+    if problem.outcomes and (problem.objective is None or problem.curve is not None):
+        raise InvalidSetting("optimizer has outcomes with a curve, or not one objective, as trials of Optuna have")
+    if any(has_bounds({"": goal}) and goal != AtMost(0.0) for goal in others):
+        raise InvalidSetting(
+            f"optimizer has outcomes={short_repr(problem.outcomes)}, and Optuna's constraints are at most 0: give the "
+            "outcomes of constraints the goal bl.AtMost(0.0)"
+        )
     if given._log.n_events():
         raise InvalidSetting("optimizer has trials already: pass one without")
 
@@ -285,7 +296,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
     try:
         place = space.locate({key: value for key, value in trial.params.items() if key in space})
     except InvalidPoint:
-        if outcome.state == "observed":
+        if outcome.state == "observed" or (optimizer._problem.outcomes and trial.state.name == "COMPLETE"):
             raise
         return set()  # the point is incomplete, because the trial ended early or is still sampling
     started, ended = (_time(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
@@ -297,14 +308,47 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
     if optimizer.curve is not None:
         # Optuna does not store the times of reports. Durations are not forecast from reports with equal times.
         log_reports(log, number, shift, reports_of(trial), started)
-    if outcome.state != "pending":
-        took = trial.duration
-        duration = None if took is None else max(took.total_seconds(), 0.0)
+    took = trial.duration
+    duration = None if took is None else max(took.total_seconds(), 0.0)
+    if optimizer._problem.outcomes:
+        for action in _endings(optimizer._problem, number, trial, duration):
+            log.record(action, ended)
+    elif outcome.state != "pending":
         observation = None if outcome.value is None else Observation(outcome.value, duration=duration)
         log.record(ending(number, outcome.state, observation, outcome.error), ended)
     if withdrawn is not None and outcome.state not in ("pending", "abandoned"):
         log.record(Action.withdraw(number, withdrawn.reason), withdrawn.at)
     return {name for name, (_, problem) in found.items() if problem}
+
+
+def _endings(problem: Problem, number: int, trial: Any, duration: float | None) -> Iterator[Action]:
+    """Yield the reports of a trial of Optuna to an optimizer with outcomes, whose bounds are Optuna's constraints.
+
+    Constraints with names are the outcomes of these names. Other constraints are the outcomes beside the objective, in
+    their order.
+    """
+    state, names, objective = trial.state.name, list(problem.outcomes), problem.objective
+    assert objective is not None  # checked before
+    others = [name for name in names if name != objective]
+    values = trial.system_attrs.get(CONSTRAINTS) or ()
+    if len(values) > len(others):
+        raise InvalidSetting(
+            f"it has {len(values)} constraints, and optimizer has the outcomes {others} for them: declare an outcome "
+            "bl.AtMost(0.0) for each"
+        )
+    found = dict(zip(others, values, strict=False))
+    found |= {name: trial.system_attrs.get(f"{CONSTRAINTS}:{name}", found.get(name)) for name in others}
+    found[objective] = trial.value if state == "COMPLETE" else None
+    known = {name: y for name, y in found.items() if y is not None}
+    finite = [(names.index(name), Observation(y, duration=duration)) for name, y in known.items() if math.isfinite(y)]
+    if finite:
+        yield Action.observe_outcomes(number, finite, False, False)
+    for name, y in known.items():
+        if not math.isfinite(y):
+            error = ("", f"its value is {y}", None)
+            yield Action.fail(number, error, None).of_outcome(names.index(name))
+    if state in ("COMPLETE", "PRUNED", "FAIL") and len(known) < len(names):
+        yield Action.fail(number, None, None) if state == "FAIL" else Action.abandon(number)
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:

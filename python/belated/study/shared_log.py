@@ -439,20 +439,28 @@ class SharedLog:
         events.extend((event, _stored_key("observe", i, key)) for i, (event, _) in enumerate(valid))
         return number
 
-    def observe(self, action: Action, time: float, key: str | None) -> None:
-        """Log an observation, unless an earlier call with this key logged it."""
+    def observe(self, action: Action, time: float, key: str | None, n_values: int = 1) -> None:
+        """Log an observation of `n_values` outcomes, unless an earlier call with this key logged it."""
 
         n_stages = len(self.stages)
 
         def observe(events: Events) -> None:
             if len(self.stages) != n_stages:
                 raise self._revised()
-            earlier = self._keyed.get(_stored_key("observe", 0, key))
-            if earlier is None:
+            logged: list[int] = []
+            while (earlier := self._keyed.get(_stored_key("observe", len(logged), key))) is not None:
+                logged.append(earlier)
+            if not logged:
                 self._record(action, time, key, events)
                 return
-            number, [event] = self.history.concerned(earlier), self.core.events(earlier, earlier + 1)
-            if not self.core.is_report_of(event, number, action, earlier < self.core.last_revision()):
+            number = self.history.concerned(logged[0])
+            same = all(
+                self.core.is_report_of(event, number, action, earlier < self.core.last_revision())
+                for earlier in logged
+                for event in self.core.events(earlier, earlier + 1)
+            )
+            # Outcomes whose values were known at the first report have no event.
+            if not same or (len(logged) < n_values and self.core.validate(action, time)):
                 raise InvalidSetting(
                     f"key={key!r} reported another value, std, cost or params, or for another trial, before "
                     f"(trial {number}): use another key for another report"

@@ -262,6 +262,11 @@ class Study(Trials[SharedLog]):
         WAITING  enqueued if a parameter of its point was given (see `Optimizer.enqueue`); else left out
         ======== ===================================================================================================
 
+        If `optimizer` declares outcomes, the objective has Optuna's value. The values of constraints with names belong
+        to the outcomes of these names, and those of other constraints to the other outcomes in their order. Optuna's
+        constraints are at most 0, so the goal of these outcomes is ``bl.AtMost(0.0)``. A trial that violates a
+        constraint is then observed, and the model of the constraint uses it.
+
         With ``clock="seconds"``, trials start and end at the times in Optuna.
 
         Examples
@@ -558,9 +563,10 @@ class Study(Trials[SharedLog]):
         Parameters
         ----------
         value : float or mapping
-            The value, or a dict of the values that have arrived if outcomes were declared.
+            The value; if outcomes were declared, a dict of the values that have arrived, by the names of the outcomes.
         std, cost, duration : float, optional
-            The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds.
+            The standard deviation of this value's noise, the cost of the evaluation, and its duration in seconds. std
+            may be a dict by the names of the outcomes.
         params : mapping; for candidates also an index, or a row without names; optional
             The point that was run, if it differs from the suggested point.
         attrs : mapping, optional
@@ -576,7 +582,9 @@ class Study(Trials[SharedLog]):
             be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
         """
         _check_key(key)
-        observe, flags = partial(self._log.observe, key=key), (amend, replicate)
+        # A replicate is a single event.
+        n_values = len(value) if isinstance(value, Mapping) and not replicate else 1
+        observe, flags = partial(self._log.observe, key=key, n_values=n_values), (amend, replicate)
 
         def report() -> None:
             facts = (std, cost, duration, self._present_params(trial, params), attrs)
@@ -698,6 +706,8 @@ class Study(Trials[SharedLog]):
         if "constraints" not in arguments:
             self._constraints_for(caller)  # raises an error if the functions are missing
         given = old.get_params(deep=False) | {"seed": self.seed_}
+        if arguments.get("outcomes") is not None:
+            given.pop("direction", None)  # the goals of the new outcomes have directions
         made = type(old)(**with_nested(type(old), given, arguments))
         if type(made.domain) is not type(old.domain):
             raise InvalidSetting(
@@ -788,7 +798,9 @@ class Study(Trials[SharedLog]):
         -------
         DataFrame
             A row for each pending trial, the one that is due first on top. The columns are ``number``; ``params_…``
-            (for candidates without names, ``index``); ``context_…`` and ``fidelity`` if they were declared; and
+            (for candidates without names, ``index``); ``context_…`` and ``fidelity`` if they were declared; if outcomes
+            were declared, ``outcome_…`` with the values that have arrived and ``missing`` with the names of the others;
+            and
 
             * ``since_utc``: the time of the suggestion.
             * ``due_utc``: the end of the lease (``expires_after`` of `suggest`), or else the median of the forecast of
@@ -819,9 +831,9 @@ class Study(Trials[SharedLog]):
         return worklist(log, self._problem, self._problem_of)
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
-        """Return `worklist` as a page of HTML that is fit to be printed, with empty columns for values and remarks.
+        """Return `worklist` as a page of HTML that is fit to be printed, with empty cells for values and remarks.
 
-        Numbers have six digits.
+        If outcomes were declared, each has a column with the values that have arrived. Numbers have six digits.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ import numpy as np
 
 from belated._core import DelayDistribution, TrialRecord
 from belated.optimizers.log import Log
+from belated.optimizers.outcomes import missing
 from belated.optimizers.problem import Problem
 from belated.optimizers.table import imported_pandas, trial_columns
 from belated.optimizers.trial import html_table, utc
@@ -26,7 +27,7 @@ table { border-collapse: collapse; width: 100%; }
 th, td { border: 0.5pt solid black; padding: 4pt; text-align: left; }
 thead { display: table-header-group; }
 tr { break-inside: avoid; }
-td:nth-last-child(-n+2) { min-width: 3cm; }
+td:nth-last-child(-n+FILLED) { min-width: 3cm; }
 @page { size: A4 landscape; margin: 1cm; }
 @media print { body { margin: 0; } }
 """
@@ -57,6 +58,9 @@ def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -
     kept = {name: columns[name] for name in columns if name in ("number", "index")}
     kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_", "x_"))}
     kept |= {name: cells for name, cells in columns.items() if name == "fidelity"}
+    if problem.outcomes:
+        kept |= {f"outcome_{name}": columns[f"outcome_{name}"] for name in problem.outcomes}
+        kept["missing"] = [", ".join(missing(problem.outcomes, record)) for record, _ in found]
     kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
     kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])
     kept["due_from"] = [due.source for _, due in found]
@@ -68,19 +72,30 @@ def worklist_page(name: str, log: Log, problem: Problem, problem_of: Callable[[i
     """Return the page for `Study.worklist_html`."""
     table = worklist(log, problem, problem_of)
     table["late"] = ["late" if late else "" for late in table["late"]]
-    names = [column.removeprefix("params_").removeprefix("context_") for column in table.columns]
+    # The columns to fill in come last.
+    values = [f"outcome_{name}" for name in problem.outcomes]
+    table = table[[column for column in table.columns if column not in values] + values]
+    names = [_name(column) for column in table.columns]
     head = [
         {"since_utc": "since (UTC)", "due_utc": "due (UTC)", "due_from": "due by"}.get(each, each) for each in names
     ]
     cells = [map(_printed, table[column]) for column in table.columns]
-    rows = [[*row, "", ""] for row in zip(*cells, strict=True)]
+    to_fill = ["remarks"] if values else ["value", "remarks"]
+    rows = [[*row, *("" for _ in to_fill)] for row in zip(*cells, strict=True)]
     written = _moment(problem.wall_time())
     caption = f"{len(rows)} trials are out; written on {_printed(written)} UTC"
-    body = f"<h1>{html.escape(name)}</h1><p>{caption}</p>{html_table([*head, 'value', 'remarks'], rows)}"
+    body = f"<h1>{html.escape(name)}</h1><p>{caption}</p>{html_table([*head, *to_fill], rows)}"
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(name)}</title>'
-        f"<style>{_STYLE}</style></head><body>{body}</body></html>"
+        f"<style>{_STYLE.replace('FILLED', str(max(len(values), 1) + 1))}</style></head><body>{body}</body></html>"
     )
+
+
+def _name(column: str) -> str:
+    for prefix in ("params_", "context_", "outcome_"):
+        if column.startswith(prefix):
+            return column.removeprefix(prefix)
+    return column
 
 
 def _delays(log: Log, now: float) -> DelayDistribution:
@@ -97,8 +112,9 @@ def _delays(log: Log, now: float) -> DelayDistribution:
         if end is not None:
             ages.append(max(end - record.started_at, 0.0))
             # A withdrawn result has arrived.
-            withdrawn = record.withdrawal if record.state == "withdrawn" else None
-            outcomes.append(_OUTCOMES.get(record.state if withdrawn is None else withdrawn[0], 0))
+            withdrawn = [record.withdrawal, *(each[5] for each in record.outcomes)]
+            states = [each[0] for each in withdrawn if each] if record.state == "withdrawn" else [record.state]
+            outcomes.append(min((_OUTCOMES[state] for state in states if state in _OUTCOMES), default=0))
     return DelayDistribution(np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64), clock="seconds")
 
 

@@ -114,6 +114,54 @@ def test_results_are_withdrawn_all_or_none(client, create, path):
     assert about["best"] is None and about["counts"]["withdrawn"] == 3
 
 
+def test_outcomes_are_reported_apart(client, create, path):
+    outcomes = {"error": "minimize", "memory": bl.AtMost(4.0), "note": bl.Record()}
+    study = create(bl.RandomSearch(SPACE, outcomes=outcomes, seed=1))
+    ok(client.post(f"{path}/suggest", json={"n": 2}))
+
+    def report(number, what, status=200, **body):
+        answer = client.post(f"{path}/trials/{number}/{what}", json=body)
+        return ok(answer) if status == 200 else refused(answer, status)
+
+    found = report(0, "observe", value={"error": 0.5}, std={"error": 0.1}, key="first")
+    assert (found["state"], found["missing"], found["within_bounds"]) == ("pending", ["memory", "note"], False)
+    assert found["outcomes"]["error"] == {"state": "observed", "value": 0.5, "std": 0.1, "withdrawal": None}
+    events = synced(study)._log.n_events()
+    report(0, "observe", value={"error": 0.5}, std={"error": 0.1}, key="first")
+    report(0, "observe", 409, value={"memory": 3.0, "error": 0.25})
+    for body in ({"value": 0.5}, {"value": {}}, {"value": {"errors": 1.0}}, {"value": {"memory": "3"}}):
+        report(0, "observe", 422, **body)
+    report(0, "fail", 422, outcome="errors")
+    assert synced(study)._log.n_events() == events
+    found = report(0, "observe", value={"memory": 3.0})
+    assert found["value"] == 0.5 and found["within_bounds"] and ok(client.get(path))["best"]["number"] == 0
+    assert report(0, "abandon", outcome="note")["state"] == "observed"
+    found = report(0, "withdraw", outcome="memory", reason="wrong unit")
+    assert found["outcomes"]["memory"]["withdrawal"].items() >= {"value": 3.0, "reason": "wrong unit"}.items()
+    assert ok(client.get(path))["best"] is None
+    assert report(1, "fail", outcome="memory", error="no space")["missing"] == ["error", "note"]
+    assert [each["missing"] for each in ok(client.get(f"{path}/trials"))["trials"]] == [[], ["error", "note"]]
+    for number in (0, 1):
+        trial, found = synced(study).trial(number), ok(client.get(f"{path}/trials/{number}"))
+        assert {name: each["state"] for name, each in found["outcomes"].items()} == {
+            name: each.state for name, each in trial.outcomes.items()
+        }
+    found = ok(client.post(f"{path}/withdraw", json={"numbers": [0], "outcome": "error"}))
+    assert found["trials"][0]["state"] == "withdrawn"
+
+
+def test_a_study_with_outcomes_can_be_created(client, path, request):
+    made = bl.BayesOpt(SPACE, outcomes={"error": bl.Minimize(at_most=5.0), "purity": bl.Between(0.5, 1.0)}, seed=0)
+    name = request.node.name
+    ok(client.post("/v1/studies", json={"name": name, "definition": definition_of(made)}), 201)
+    assert ok(client.get(f"{path}/definition"))["problem"]["outcomes"] == definition_of(made)["problem"]["outcomes"]
+    ok(client.post(f"{path}/suggest", json={"n": 3}))
+    for number, values in enumerate([{"purity": 0.75}, {"error": 1.0, "purity": 0.75}, {"error": 0.5, "purity": 0.25}]):
+        ok(client.post(f"{path}/trials/{number}/observe", json={"value": values}))
+    assert ok(client.get(path))["best"]["number"] == 1
+    assert ok(client.get(f"{path}/importance"))["unknown"] is None
+
+
 def test_steps_are_reported_and_the_answer_says_which_trials_stop(client, create, path):
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(5), stopping="asha", seed=1))
     ok(client.post(f"{path}/suggest", json={"n": 3}))

@@ -243,3 +243,50 @@ def test_the_service_names_the_choices_of_a_nested_space(tmp_path):
     nested = bl.BayesOpt({"model": bl.Choice({"a": {}, "b": {"x": (0, 1)}}), "y": (0.0, 1.0)})
     assert study_as_data(bl.Study("nested", tmp_path / "s.db", nested))["choices"] == ["model"]
     assert study_as_data(bl.Study("flat", tmp_path / "s.db", bl.BayesOpt({"y": (0.0, 1.0)})))["choices"] is None
+
+
+def test_outcomes_have_columns(browser, curves, downloads):
+    pandas = pytest.importorskip("pandas")
+    running, other = curves
+    outcomes = {"error": "minimize", "memory": bl.AtMost(4.0), "<b>": bl.Record()}
+    optimizer = bl.RandomSearch(SPACE, outcomes=outcomes, seed=0)
+    study = bl.Study("outcomes", other.store, optimizer)
+    first, second, third, _ = study.suggest(n=4)
+    first.observe({"error": 0.5, "memory": 3.0, "<b>": 1.0}, std={"memory": 0.25})
+    second.observe({"error": 0.25, "memory": 5.0})
+    second.fail(outcome="<b>", error="lost")
+    third.observe({"memory": 2.0})
+    log_in(browser, running, fragment="#outcomes")
+    shown(browser)
+
+    def cells(table):
+        rows = (
+            "[...find(arguments[0]).rows].map(row => [...row.cells].map(cell => cell.hidden ? '' : cell.textContent))"
+        )
+        return browser.execute_script(f"return {rows}", table)
+
+    flight, arrivals = cells("flight"), cells("arrivals")
+    assert flight[0] == ["Trial", "Age", "Lease", "error", "memory", "<b>", "Point"]
+    assert [row[3:6] for row in flight[1:]] == [["missing", "2", "missing"], ["missing"] * 3]
+    assert [each for each in arrivals[0] if each] == ["Trial", "error", "memory", "<b>", "State", "When", "Point"]
+    assert [row[:5] for row in arrivals[1:]] == [
+        ["1", "0.25", "5", "failed", "observed"],
+        ["0", "0.5", "3", "1", "observed"],
+    ]
+    assert "error\n0.5" in text(browser, "best")  # trial 1 is out of bounds
+    assert [row[:1] for row in cells("failures")[1:]] == [["1"]]
+    browser.find_element("id", "download").click()
+    wait(browser, (downloads / "outcomes.csv").exists)
+    again = bl.RandomSearch(SPACE, outcomes=outcomes, seed=0)
+    table = pandas.read_csv(downloads / "outcomes.csv")
+    table["params_kind"] = table["params_kind"].str.removeprefix("'")
+    again.add(table)
+    states = [[(each.state, each.value, each.std) for each in trial.outcomes.values()] for trial in study.trials]
+    assert [
+        [(each.state, each.value, each.std) for each in trial.outcomes.values()] for trial in again.trials
+    ] == states
+    # The columns change with the study.
+    browser.execute_script("find('name').value = 'curves'; find('name').dispatchEvent(new Event('change'))")
+    wait(browser, lambda: "Value" in cells("arrivals")[0])
+    assert "memory" not in cells("flight")[0] and complaints(browser) == []
+    bl.Study.delete("outcomes", other.store)

@@ -389,3 +389,16 @@ def test_importances_and_predictions_of_an_outcome():
         optimizer.predict({"x": 0.1, "y": 0.2}, outcome="note")
     with pytest.raises(InvalidValue):
         optimizer.predict({"x": 0.1, "y": 0.2}, outcome="noted")
+
+
+def test_notebooks_show_values_and_what_is_missing():
+    optimizer = make()
+    first, second = optimizer.suggest(n=2)
+    first.observe({"error": 0.5, "memory": 3.0})
+    second.fail(outcome="memory")
+    page = optimizer._repr_html_()
+    assert "<th>error</th><th>memory</th><th>note</th>" in page
+    assert "<td>0.5</td><td>3</td><td>missing</td>" in page
+    assert "<td>missing</td><td>failed</td><td>missing</td>" in page
+    assert "values={'error': 0.5, 'memory': 3.0}, missing=['note']" in repr(first)
+    assert "values memory" in first._repr_html_()

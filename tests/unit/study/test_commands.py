@@ -166,7 +166,7 @@ USAGES = {
     "export": "[--salvage] [--table FILE] STORE [NAME]",
     "import": "[--value COLUMN] [--missing WHAT] [--skip] FILE STORE [NAME]",
     "delete": "STORE NAME",
-    "withdraw": "[--reason TEXT] STORE NAME NUMBER [NUMBER ...]",
+    "withdraw": "[--reason TEXT] [--outcome OUTCOME] STORE NAME NUMBER [NUMBER ...]",
     "check": "STORE",
 }
 

@@ -355,6 +355,48 @@ def test_an_optimizer_is_taken_over_with_its_clock_and_its_constraints(storage):
     assert trial.params["rate"] < 0.1 and trial.suggested_at == 2e9
 
 
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_constraints_are_outcomes_of_an_optimizer_that_declares_them(storage, kind):
+    theirs = create(storage)
+
+    def add(rate, value=None, constraints=None, **arguments):
+        theirs.add_trial(trial_of({"rate": rate}, value, system_attrs=constraints or {}, **arguments))
+
+    add(0.1, 1.0, {"constraints": [-1.0, 0.5]})
+    add(0.2, 2.0, {"constraints:size": -0.5, "constraints:memory": -0.25})
+    add(0.3, float("inf"), {"constraints": [-1.0]})
+    add(0.4, state=TrialState.PRUNED, constraints={"constraints": [0.5, 0.5]})
+    add(0.5, state=TrialState.FAIL)
+    add(0.6)
+    space = {"rate": bl.Real(1e-3, 1.0, log=True)}
+    outcomes = {"memory": bl.AtMost(0.0), "loss": "minimize", "size": bl.AtMost(0.0)}
+    ours = bl.Study.from_optuna(storage, "theirs", optimizer=kind(space, outcomes=outcomes))
+    assert [trial.values for trial in ours.trials] == [
+        {"memory": -1.0, "loss": 1.0, "size": 0.5},
+        {"memory": -0.25, "loss": 2.0, "size": -0.5},
+        {"memory": -1.0},
+        {"memory": 0.5, "size": 0.5},
+        {},
+        {},
+    ]
+    states = [[each.state for each in trial.outcomes.values()] for trial in ours.trials]
+    assert states[2:] == [
+        ["observed", "failed", "abandoned"],
+        ["observed", "abandoned", "observed"],
+        ["failed"] * 3,
+        ["pending"] * 3,
+    ]
+    assert ours.best_trial_.number == 1
+    # The best trial of Optuna is the same.
+    assert theirs.best_trial.number == 1
+    for wrong, message in [
+        ({"loss": "minimize", "memory": bl.AtMost(0.0)}, "trial 0 of .* 2 constraints"),
+        ({"loss": "minimize", "memory": bl.AtMost(4.0)}, "at most 0"),
+    ]:
+        with pytest.raises(bl.errors.InvalidSetting, match=message):
+            bl.Study.from_optuna(storage, "theirs", optimizer=kind(space, outcomes=wrong), study_name="wrong")
+
+
 def used():
     optimizer = bl.RandomSearch({"rate": (0.0, 1.0)}, direction="minimize")
     optimizer.suggest()

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 import belated as bl
+from belated.errors import AlreadyObserved, InvalidSetting
 from belated.store.sqlite import SqliteStore
 
 
@@ -136,3 +137,28 @@ def test_a_key_agrees_after_later_changes_of_its_trial(url):
         with pytest.raises(bl.errors.InvalidSetting, match="key='there'"):
             known.observe(0, 4.0, replicate=True, key="there")
     assert study._log.n_events() == n
+
+
+def test_a_key_belongs_to_one_mapping_of_outcomes(url):
+    outcomes = {"error": "minimize", "memory": bl.AtMost(4.0), "note": bl.Record()}
+    study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, outcomes=outcomes, seed=1))
+    other = bl.Study.load("s", url)
+    trial = study.suggest()
+    trial.observe({"error": 0.5})
+    values = {"error": 0.5, "memory": 3.0}
+    study.observe(trial, values, key="report")
+    n_events = study._log.n_events()
+    for known in (study, other, bl.Study.load("s", url)):
+        known.observe(trial.number, values, key="report")
+        for wrong in (
+            {"error": 0.5},
+            {"error": 0.5, "memory": 3.5},
+            {"error": 0.25, "memory": 3.0},
+            values | {"note": 1.0},
+        ):
+            with pytest.raises((InvalidSetting, AlreadyObserved)):
+                known.observe(trial.number, wrong, key="report")
+        assert known._log.n_events() == n_events
+    study.observe(trial, {"note": 1.0, "memory": 3.0}, replicate=True, key="again")
+    other.observe(trial.number, {"note": 1.0, "memory": 3.0}, replicate=True, key="again")
+    assert study.n_trials == other.n_trials == 2 and study.trial(1).values == {"note": 1.0, "memory": 3.0}

@@ -108,6 +108,24 @@ def test_the_page_has_every_trial_and_cells_to_fill_in(clock, tmp_path):
     assert len(first) == len(head) and first[-2:] == ["", ""]
 
 
+def test_what_is_missing_of_each_trial(clock):
+    outcomes = {"yield": "maximize", "purity": bl.AtLeast(0.9), "colour": bl.Record()}
+    study = bl.Study("lab", MemoryStore(), bl.RandomSearch({"T": (20.0, 100.0)}, outcomes=outcomes, seed=0))
+    first, second = study.suggest(2)
+    first.observe({"yield": 0.5})
+    first.abandon(outcome="colour")
+    table = study.worklist()
+    assert table["missing"].tolist() == ["purity", "yield, purity, colour"]
+    assert table["outcome_yield"].tolist()[0] == 0.5 and table["outcome_purity"].isna().all()
+    parser = Cells()
+    parser.feed(study.worklist_html())
+    head, *rows = parser.rows
+    assert head[-4:] == ["yield", "purity", "colour", "remarks"]
+    assert [row[-4:] for row in rows] == [["0.5", "", "", ""], ["", "", "", ""]]
+    first.observe({"purity": 0.95})
+    assert study.worklist()["number"].tolist() == [second.number]
+
+
 def run(capsys, *arguments):
     code = cli.main(["study", *map(str, arguments)])
     captured = capsys.readouterr()
@@ -133,6 +151,25 @@ def test_commands_export_and_import_tables(suffix, tmp_path, capsys):
     assert listed["number"].tolist() == [3]
     assert run(capsys, "worklist", path, "first", "--output", tmp_path / "list.html")[0] == 0
     assert "3" in run(capsys, "worklist", path, "first")[1]
+
+
+def test_commands_know_outcomes(tmp_path, capsys):
+    path, outcomes = tmp_path / "lab.db", {"yield": "maximize", "purity": bl.AtLeast(0.9)}
+    first, second = (
+        bl.Study(name, f"sqlite:///{path}", bl.RandomSearch({"T": (20.0, 100.0)}, outcomes=outcomes, seed=0))
+        for name in ("first", "second")
+    )
+    one, two = first.suggest(2)
+    one.observe({"yield": 1 / 3, "purity": 0.95})
+    two.observe({"purity": 0.5})
+    assert "values={'purity': 0.5}, missing=['yield']" in run(capsys, "show", path, "first")[1]
+    assert run(capsys, "export", path, "first", "--table", tmp_path / "trials.csv") == (0, "")
+    assert run(capsys, "import", tmp_path / "trials.csv", path, "second") == (0, "second: 2 trials added\n")
+    assert [trial.values for trial in second.trials] == [one.values, two.values]
+    assert run(capsys, "withdraw", path, "first", 0, "--outcome", "purity")[0] == 0
+    first.sync()
+    assert one.outcomes["purity"].state == "withdrawn" and one.values == {"yield": 1 / 3}
+    assert "yield" in run(capsys, "worklist", path, "first")[1]
 
 
 def test_commands_name_the_lines_of_a_table(tmp_path, capsys):
