@@ -541,9 +541,9 @@ class Study(Trials[SharedLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float,
+        value: float | Mapping[str, float],
         *,
-        std: float | None = None,
+        std: float | Mapping[str, float] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
