@@ -23,9 +23,10 @@ _POINTS = (
 _STOPPERS = "pass callbacks=[bl.NoImprovement(n)] or callbacks=[bl.ValueReached(value)]"
 _STUDIES = "bl.Study(name, store, optimizer) keeps trials in a store: pass it as optimizer="
 _MEASURED = (
-    "constraints= has functions of the params, which return True if the params are allowed; if a measured value is not "
-    "allowed, raise an exception in f and name its class in catch=, or call fail(trial): the model learns where trials "
-    "fail"
+    "constraints= has functions of the params, which return True if the params are allowed; for a bound on a measured "
+    'number, declare outcomes={"error": "minimize", "memory": bl.AtMost(4.0)} and return a mapping of both; if a '
+    "measured value is not allowed, raise an exception in f and name its class in catch=, or call fail(trial): the "
+    "model learns where trials fail"
 )
 
 

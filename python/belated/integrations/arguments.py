@@ -25,7 +25,7 @@ def check_optimizer(
     *,
     users: str,
     kinds: tuple[type, ...] = (Optimizer,),
-    refused: Sequence[str] = ("context", "fidelity"),
+    refused: Sequence[str] = ("context", "fidelity", "outcomes"),
 ) -> None:
     """Raise InvalidSetting unless a user's function returned an optimizer for this space and direction.
 
@@ -48,7 +48,8 @@ def check_optimizer(
         raise InvalidSetting("optimizer does not search the given space: pass the argument space to it")
     for name in refused:
         if settings.get(name) is not None:
-            raise InvalidSetting(f"optimizer has a {name}, which {users} do not have: leave it out")
+            what = name if name == "outcomes" else f"a {name}"
+            raise InvalidSetting(f"optimizer has {what}, which {users} do not have: leave {name} out")
 
 
 def check_metric(metric: Any, mode: Any) -> None:

@@ -32,13 +32,22 @@ from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.outcomes import AtMost
 from belated.optimizers.report import as_reason
 from belated.optimizers.values import checked
 from belated.run.arguments import positive_seconds
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, whole_number
 from belated.space.space import Space
-from belated.study.from_optuna import CONSTRAINTS, WITHDRAWN, Withdrawn, dimension_of, minimizes, withdrawn_trials
+from belated.study.from_optuna import (
+    CONSTRAINTS,
+    WITHDRAWN,
+    Withdrawn,
+    constraint_values,
+    dimension_of,
+    minimizes,
+    withdrawn_trials,
+)
 
 _logger = get_logger(__name__)
 
@@ -85,7 +94,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     optimizer : callable, optional
         Called as ``optimizer(space, direction=direction, seed=seed)``, with ``curve=curve`` if a curve is given;
         returns the optimizer. The callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt,
-        acquisition="ucb")``. Processes that share a study should pass the same callable. Default None: `BayesOpt`.
+        acquisition="ucb")``. Processes that share a study should pass the same callable. If trials have constraints, it
+        is also called with ``outcomes=outcomes``. Default None: `BayesOpt`.
     seed : int, optional
         A seed from 0 to 2**64 - 1. Samples depend on the seed and on the present trials of the study, so all processes
         may use the same seed. Default None: a seed computed from the name and the start time of the study. All
@@ -101,7 +111,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         you know how long an evaluation may take.
     constraints_func : callable, optional
         As for Optuna's samplers: takes a `FrozenTrial` and returns the values of the constraints. A constraint is
-        violated if its value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument.
+        violated if its value is above 0. In Optuna 5, ``trial.set_constraint`` replaces this argument; both are read.
+        Each constraint is an outcome of the optimizer with the goal ``bl.AtMost(0.0)``, and has a model.
     independent_sampler : BaseSampler, optional
         The sampler of parameters that are not sampled together. Default None: values that are spread evenly.
     warn_independent_sampling : bool, default True
@@ -125,15 +136,19 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     ======== ====================================================================================================
     a trial  counts as
     ======== ====================================================================================================
-    COMPLETE observed; failed if a constraint is violated or the value is infinite
+    COMPLETE observed; failed if the value is infinite
     FAIL     failed: points near it are avoided
-    PRUNED   observed with an estimate of its final value; failed if it has no last report, that report is not
-             finite, or a constraint is violated
+    PRUNED   observed with an estimate of its final value; failed if it has no last report, or that report is not
+             finite
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
 
     With a curve, a pruned trial is not observed but stopped, unless it counts as failed. A reported value that is not
-    finite counts as a failed step.
+    finite counts as a failed step. `BelatedPruner` compares the curves of trials that satisfy the constraints, and a
+    trial that violates a constraint counts as failed there.
+
+    Constraints are known when the trial has ended. Values of constraints are used in every state of an ended trial. A
+    constraint that a trial does not have is missing, and its model leaves the trial out.
 
     The estimate for a pruned trial without a curve is its last report plus the median gain of the trials that went
     further. The gain of a trial is its final value minus its report at the last step of the pruned trial. If some of
@@ -308,22 +323,35 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self, study: Study, trials: Sequence[FrozenTrial], search_space: dict[str, BaseDistribution]
     ) -> OptunaLog:
         """Return the log of an optimizer for this space. Reuse the last log if it has the same space."""
-        wanted = (list(search_space.items()), minimizes(study), self._seed_of(study, trials))
+        constraints = _constraints_of(trials)
+        wanted = (list(search_space.items()), minimizes(study), self._seed_of(study, trials), constraints)
         if self._log is None or self._made_for != wanted:
-            self._log = OptunaLog(self._optimizer_of(study, trials, search_space))
+            self._log = OptunaLog(self._optimizer_of(study, trials, search_space, constraints))
             self._made_for = wanted
         return self._log
 
     def _optimizer_of(
-        self, study: Study, trials: Sequence[FrozenTrial], search_space: dict[str, BaseDistribution]
+        self,
+        study: Study,
+        trials: Sequence[FrozenTrial],
+        search_space: dict[str, BaseDistribution],
+        constraints: Sequence[str] = (),
     ) -> Optimizer:
-        """Return an optimizer without trials, which has the definition of the optimizer that chooses the points."""
+        """Return an optimizer without trials, which has the definition of the optimizer that chooses the points.
+
+        `constraints` has the names of the constraints that are outcomes.
+        """
         seed, direction = self._seed_of(study, trials), "minimize" if minimizes(study) else "maximize"
         space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
-        declared = {} if self._curve is None else {"curve": self._curve}
+        declared: dict[str, Any] = {} if self._curve is None else {"curve": self._curve}
+        goals: dict[str, Any] = {"value": direction} | dict.fromkeys(constraints, AtMost(0.0)) if constraints else {}
+        if goals:
+            declared["outcomes"] = goals
         made = self._make(space, direction=direction, seed=seed, **declared)
-        refused = ("context", "fidelity", "time")
+        refused = ("context", "fidelity", "time", *(() if goals else ("outcomes",)))
         check_optimizer(made, space, direction, ADVICE, users="trials of Optuna", refused=refused)
+        if list(made._problem.outcomes) != list(goals):
+            raise InvalidSetting(f"optimizer has other outcomes than {list(goals)}: pass its argument outcomes on")
         if made.seed_ != seed or made.n_trials:
             raise InvalidSetting(f"optimizer has another seed, or trials already: {ADVICE}")
         if self._curve not in (None, made.curve):
@@ -507,6 +535,12 @@ def _checked_space(given: Any) -> dict[str, BaseDistribution]:
         )
     Space({name: dimension_of(name, each) for name, each in given.items()})
     return {name: each for name, each in given.items() if not each.single()}
+
+
+def _constraints_of(trials: Sequence[FrozenTrial]) -> list[str]:
+    """Return the names of the constraints of finished trials, in the order of their first appearance."""
+    finished = (trial for trial in trials if trial.state.is_finished())
+    return list(dict.fromkeys(name for trial in finished for name in constraint_values(trial.system_attrs)))
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:

@@ -19,6 +19,9 @@ If the optimizer declares a curve, the log has the reports of all trials, and a 
 system attribute then also has the number of reports of each trial without a result. The reports of a trial come before
 the first later suggestion that used them, and before its end.
 
+If trials have constraints, each constraint is an outcome of the optimizer, whose value must be at most 0. A note does
+not depend on the constraints, so that trials that were suggested before the first constraint was known stay suggested.
+
 A finished trial of Optuna cannot change. A user attribute of the study therefore records that a trial was withdrawn,
 and the number of trials at that time. The withdrawal comes before the start of the next trial.
 """
@@ -40,7 +43,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
-from belated.study.from_optuna import Outcome, Withdrawn, ending, outcome_beside_curve
+from belated.study.from_optuna import Outcome, Withdrawn, constraint_values, ending, outcome_beside_curve
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
 # The system attribute of a trial that records how it was suggested.
@@ -75,6 +78,8 @@ class Start(NamedTuple):
     reports: Reports = NO_REPORTS
     # For each trial in `pending`: the number of its reports that were known when this trial was suggested.
     reported: Mapping[int, int] = MappingProxyType({})
+    # The values of the constraints that are outcomes of the optimizer; None if a value is missing.
+    constraints: tuple[float | None, ...] = ()
 
 
 class OptunaLog:
@@ -90,9 +95,14 @@ class OptunaLog:
         self.optimizer = optimizer
         assert isinstance(optimizer.domain, Space)
         self.space = optimizer.domain
-        definition = json.dumps([_FORMAT, definition_of(optimizer, complete=False)], sort_keys=True)
+        whole = definition_of(optimizer, complete=False)
+        whole["problem"].pop("outcomes", None)
+        del whole["stopping"]  # the default rule depends on the outcomes, and a sampler does not stop trials
+        definition = json.dumps([_FORMAT, whole], sort_keys=True)
         # If the definition of the optimizer has changed, earlier notes belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
+        # The names of the constraints that are outcomes. The first outcome is the value.
+        self._constraints = list(optimizer._problem.outcomes)[1:]
         #: The withdrawn trials of the study, by number.
         self.withdrawn: dict[int, Withdrawn] = {}
         self._core = optimizer._new_core()
@@ -209,7 +219,11 @@ class OptunaLog:
                 if start.stop is not None:
                     value = imputed[start.number]
                     detail = json.dumps({"imputed": True, "step": start.stop.step, "reported": start.stop.value})
-                steps.append((state, places[start.number], value, detail, start.ended))
+                if self._constraints:
+                    measured = (start.constraints, (state, value, detail))
+                    steps.append(("outcomes", places[start.number], *measured, start.ended))
+                else:
+                    steps.append((state, places[start.number], value, detail, start.ended))
 
         left = dict(self.withdrawn)
 
@@ -232,7 +246,8 @@ class OptunaLog:
             if start.outcome.state != "pending":
                 waiting[start.number] = start
             elif _is_stale(trial, stale_before):
-                waiting[start.number] = start._replace(outcome=Outcome("abandoned"))
+                nothing = (None,) * len(self._constraints)
+                waiting[start.number] = start._replace(outcome=Outcome("abandoned"), constraints=nothing)
         end(list(waiting.values()))
         for _, start in started:
             report(start)
@@ -265,7 +280,9 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
-        outcome, stop, reports = outcome_beside_curve(trial), None, NO_REPORTS
+        outcome, stop, reports = outcome_beside_curve(trial, not self._constraints), None, NO_REPORTS
+        known_constraints = constraint_values(trial.system_attrs) if trial.state.is_finished() else {}
+        constraints = tuple(map(known_constraints.get, self._constraints))
         if self.optimizer.curve is not None:
             reports = reports_of(trial)
         elif outcome.state == "stopped":
@@ -284,13 +301,14 @@ class OptunaLog:
                 step: Step = ("suggested", note["event"])
                 known = dict(zip(note["pending"], note.get("reported", ()), strict=False))
                 pending = frozenset(note["pending"])
-                return Start(trial.number, step, outcome, ended, pending, note["place"], stop, reports, known)
+                facts = (pending, note["place"], stop, reports, known, constraints)
+                return Start(trial.number, step, outcome, ended, *facts)
         try:
             place = self.space.locate(params)
         except InvalidPoint:
             return None
         added: Step = ("added", tuple(place), self._on_clock(trial.datetime_start))
-        return Start(trial.number, added, outcome, ended, None, None, stop, reports)
+        return Start(trial.number, added, outcome, ended, None, None, stop, reports, constraints=constraints)
 
     def _on_clock(self, at: datetime | None) -> float | None:
         return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
@@ -329,11 +347,36 @@ class OptunaLog:
         if kind == "withdrawn":
             self.log_withdrawal(step[1], step[2], time)
             return
+        if kind == "outcomes":
+            self._log_outcomes(*step[1:])
+            return
         _, number, value, detail, _ = step
         observation = None
         if kind == "observed":
             observation = Observation(as_number("value", value, f"trial {number}"), attrs=detail)
         self._core.record(ending(number, kind, observation, detail), time)
+
+    def _log_outcomes(
+        self, number: int, constraints: Sequence[float | None], outcome: tuple[str, float | None, str | None], time: Any
+    ) -> None:
+        """Log the end of a trial with the values of its constraints.
+
+        A constraint at infinity has failed. A constraint at -infinity, which holds, cannot be modelled and counts as
+        missing. Missing outcomes fail if another outcome of the trial has failed; otherwise they are abandoned.
+        """
+        state, value, detail = outcome
+        parts = [(i, Observation(c)) for i, c in enumerate(constraints, 1) if c is not None and math.isfinite(c)]
+        if state == "observed":
+            what = f"trial {number}"
+            parts.insert(0, (0, Observation(as_number("value", value, what), attrs=detail)))
+        if parts:
+            self._core.record(Action.observe_outcomes(number, parts, False, False), time)
+        if len(parts) == len(constraints) + 1:
+            return
+        if math.inf in constraints and state == "observed":
+            state, detail = "failed", "the value of a constraint is infinite"
+        # A trial with a value is abandoned where outcomes are missing.
+        self._core.record(ending(number, "abandoned" if state == "observed" else state, None, detail), time)
 
     def log_withdrawal(self, number: int, reason: str | None, time: float | None) -> None:
         """Log that the result of a trial was taken back; `number` is the number in the log."""

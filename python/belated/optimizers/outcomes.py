@@ -265,6 +265,18 @@ def has_bounds(outcomes: Outcomes) -> bool:
     return any(bound is not None for goal in outcomes.values() for bound in goal.core[1:])
 
 
+def is_within(outcomes: Outcomes, values: Mapping[str, float]) -> bool:
+    """Return whether the objective and all outcomes with bounds have values, and these lie within the bounds."""
+    for name, goal in outcomes.items():
+        if isinstance(goal, Record):
+            continue
+        _, low, high = goal.core
+        value = values.get(name)
+        if value is None or (low is not None and value < low) or (high is not None and value > high):
+            return False
+    return True
+
+
 def position(outcomes: Outcomes, name: Any) -> int:
     """Return the position of an outcome; raise InvalidValue if it was not declared."""
     if not outcomes:

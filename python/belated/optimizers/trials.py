@@ -689,10 +689,10 @@ class Reading(ABC):
         i = source._position(outcome)
         return _fitted(what, self._model_log(what).surrogate(source._problem.wall_time(), False, i))
 
-    def _leave_one_out(self) -> tuple[list[int], Array, Array]:
+    def _leave_one_out(self, outcome: str | None = None) -> tuple[list[int], Array, Array]:
         """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
-        log = self._model_log("leave-one-out")
-        return _fitted("leave-one-out", log.leave_one_out(self._source._problem.wall_time()))
+        log, i = self._model_log("leave-one-out"), self._source._position(outcome)
+        return _fitted("leave-one-out", log.leave_one_out(self._source._problem.wall_time(), i))
 
     def _model_log(self, what: str) -> Log:
         """Return the log; raise InvalidSetting if the source does not have a model."""

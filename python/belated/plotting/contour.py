@@ -31,6 +31,7 @@ def plot_contour(
     *,
     context: Mapping[str, Any] | None = None,
     log: bool = False,
+    outcome: str | None = None,
 ) -> NDArray[np.object_]:
     """Plot the model's mean of f over pairs of parameters, and for one pair also the standard deviation of f.
 
@@ -38,7 +39,8 @@ def plot_contour(
     parameters is inactive at the recommended point, the others have the values of the best observed trial in which both
     are active. Points at which one of the two parameters is inactive are left blank. The other markers are trials, in
     which the parameters that are not shown had different values. The mean at an observed trial may therefore differ
-    from its value.
+    from its value. If outcomes have bounds, points at which a bound is probably violated (`predict_feasible` below 0.5)
+    are hatched.
 
     Parameters
     ----------
@@ -55,6 +57,8 @@ def plot_contour(
     log : bool, default False
         Whether the colours of the mean have a logarithmic scale. All observed values must be positive. Means below the
         lowest observed value are shown as this value.
+    outcome : str, optional
+        The name of the declared outcome to plot. Default None: the objective.
 
     Returns
     -------
@@ -74,11 +78,13 @@ def plot_contour(
         No trial has been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
+    InvalidValue
+        The outcome was not declared.
     """
     space = figures.space_of(search, "plot_contour")
-    search.predict([], context)
-    wanted = _chosen(search, space, names, context)
-    values = [trial.value for trial in search.trials if trial.value is not None]
+    search.predict([], context, outcome=outcome)
+    wanted = _chosen(search, space, names, context, outcome)
+    values = figures.values(search, outcome)
     figures.check_values(values, "plot_contour")
     lowest = min(values)
     figures.value_scale(log, [lowest])
@@ -95,17 +101,18 @@ def plot_contour(
                 each.remove()
     best = space.flat(search.recommend(context))
     pairs = dict.fromkeys((x, y) for x, y, _ in cells.values())
-    found = {pair: _predicted(search, space, best, pair, context) for pair in pairs}
+    found = {pair: _predicted(search, space, best, pair, context, outcome) for pair in pairs}
     axes = [made[cell] for cell in cells]
-    for which, (colours, label) in enumerate((("viridis", "Mean of f"), ("cividis", "Standard deviation of f"))):
+    f = figures.shortened(outcome or search._source._problem.objective or "f")
+    for which, (colours, label) in enumerate((("viridis", f"Mean of {f}"), ("cividis", f"Standard deviation of {f}"))):
         own = {made[cell]: (x, y) for cell, (x, y, each) in cells.items() if each == which}
         if not own:
             continue
         grids = [found[pair][which] for pair in own.values()]
         mapped = _levels(np.concatenate(grids, axis=None), colours, lowest if log and which == 0 else None)
         for (each, (x, y)), values in zip(own.items(), grids, strict=True):
-            _draw_model(each, space, x, y, values, mapped)
-            _draw_trials(each, search, space, best, x, y)
+            _draw_model(each, space, x, y, values, found[x, y][2], mapped)
+            _draw_trials(each, search, space, best, x, y, outcome)
             set_parameter(each, "x", space, x)
             set_parameter(each, "y", space, y)
             if ax is None:
@@ -119,10 +126,10 @@ def plot_contour(
     return made
 
 
-def _chosen(search: Reading, space: Space, names: Any, context: Any) -> list[str]:
+def _chosen(search: Reading, space: Space, names: Any, context: Any, outcome: str | None) -> list[str]:
     searched = [name for name, dimension in space.items() if dimension.width]
     if names is None and len(searched) > _MAX_NAMES:
-        drawn, draws = search._total_effects(context, "plot_contour")
+        drawn, draws = search._total_effects(context, "plot_contour", outcome)
         effects = dict(zip(drawn, np.median(draws, axis=0), strict=True))
         largest = sorted(searched, key=lambda name: -effects[name])[:_MAX_NAMES]
         return [name for name in searched if name in largest]
@@ -134,14 +141,16 @@ def _chosen(search: Reading, space: Space, names: Any, context: Any) -> list[str
     return wanted
 
 
-def _predicted(search: Reading, space: Space, best: Any, names: Sequence[str], context: Any) -> Any:
-    """Return the mean and the standard deviation over two parameters, shape (2, values of y, values of x)."""
+def _predicted(
+    search: Reading, space: Space, best: Any, names: Sequence[str], context: Any, outcome: str | None
+) -> Any:
+    """Return the rows of `predict_at` over two parameters, shape (3, values of y, values of x)."""
     xs, ys = (values_of(space[name], _N_POINTS) for name in names)
     base = base_point(search, space, best, names)
     if base is None:
-        return np.full((2, len(ys), len(xs)), np.nan)
+        return np.full((3, len(ys), len(xs)), np.nan)
     points = [base | dict(zip(names, (x, y), strict=True)) for y in ys for x in xs]
-    return np.reshape(predict_at(search, space, points, context, names), (2, len(ys), len(xs)))
+    return np.reshape(predict_at(search, space, points, context, names, outcome), (3, len(ys), len(xs)))
 
 
 def _levels(values: Any, colours: str, lowest: float | None) -> Any:
@@ -157,8 +166,11 @@ def _levels(values: Any, colours: str, lowest: float | None) -> Any:
     return cm.ScalarMappable(colors.BoundaryNorm(levels, 256), colours)
 
 
-def _draw_model(ax: Axes, space: Space, x: str, y: str, values: Any, mapped: Any) -> None:
-    """Draw filled contours. Choices do not have intermediate values, so each choice is drawn separately."""
+def _draw_model(ax: Axes, space: Space, x: str, y: str, values: Any, probable: Any, mapped: Any) -> None:
+    """Draw filled contours, and hatch points at which a bound is probably violated.
+
+    Choices do not have intermediate values, so each choice is drawn separately.
+    """
     levels = mapped.norm.boundaries
     clipped = np.clip(values, levels[0], levels[-1])
     for xs, columns in _blocks(space, x):
@@ -166,6 +178,11 @@ def _draw_model(ax: Axes, space: Space, x: str, y: str, values: Any, mapped: Any
             part = np.ma.masked_invalid(clipped[np.ix_(rows, columns)])
             if part.count():
                 ax.contourf(xs, ys, part, levels=levels, norm=mapped.norm, cmap=mapped.cmap)
+            below = np.ma.masked_invalid(probable[np.ix_(rows, columns)])
+            if below.count() and below.min() < 0.5:
+                ax.contourf(xs, ys, below, levels=[-1.0, 0.5], colors="none", hatches=["////"])
+    if (probable < 0.5).any():
+        ax.fill([np.nan], [np.nan], facecolor="none", edgecolor="black", hatch="////", label=figures.INFEASIBLE)
     if np.isnan(values).all():
         ax.annotate("never\nactive\ntogether", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
 
@@ -179,12 +196,12 @@ def _blocks(space: Space, name: str) -> list[tuple[Any, list[int]]]:
     return [((i - 0.5, i + 0.5), [i, i]) for i in range(len(values))]
 
 
-def _draw_trials(ax: Axes, search: Reading, space: Space, best: Mapping[str, Any], x: str, y: str) -> None:
+def _draw_trials(
+    ax: Axes, search: Reading, space: Space, best: Mapping[str, Any], x: str, y: str, outcome: str | None
+) -> None:
+    results = figures.results(search, outcome)
     for state in ("observed", "failed", "stopped", "pending"):
-        trials = [
-            trial for trial in search.trials if trial.state == state and not trial.outside and trial.left_out is None
-        ]
-        found = [space.flat(trial.params_run) for trial in trials]
+        found = [space.flat(trial.params_run) for trial, own, _ in results if own == state]
         found = [params for params in found if x in params and y in params]
         if found:
             at = [positions(space[name], [params[name] for params in found]) for name in (x, y)]

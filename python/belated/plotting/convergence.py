@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
+from belated.optimizers.outcomes import Outcomes, Record, is_within
+from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import BLUE, DASHES, ORANGE, PALETTE, Axes
@@ -34,7 +36,9 @@ def plot_convergence(
 ) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
 
-    If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far.
+    If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far. If
+    outcomes were declared, values are values of the objective, drawn when the outcomes with bounds have arrived, too;
+    the best value is taken over the trials within the bounds.
 
     For several runs, a line shows the median of their best values so far, and a band shows the interval from the lower
     to the upper quartile. Both begin when each run has a value. After the last value of a run, its best value is kept.
@@ -97,8 +101,10 @@ def plot_convergence(
 
 
 def _run_of(search: Reading, optimum: float | None) -> _Run:
-    observed = sorted((t for t in search.trials if t.value is not None), key=lambda t: (t.observed_at, t.number))
-    at = np.array([t.observed_at for t in observed], dtype=float)
+    goals = search._source._problem.outcomes
+    times = {trial.number: _arrived_at(trial, goals) for trial in search.trials if trial.value is not None}
+    observed = sorted((t for t in search.trials if t.number in times), key=lambda t: (times[t.number], t.number))
+    at = np.array([times[t.number] for t in observed], dtype=float)
     if search.clock == "seconds":
         at -= min((trial.suggested_at for trial in search.trials), default=0.0)
     values = np.array([t.value for t in observed], dtype=float)
@@ -106,12 +112,23 @@ def _run_of(search: Reading, optimum: float | None) -> _Run:
     shares = np.array([1.0 if fidelity is None else fidelity.encode(t.fidelity) for t in observed])
     sign = 1.0 if search.direction == "minimize" else -1.0
     # Trials that were run outside the domain are not the best trials.
-    outside = np.array([t.outside for t in observed], dtype=bool)
+    outside = np.array([t.outside or not is_within(goals, t.values) for t in observed], dtype=bool)
     lowest = _lowest_so_far(np.where(outside, np.inf, sign * values), np.where(outside, 0.0, shares))
     best = sign * np.where(np.isinf(lowest), np.nan, lowest)
     if optimum is None:
         return _Run(at, values, best)
     return _Run(at, sign * (values - optimum), sign * (best - optimum))
+
+
+def _arrived_at(trial: Trial, goals: Outcomes) -> float | None:
+    """Return the time when the value arrived; with outcomes, when the objective and the outcomes with bounds arrived.
+
+    Outcomes that are missing are ignored.
+    """
+    if not goals:
+        return trial.observed_at
+    modelled = [each for name, each in trial.outcomes.items() if not isinstance(goals[name], Record)]
+    return max(each.observed_at for each in modelled if each.observed_at is not None)
 
 
 def _quartiles(runs: Sequence[_Run]) -> tuple[Array, Any]:

@@ -215,9 +215,33 @@ def _pyplot() -> Any:
     return pyplot
 
 
-def value_label(search: Reading) -> str:
-    """Return the label of an axis of values."""
-    return f"Value ({search.direction}d)"
+def value_label(search: Reading, outcome: str | None = None) -> str:
+    """Return the label of an axis of values of an outcome; None means the objective."""
+    objective = search._source._problem.objective
+    name = outcome or objective or "Value"
+    return shortened(name) if name not in (objective, "Value") else f"{shortened(name)} ({search.direction}d)"
+
+
+def results(search: Reading, outcome: str | None) -> list[tuple[Trial, str, float | None]]:
+    """Return each trial with the state and the value of an outcome; None means the objective.
+
+    Trials that lie outside, or that a revision left out, are not returned.
+    """
+    name = outcome or search._source._problem.objective
+    shown = [trial for trial in search.trials if not trial.outside and trial.left_out is None]
+    if name is None:
+        return [(trial, trial.state, trial.value) for trial in shown]
+    return [(trial, each.state, each.value) for trial in shown for each in [trial.outcomes[name]]]
+
+
+def values(search: Reading, outcome: str | None) -> list[float]:
+    """Return the observed values of an outcome; None means the objective."""
+    known = [trial.value if outcome is None else trial.values.get(outcome) for trial in search.trials]
+    return [value for value in known if value is not None]
+
+
+#: The legend entry of points at which the outcomes probably violate a bound.
+INFEASIBLE = "bounds probably violated"
 
 
 def check_values(values: Any, caller: str) -> None:

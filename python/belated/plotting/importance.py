@@ -11,7 +11,13 @@ from belated.optimizers.trials import Reading
 from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, shortened
 
 
-def plot_importance(search: Reading, ax: Axes | None = None, *, context: Mapping[str, Any] | None = None) -> Axes:
+def plot_importance(
+    search: Reading,
+    ax: Axes | None = None,
+    *,
+    context: Mapping[str, Any] | None = None,
+    outcome: str | None = None,
+) -> Axes:
     """Plot the importance of each parameter: its total effect on the variance of f over the space.
 
     The total effect of parameter i is T_i = E[Var(f | all other parameters)] / Var(f), where params are drawn uniformly
@@ -30,6 +36,8 @@ def plot_importance(search: Reading, ax: Axes | None = None, *, context: Mapping
         The axes to draw on. Default None: the axes of a new figure.
     context : mapping, optional
         The context at which the model is used, if a context was declared.
+    outcome : str, optional
+        The name of a declared outcome. Default None: the objective.
 
     Returns
     -------
@@ -43,8 +51,10 @@ def plot_importance(search: Reading, ax: Axes | None = None, *, context: Mapping
         No trial has been observed yet.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
+    InvalidValue
+        The outcome was not declared.
     """
-    names, effects = checked_search(search, "plot_importance")._total_effects(context, "plot_importance")
+    names, effects = checked_search(search, "plot_importance")._total_effects(context, "plot_importance", outcome)
     low, middle, high = np.quantile(effects, [0.05, 0.5, 0.95], axis=0)
     # Draw the most important parameter on top.
     order = np.argsort(middle, kind="stable")
@@ -54,6 +64,6 @@ def plot_importance(search: Reading, ax: Axes | None = None, *, context: Mapping
     ax.set_yticks(range(len(order)), [shortened(names[i], 28) for i in order])
     for y, i in enumerate(order):
         ax.annotate(f"{middle[i]:.2f}", (high[i], y), (5, 0), textcoords="offset points", va="center", fontsize="small")
-    label = "Share of the variance of f (total effect)"
+    label = f"Share of the variance of {shortened(outcome or search._source._problem.objective or 'f')} (total effect)"
     # The figure at the end of the longest line needs space to its right.
     return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, max(0.01, 1.15 * high.max())))

@@ -11,7 +11,7 @@ from belated.plotting.figures import BLUE, Axes
 _Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
 
-def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = False) -> Axes:
+def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = False, outcome: str | None = None) -> Axes:
     """Plot leave-one-out predictions against the observed values.
 
     The Gaussian process predicts each value from all other values, with unchanged hyperparameters. The prediction has
@@ -28,6 +28,8 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
     log : bool, default False
         Whether both axes are logarithmic. All observed values must be positive. The vertical axis begins at half of the
         lowest observed value.
+    outcome : str, optional
+        The name of a declared outcome. Default None: the objective.
 
     Returns
     -------
@@ -40,11 +42,14 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
         positive.
     NotFitted
         No trial has been observed yet.
+    InvalidValue
+        The outcome was not declared.
     """
     figures.checked_search(search, "plot_predictions")
-    numbers, mean, std = search._leave_one_out()
+    numbers, mean, std = search._leave_one_out(outcome)
     trials = search.trials
-    values = np.array([trials[number].value for number in numbers], dtype=float)  # None becomes NaN
+    found = [trials[i].value if outcome is None else trials[i].values.get(outcome) for i in numbers]
+    values = np.array(found, dtype=float)  # None becomes NaN
     known = ~np.isnan(values)
     observed, mean, std = values[known], mean[known], std[known]
     figures.check_values(observed, "plot_predictions")
@@ -53,7 +58,7 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
     ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)
     is_within = np.abs(observed - mean) <= _Z * std
     limits = (0.5 * observed.min() if log else None, None)
-    xlabel = f"Observed: {figures.value_label(search).lower()}"
+    xlabel = f"Observed: {figures.value_label(search, outcome).lower()}"
     return figures.finished_predictions(
         ax, observed, mean, is_within, 95, "values", scale=scale, legend=False, ylim=limits, xlabel=xlabel
     )

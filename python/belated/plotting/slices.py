@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.errors import NotFitted
+from belated.optimizers.outcomes import has_bounds
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import GREY, LOOKS, ORANGE, Axes
@@ -25,6 +26,7 @@ def plot_slice(
     *,
     context: Mapping[str, Any] | None = None,
     log: bool = False,
+    outcome: str | None = None,
 ) -> NDArray[np.object_]:
     """Plot observed values against each parameter, with the model's mean as a function of this parameter.
 
@@ -33,7 +35,8 @@ def plot_slice(
     point, the others have the values of the best observed trial in which the parameter is active. Markers at the edge
     show trials without a value: failed, stopped and pending trials. Without a model, or before the first value, only
     trials are drawn. If a trial was run at a point that differs from the suggested point, it is drawn at the point that
-    was run.
+    was run. If outcomes have bounds, values at which a bound is probably violated (`predict_feasible` below 0.5) have a
+    grey background.
 
     Parameters
     ----------
@@ -48,6 +51,8 @@ def plot_slice(
     log : bool, default False
         Whether the axis of values is logarithmic. All observed values must be positive. The axis begins at half of the
         lowest observed value.
+    outcome : str, optional
+        The name of the declared outcome to plot. Default None: the objective.
 
     Returns
     -------
@@ -62,8 +67,11 @@ def plot_slice(
         number of axes differs from the number of parameters; or `log` is True and a value is not positive.
     InvalidContext
         The context is missing, was not declared, or is out of its space.
+    InvalidValue
+        The outcome was not declared.
     """
     space = figures.space_of(search, "plot_slice")
+    search._source._position(outcome)
     searched = [name for name, dimension in space.items() if dimension.width]
     wanted = searched if names is None else figures.checked_names(names, searched)
     best = _recommended(search, space, context)
@@ -72,24 +80,24 @@ def plot_slice(
         base = None if best is None else base_point(search, space, best, [name])
         if base is not None:
             points = [base | {name: value} for value in values_of(space[name])]
-            models[name] = predict_at(search, space, points, context, [name])
-    observed = [trial.value for trial in search.trials if trial.value is not None]
+            models[name] = predict_at(search, space, points, context, [name], outcome)
+    observed = figures.values(search, outcome)
     scale = figures.value_scale(log, observed)
     made = figures.panels(len(wanted), ax, sharey=True)
     for name, each in zip(wanted, made, strict=True):
-        _draw_trials(each, search, space, name)
+        _draw_trials(each, search, space, name, outcome)
         if name in models:
             _draw_model(each, space[name], *models[name])
         if best is not None and name in best:
             at = positions(space[name], [best[name]])[0]
             each.axvline(at, color=GREY, linestyle="--", label="recommended")
         set_parameter(each, "x", space, name)
-        each.set(yscale=scale, ylabel="" if ax is None else figures.value_label(search))
+        each.set(yscale=scale, ylabel="" if ax is None else figures.value_label(search, outcome))
         each.grid(alpha=0.3)
         if log and observed:
             each.set_ylim(bottom=0.5 * min(observed))
     if ax is None:
-        made[0].figure.supylabel(figures.value_label(search), fontsize="medium")
+        made[0].figure.supylabel(figures.value_label(search, outcome), fontsize="medium")
     figures.add_legend(made, below=ax is None)
     figures.tidy(made)
     return made
@@ -124,14 +132,12 @@ def base_point(search: Reading, space: Space, best: Mapping[str, Any], names: Se
     return base
 
 
-def _draw_trials(ax: Axes, search: Reading, space: Space, name: str) -> None:
+def _draw_trials(ax: Axes, search: Reading, space: Space, name: str, outcome: str | None) -> None:
     # Trials without a value are drawn near the edge of the axes at which values are worst.
     edge = 0.96 if search.direction == "minimize" else 0.04
+    results = figures.results(search, outcome)
     for state in ("observed", "failed", "stopped", "pending"):
-        trials = [
-            trial for trial in search.trials if trial.state == state and not trial.outside and trial.left_out is None
-        ]
-        points = [(trial.value, space.flat(trial.params_run)) for trial in trials]
+        points = [(value, space.flat(trial.params_run)) for trial, own, value in results if own == state]
         found = [(value, params[name]) for value, params in points if name in params]
         if not found:
             continue
@@ -145,8 +151,14 @@ def _draw_trials(ax: Axes, search: Reading, space: Space, name: str) -> None:
         ax.plot(at, heights, marker, label=state, **look)
 
 
-def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any) -> None:
+def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any, probable: Any) -> None:
     at = np.array(positions(dimension, values_of(dimension)), dtype=float)
+    if (probable < 0.5).any():
+        ends, below = at, probable < 0.5
+        if isinstance(dimension, Categorical):
+            ends, below = (at[:, None] + [-0.5, 0.5]).ravel(), below.repeat(2)
+        look: Any = {"color": GREY, "alpha": 0.3, "linewidth": 0, "transform": ax.get_xaxis_transform()}
+        ax.fill_between(ends, 0.0, 1.0, where=below, label=figures.INFEASIBLE, **look)
     if isinstance(dimension, Categorical):
         # Choices do not have intermediate values, so draw error bars instead of a line.
         ax.errorbar(at, mean, yerr=std, fmt="_", markersize=12, color=ORANGE, capsize=4, zorder=3, label="mean ± std")
@@ -184,18 +196,25 @@ def values_of(dimension: Dimension, n: int = _N_POINTS) -> list[Any]:
 
 
 def predict_at(
-    search: Reading, space: Space, points: Sequence[dict[str, Any]], context: Any, names: Sequence[str]
-) -> tuple[Any, Any]:
-    """Return the mean and std at points; both are NaN at points at which one of `names` is inactive.
+    search: Reading,
+    space: Space,
+    points: Sequence[dict[str, Any]],
+    context: Any,
+    names: Sequence[str],
+    outcome: str | None,
+) -> Any:
+    """Return the mean and std at points, and the probability that outcomes lie within their bounds, shape (3, n).
 
-    Both are also NaN at points that lack the value of an active parameter. Inactive parameters are removed from the
-    points.
+    All are NaN at points at which one of `names` is inactive, and at points that lack the value of an active parameter.
+    Inactive parameters are removed from the points. Without bounds, the probability is NaN.
     """
     active = [space.active_part(point) for point in points]
     needed = [[*names, *space.active_names(point)] for point in active]
     there = np.array([all(name in p for name in own) for p, own in zip(active, needed, strict=True)], dtype=bool)
-    mean, std = np.full(len(points), np.nan), np.full(len(points), np.nan)
+    found = np.full((3, len(points)), np.nan)
     if there.any():
         chosen = [point for point, complete in zip(active, there, strict=True) if complete]
-        mean[there], std[there] = search.predict(chosen, context)
-    return mean, std
+        found[:2, there] = search.predict(chosen, context, outcome=outcome)
+        if has_bounds(search._source._problem.outcomes):
+            found[2, there] = search.predict_feasible(chosen, context)
+    return found

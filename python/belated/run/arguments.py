@@ -12,6 +12,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.curve import Curve, Stopping, StoppingName
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.outcomes import OutcomesLike
 from belated.optimizers.report import format_error
 from belated.optimizers.settings import Acquisition, AcquisitionName, Initial
 from belated.run.calling_thread import CallingThread
@@ -35,6 +36,7 @@ class BayesOptSettings(TypedDict, total=False):
     seed: int | None
     curve: Curve | None
     stopping: Stopping | StoppingName | None
+    outcomes: OutcomesLike | None
 
 
 PASSED_ON = tuple(BayesOptSettings.__annotations__)
@@ -73,7 +75,9 @@ def chosen_optimizer(
         raise InvalidSetting(f"space={short_repr(space)} is not usable: pass it as optimizer=")
     chosen: Optimizer | Study
     if given is None:
-        chosen = BayesOpt(space, candidates=candidates, direction=direction, **settings)
+        # The goals of outcomes have directions.
+        own = direction if settings.get("outcomes") is None else "maximize"
+        chosen = BayesOpt(space, candidates=candidates, direction=own, **settings)
     elif isinstance(given, (Optimizer, Study)):
         named = {"space": space, "candidates": candidates} | dict(settings)
         unused = [name for name, value in named.items() if value is not None]

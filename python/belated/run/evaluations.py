@@ -257,10 +257,12 @@ class Evaluations:
             value = f"the value of trial {trial.number}, which may still be pending, is {outcome.value!r}"
             raise StoreError(f"{error}; {value}") from error
 
-    def observe(self, trial: Trial, value: float, outcome: Outcome) -> None:
+    def observe(self, trial: Trial, value: float | dict[str, float], outcome: Outcome) -> None:
         """Report a value, and the data that f returned with the value, to the optimizer and the logger."""
         std, cost, duration = outcome.std, outcome.cost, outcome.duration
-        self.check_curve(trial, value)
+        final = value.get(self.f.of_curve or "") if isinstance(value, dict) else value
+        if final is not None:
+            self.check_curve(trial, final)
         self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}

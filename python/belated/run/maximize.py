@@ -72,7 +72,8 @@ def _optimize(
 ) -> Result:
     chosen = arguments.chosen_optimizer(direction, space, candidates, optimizer, settings)
     names = list(chosen.domain) if isinstance(chosen.domain, Space) else []
-    function = objective(f, names, arguments.exception_types(catch))
+    outcomes, of_curve = tuple(chosen._problem.outcomes), chosen._problem.objective
+    function = objective(f, names, arguments.exception_types(catch), outcomes, of_curve)
     arguments.check_takes_fidelity(f, function, chosen)
     if n_trials is None and n_trials_total is None and timeout is None and budget is None:
         raise InvalidSetting(
@@ -93,7 +94,9 @@ def _optimize(
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
-    waiting = chosen.pending if checked(retry_pending, bool, "retry_pending") else []
+    # If an outcome of a trial is known, f has returned, and the other outcomes are reported later.
+    unknown = (trial for trial in chosen.pending if not trial.values)
+    waiting = list(unknown) if checked(retry_pending, bool, "retry_pending") else []
     functions = arguments.functions(callbacks)
     arguments.check_picklable(f, executor, processes)
     expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
@@ -162,7 +165,7 @@ def _optimize(
     # If the user or a callback ended the run, the run may not have a value. Check the trials last, because there may be
     # many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed
-    if is_over and all(t.value is None for t in outcome.trials):
+    if is_over and all(t.value is None and not t.values for t in outcome.trials):
         failed = RunError(
             f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed} failed: "
             f"the last time {evaluations.failure}"
@@ -235,7 +238,9 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         where x is a row of shape (d,). An argument named ``trial`` receives a `RunningTrial`. f returns a finite number
         (or an array with one element), or a mapping with ``value`` and optional further keys. ``std`` is the standard
         deviation of the value's noise, ``cost`` is the cost of the evaluation, and ``attrs`` is a dict of further data
-        to store. A pair of numbers is not allowed.
+        to store. A pair of numbers is not allowed. If outcomes were declared, f returns a mapping of the outcomes that
+        are known, such as ``{"error": 0.1, "memory": 3.2}``, or this mapping as ``value``. The trial stays pending
+        until the other outcomes are reported with `observe`, and the worker takes another trial.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), DataFrame, mapping of columns, or list of dicts, optional
@@ -276,7 +281,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         again.
     retry_pending : bool, default False
         Whether to evaluate first the trials that are pending at the start of the run, for example after a process died.
-        These trials keep their numbers and do not count in `n_trials`. Other processes must not be evaluating these
+        Trials of which an outcome is known are left out, because f has returned. The other trials keep their numbers
+        and do not count in `n_trials`. Other processes must not be evaluating these
         trials: otherwise a trial is evaluated twice, and only its first value is kept.
     catch : exception class or sequence of them
         Exceptions of f after which the run continues; the trial has failed. Any other exception is raised after the
@@ -289,7 +295,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     progress : bool, optional
         Whether to show a progress bar, which requires tqdm. None: show a progress bar in a terminal or notebook if tqdm
         is installed.
-    acquisition, initial, constraints, seed, curve, stopping
+    acquisition, initial, constraints, seed, curve, stopping, outcomes
         As for `BayesOpt`. For its other arguments, pass an optimizer: ``optimizer=bl.BayesOpt(space, window=20)``.
 
     Returns

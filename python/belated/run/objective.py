@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Collection, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from time import perf_counter
@@ -24,7 +24,10 @@ T = TypeVar("T")
 
 _RETURNED_KEYS = ("value", "std", "cost", "attrs")
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
-_ONE_OBJECTIVE = "belated has one objective: combine several into one number, and keep each of them in attrs"
+_ONE_OBJECTIVE = (
+    "belated has one objective: combine several into one number, or declare each as outcomes={name: goal} and return a "
+    "mapping of their values"
+)
 
 _ASYNC = "pass a function that runs it, as in lambda params: asyncio.run(f(params))"
 
@@ -35,7 +38,7 @@ _TRIAL_ELSEWHERE = {
         "declare the space as an argument of the run, and read trial.params[name]",
     ),
     **dict.fromkeys(("set_user_attr", "set_metric_names"), "write trial.attrs[name] = value"),
-    "set_constraint": "raise an exception if a measured value is not allowed; the model learns where trials fail",
+    "set_constraint": "declare outcomes={name: bl.AtMost(0.0)}, and return the value with that of the objective",
     "user_attrs": "use trial.attrs",
     "should_prune": "use trial.should_stop()",
 }
@@ -165,11 +168,12 @@ class RunningTrial:
 class Outcome:
     """The outcome of an evaluation. An outcome can always be pickled.
 
-    An outcome has a `value`, an `error` that was raised, or a `problem` with the result of f.
+    An outcome has a `value`, an `error` that was raised, or a `problem` with the result of f. `value` and `std` are
+    dicts by name if outcomes were declared.
     """
 
-    value: float | None = None
-    std: float | None = None
+    value: float | dict[str, float] | None = None
+    std: float | dict[str, float] | None = None
     cost: float | None = None
     attrs: dict[str, Any] | None = None
     #: The duration of the call of f, in seconds.
@@ -203,6 +207,10 @@ class Objective:
     #: Whether the argument trial=… is also passed.
     trial_by_name: bool
     catch: tuple[type[BaseException], ...]
+    #: The names of the declared outcomes.
+    outcomes: tuple[str, ...] = ()
+    #: The name of the outcome whose curve is reported; None if outcomes were not declared.
+    of_curve: str | None = None
 
     @property
     def takes_trial(self) -> bool:
@@ -234,11 +242,11 @@ class Objective:
                 trial._attempt = attempt
             returned = self.f(*positional, **keywords)
             if trial is not None and reports is not None and isinstance(returned, Generator):
-                returned = _follow(returned, trial)
+                returned = _follow(returned, trial, self.of_curve)
             duration = perf_counter() - start
             if trial is not None and trial._stopped:
                 return Outcome(duration=duration, stopped=True)
-            return read_returned(returned, {} if trial is None else trial.attrs, duration)
+            return read_returned(returned, {} if trial is None else trial.attrs, duration, self.outcomes)
         except BaseException as error:
             if trial is not None and isinstance(error, Exception):
                 if trial._stopped:
@@ -266,20 +274,23 @@ def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Repo
     return f(number, point, fidelity, reports)
 
 
-def _follow(steps: Generator[Any, Any, Any], trial: RunningTrial) -> Any:
+def _follow(steps: Generator[Any, Any, Any], trial: RunningTrial, name: str | None) -> Any:
     """Report each value of a generator as the next step, until the generator ends or the trial is stopped.
 
-    Return the result of the generator, or the value of the curve if the generator returns None.
+    Return the result of the generator, or the value of the curve if the generator returns None. `name` is the name of
+    the outcome of the curve; None if outcomes were not declared.
     """
     with closing(steps):
         for step in itertools.count(1):
             try:
                 value = next(steps)
             except StopIteration as end:
-                found = trial._value_of_curve() if end.value is None else end.value
+                if end.value is not None:
+                    return end.value
+                found = trial._value_of_curve()
                 if found is None:
                     raise InvalidValue("f yielded no finite value: yield the value of each step") from None
-                return found
+                return found if name is None else {name: found}
             trial.report(value, step)
             if trial._stopped:
                 break
@@ -297,7 +308,13 @@ _BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_
 _REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
-def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], ...]) -> Objective:
+def objective(
+    f: Any,
+    names: Collection[str],
+    catch: tuple[type[BaseException], ...],
+    outcomes: tuple[str, ...] = (),
+    of_curve: str | None = None,
+) -> Objective:
     """Return the objective for a function; raise InvalidSetting if the function cannot be called with a dict of params.
 
     Parameters
@@ -307,6 +324,10 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
         The names of the space; empty for candidates without names.
     catch : tuple of exception classes
         Exceptions of f after which the run continues.
+    outcomes : tuple of str
+        The names of the declared outcomes.
+    of_curve : str, optional
+        The name of the outcome whose curve is reported.
     """
     if not callable(f):
         raise InvalidSetting(f"f={one_line(f)} is not usable: pass a function of the params")
@@ -315,7 +336,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
     # If f is a built-in function, the names of its arguments do not show whether it takes the trial.
     signature = None if isinstance(f, BuiltinFunctionType) else signature_of(f)
     if signature is None:
-        return Objective(f, ("params",), False, catch)
+        return Objective(f, ("params",), False, catch, outcomes, of_curve)
     parameters = list(signature.parameters.values())
     own = [each for each in parameters if each.kind not in _REST]
     required = [each.name for each in own if each.default is inspect.Parameter.empty and each.name != "trial"]
@@ -340,7 +361,7 @@ def objective(f: Any, names: Collection[str], catch: tuple[type[BaseException], 
             f"f={one_line(f)} cannot be called with one dict of all params ({error}): "
             f"write {_filled_in(required) if by_position else _spread(own)}"
         ) from None
-    return Objective(f, order, trial_by_name, catch)
+    return Objective(f, order, trial_by_name, catch, outcomes, of_curve)
 
 
 def _filled_in(required: list[str]) -> str:
@@ -373,11 +394,14 @@ class _Unusable(Exception):
     """An invalid result of f. The argument of the exception is the end of a message."""
 
 
-def read_returned(returned: Any, written: Any, duration: float) -> Outcome:
-    """Return the outcome for a result of f. `written` contains the attrs that f wrote to its argument `trial`."""
+def read_returned(returned: Any, written: Any, duration: float, outcomes: Sequence[str] = ()) -> Outcome:
+    """Return the outcome for a result of f. `written` contains the attrs that f wrote to its argument `trial`.
+
+    `outcomes` has the names of the declared outcomes.
+    """
     kept, wrong_attrs = usable_attrs(written)
     try:
-        value, std, cost, given = _read(returned)
+        value, std, cost, given = _read_outcomes(returned, outcomes) if outcomes else _read(returned)
         attrs, problem = usable_attrs(given)
         return Outcome(value, std, cost, kept | attrs or None, duration, wrong_attrs=wrong_attrs or problem)
     except _Unusable as wrong:
@@ -392,11 +416,7 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Any]:
     if type(returned) is float and math.isfinite(returned):  # the most frequent case
         return returned, None, None, None
     if isinstance(returned, Mapping):
-        unknown = [key for key in returned if key not in _RETURNED_KEYS]
-        if unknown or "value" not in returned:
-            what = f"with the unknown key {one_line(unknown[0])}" if unknown else "without the key 'value'"
-            raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
-        value, std, cost, attrs = (returned.get(key) for key in _RETURNED_KEYS)
+        value, std, cost, attrs = _entries(returned)
     else:
         value, std, cost, attrs = returned, None, None, None
     number = _number(value)
@@ -421,6 +441,45 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Any]:
         advice = f": {_ACCEPTED}" if several else ""
         raise _Unusable(f"{within}, which is not one finite number{advice}{f'; {_ONE_OBJECTIVE}' if numbers else ''}")
     return number, _amount("std", std), _amount("cost", cost), attrs
+
+
+def _entries(returned: Mapping[Any, Any]) -> list[Any]:
+    """Return the value, std, cost and attrs in a mapping that has the key "value"."""
+    unknown = [key for key in returned if key not in _RETURNED_KEYS]
+    if unknown or "value" not in returned:
+        what = f"with the unknown key {one_line(unknown[0])}" if unknown else "without the key 'value'"
+        raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
+    return [returned.get(key) for key in _RETURNED_KEYS]
+
+
+def _read_outcomes(
+    returned: Any, names: Sequence[str]
+) -> tuple[dict[str, float], dict[str, float] | None, float | None, Any]:
+    """Return (values, stds, cost, attrs) of a result of f if outcomes with these names were declared."""
+    value, std, cost, attrs = returned, None, None, None
+    is_named = isinstance(returned, Mapping) and "value" in returned
+    # An outcome may have the name "value".
+    if is_named and ("value" not in names or isinstance(returned["value"], Mapping)):
+        value, std, cost, attrs = _entries(returned)
+    if len(names) == 1 and not isinstance(value, Mapping):
+        value = {names[0]: value}
+    if not isinstance(value, Mapping) or not value:
+        raise _Unusable(
+            f", and outcomes are declared: return a mapping of the values that are known, such as {{{names[0]!r}: 0.5}}"
+        )
+    stds = std if isinstance(std, Mapping) else dict.fromkeys(value, std)
+    unknown = [*(name for name in value if name not in names), *(name for name in stds if name not in value)]
+    if unknown:
+        raise _Unusable(f" with {one_line(unknown[0])}, which is not among the outcomes {list(names)} of the result")
+    values = {}
+    for name, given in value.items():
+        number = _number(given)
+        if number is None:
+            raise _Unusable(f" with {name}={one_line(given)}, which is not one finite number")
+        values[name] = number
+    amounts = {name: _amount(f"std of {name}", given) for name, given in stds.items()}
+    known = {name: amount for name, amount in amounts.items() if amount is not None}
+    return values, known or None, _amount("cost", cost), attrs
 
 
 def _amount(name: str, given: Any) -> float | None:

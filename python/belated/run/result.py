@@ -73,10 +73,11 @@ class Result(Reading):
     def cost(self) -> float:
         """Total cost of the observed, failed and stopped trials of the run, computed as for a budget.
 
+        Trials of which only some outcomes are known also count.
         The cost of a trial is its reported cost. If a cost is not reported, the cost is the declared cost of the
         trial's fidelity, or 1.
         """
-        ended = [trial for trial in self._trials if trial.state in ("observed", "failed", "stopped")]
+        ended = [trial for trial in self._trials if trial.state in ("observed", "failed", "stopped") or trial.values]
         return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)
 
     def _facts(self) -> dict[str, Any]:

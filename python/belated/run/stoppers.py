@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting
+from belated.optimizers.outcomes import Record
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import checked
 from belated.short_repr import short_repr
@@ -32,7 +33,9 @@ class NoImprovement(Stopper):
     """A callback that ends a run after n consecutive results that do not improve the best value.
 
     Failed trials do not count as results. A better value that another process of the study reports is also an
-    improvement. Each run starts its own count.
+    improvement. Each run starts its own count. If outcomes were declared, the best value is the best value within the
+    bounds. Trials whose objective or bounded outcomes are missing do not count, nor do trials before the first one
+    within the bounds.
 
     Parameters
     ----------
@@ -62,9 +65,10 @@ class NoImprovement(Stopper):
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if this is the n-th consecutive result without an improvement."""
-        if trial.value is None:
+        best, goals = optimizer.best_trial_, optimizer._problem.outcomes
+        is_incomplete = any(not isinstance(goals[name], Record) for name in trial.missing)
+        if trial.value is None or is_incomplete or (goals and best is None):
             return
-        best = optimizer.best_trial_
         first, before = self._best is None, self._best
         self._best = None if best is None else best.value
         improved = best == trial if first else self._best != before

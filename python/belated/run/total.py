@@ -40,7 +40,9 @@ class Total:
 
     def _pending_now(self) -> list[int]:
         log = self.optimizer._current_log()
-        return [number for number in log.numbers("pending") if log.trial(number).suggested]
+        records = ((number, log.trial(number)) for number in log.numbers("pending"))
+        # If an outcome is known, the trial was evaluated.
+        return [number for number, each in records if each.suggested and all(y is None for _, y, *_ in each.outcomes)]
 
     def warn_pending(self, own: Collection[int]) -> None:
         """Warn about trials that count in the total, but were pending before the run and are still pending after it.

@@ -41,39 +41,43 @@ class Outcome(NamedTuple):
     error: str | None = None
 
 
-def outcome_of(trial: Any) -> Outcome:
+def outcome_of(trial: Any, constrained: bool = True) -> Outcome:
     """Return the outcome of a trial of Optuna.
 
     A COMPLETE trial is observed, or failed if a constraint is violated (its value is above 0) or the value is not
-    finite. A FAIL trial is failed. A PRUNED trial is abandoned. A RUNNING or WAITING trial is pending.
+    finite. A FAIL trial is failed. A PRUNED trial is abandoned. A RUNNING or WAITING trial is pending. If `constrained`
+    is False, constraints are ignored.
     """
     state = trial.state.name
     if state == "COMPLETE":
         [value] = trial.values
-        return outcome_of_value(trial, value)
+        return outcome_of_value(trial, value, constrained)
     if state == "FAIL":
         return Outcome("failed")
     return Outcome("abandoned" if state == "PRUNED" else "pending")
 
 
-def outcome_beside_curve(trial: Any) -> Outcome:
+def outcome_beside_curve(trial: Any, constrained: bool = True) -> Outcome:
     """Return the outcome of a trial of Optuna whose reports are in the log.
 
     A PRUNED trial counts as stopped, or as failed if it does not have reports, its last report is not finite or a
-    constraint is violated.
+    constraint is violated. If `constrained` is False, constraints are ignored.
     """
     if trial.state.name != "PRUNED":
-        return outcome_of(trial)
+        return outcome_of(trial, constrained)
     reported = trial.intermediate_values
     if not reported:
         return Outcome("failed")
-    outcome = outcome_of_value(trial, reported[max(reported)])
+    outcome = outcome_of_value(trial, reported[max(reported)], constrained)
     return Outcome("stopped") if outcome.state == "observed" else outcome
 
 
-def outcome_of_value(trial: Any, value: float) -> Outcome:
-    """Return "observed" with this value, or "failed" if the value is not finite or the trial violates a constraint."""
-    violated = [each for each in constraint_values(trial.system_attrs) if not each <= 0]
+def outcome_of_value(trial: Any, value: float, constrained: bool = True) -> Outcome:
+    """Return "observed" with this value, or "failed" if the value is not finite or the trial violates a constraint.
+
+    If `constrained` is False, constraints are ignored.
+    """
+    violated = [each for each in constraint_values(trial.system_attrs).values() if constrained and not each <= 0]
     if violated:
         return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
     if not math.isfinite(value):
@@ -81,10 +85,12 @@ def outcome_of_value(trial: Any, value: float) -> Outcome:
     return Outcome("observed", value)
 
 
-def constraint_values(system_attrs: Mapping[str, Any]) -> list[float]:
-    """Return the values of a trial's constraints; the list is empty without constraints."""
-    values = list(system_attrs.get(CONSTRAINTS) or ())
-    return values + [value for key, value in system_attrs.items() if key.startswith(f"{CONSTRAINTS}:")]
+def constraint_values(system_attrs: Mapping[str, Any]) -> dict[str, float]:
+    """Return the values of a trial's constraints by name. A constraint without a name is named by its position."""
+    listed = system_attrs.get(CONSTRAINTS) or ()
+    named = sorted(key for key in system_attrs if key.startswith(f"{CONSTRAINTS}:"))
+    values = {f"{CONSTRAINTS}[{i}]": value for i, value in enumerate(listed)}
+    return values | {key: system_attrs[key] for key in named}
 
 
 def ending(number: int, state: str, observation: Observation | None, error: str | None) -> Action:

@@ -253,6 +253,10 @@ def test_an_optimizer_object_is_accepted():
             {"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}, context={"c": (0.0, 1.0)})},
             "optimizer has a context, which trials of Tune do not have",
         ),
+        (
+            {"optimizer": bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"error": "minimize"}), "mode": "min"},
+            "optimizer has outcomes, which trials of Tune do not have",
+        ),
         ({"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: 3}, "optimizer returned 3"),
         (
             {"space": {"x": (0.0, 1.0)}, "mode": "min", "optimizer": lambda space, **_: bl.RandomSearch(space)},

@@ -482,6 +482,7 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
         ({"optimizer": lambda space, seed: bl.BayesOpt({"C": (0.0, 1.0)})}, "does not search the given space"),
         ({"optimizer": lambda space, seed: bl.BayesOpt(candidates=[[0.0], [1.0]])}, "does not search the given space"),
         ({"optimizer": functools.partial(bl.BayesOpt, context={"day": (0, 6)})}, "optimizer has a context"),
+        ({"optimizer": functools.partial(bl.BayesOpt, outcomes={"score": "maximize"})}, "optimizer has outcomes"),
         ({"scoring": ["accuracy", "f1"], "refit": False}, "refit=False does not name the metric"),
         ({"scoring": ["accuracy", "f1"], "refit": "f1", "objective": "auc"}, "objective='auc' does not name"),
         ({"objective": "f1"}, "objective='f1' is for several metrics: leave it out"),

@@ -134,7 +134,7 @@ def test_legends_are_within_axes_of_figures_without_a_layout(search):
 
 
 def test_arguments_have_the_same_names_order_and_defaults():
-    order = ["search", "names", "ax", "context", "clock", "optimum", "log"]
+    order = ["search", "names", "ax", "context", "clock", "optimum", "log", "outcome"]
     for name in NAMES:
         parameters = inspect.signature(getattr(plotting, name)).parameters
         assert list(parameters) == [each for each in order if each in parameters], name

@@ -16,7 +16,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 
 @RUNS
 def test_a_run_accepts_some_arguments_of_bayes_opt(run):
-    of_bayes_opt = {"acquisition", "initial", "constraints", "seed", "curve", "stopping"}
+    of_bayes_opt = {"acquisition", "initial", "constraints", "seed", "curve", "stopping", "outcomes"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
     own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
     shown = list(inspect.signature(run).parameters.values())

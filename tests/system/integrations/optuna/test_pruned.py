@@ -83,11 +83,12 @@ def test_a_pruned_trial_without_a_last_value_has_failed(reports):
     assert [each.state for each in records(study)[:2]] == ["observed", "failed"]
 
 
-def test_a_pruned_trial_that_violates_a_constraint_has_failed():
+def test_the_constraints_of_a_pruned_trial_are_known():
     study = study_of(constraints_func=lambda trial: [trial.number - 0.5])
-    for _ in range(2):
-        prune(study, study.ask(DISTRIBUTIONS), {0: 1.0})
-    assert [each.state for each in records(study)[:2]] == ["observed", "failed"]
+    for reports in ({0: 1.0}, {}):
+        prune(study, study.ask(DISTRIBUTIONS), reports)
+    found = [[each[:2] for each in record.outcomes] for record in records(study)[:2]]
+    assert found == [[("observed", 1.0), ("observed", -0.5)], [("failed", None), ("observed", 0.5)]]
 
 
 def test_trials_of_all_brackets_are_known():
