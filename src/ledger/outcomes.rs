@@ -114,7 +114,7 @@ impl Ledger {
             let mut part = known.unwrap_or(self.parts.first().unwrap_or(self)).clone();
             revise(&mut part, Arc::new(problem.part(i)))?;
             if known.is_none() {
-                part.forget_results();
+                part.forget_results(&self.all_pending());
             }
             parts.push(part);
         }
@@ -144,16 +144,21 @@ impl Ledger {
         }
     }
 
-    /// Turns the log of an outcome into the log of an outcome that was never measured.
-    fn forget_results(&mut self) {
+    /// Turns the log of an outcome into the log of an outcome that was never measured: it is missing in the pending trials.
+    fn forget_results(&mut self, pending: &[TrialNumber]) {
         for (number, trial) in self.trials.iter_mut().enumerate() {
             trial.value = None;
             trial.forget_result();
-            if trial.state != State::Pending {
-                trial.state = State::Abandoned;
-                self.shown_from.insert(number, u32::MAX);
-            }
+            trial.state = match pending.binary_search(&number) {
+                Ok(_) => State::Pending,
+                Err(_) => State::Abandoned,
+            };
+            // Strategies do not see the results of the other outcome.
+            self.shown_from.insert(number, u32::MAX);
         }
+        // The sets of pending trials are made again from the states.
+        self.pending = pending.iter().copied().collect();
+        self.pending_left_out.clear();
         for revised in &mut self.revised {
             revised.value = None;
         }

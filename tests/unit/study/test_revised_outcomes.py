@@ -1,0 +1,87 @@
+"""Revisions that declare outcomes, add and remove them."""
+
+import pytest
+
+import belated as bl
+from belated.errors import InvalidSetting
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return f"sqlite:///{tmp_path}/study.db"
+
+
+@pytest.fixture
+def new_study(store):
+    return lambda optimizer: bl.Study("laboratory", store=store, optimizer=optimizer)
+
+
+def states(trial):
+    return {name: (each.state, each.value) for name, each in trial.outcomes.items()}
+
+
+def reloaded(study, store):
+    copy = bl.Study.load("laboratory", store)
+    assert [states(trial) for trial in copy.trials] == [states(trial) for trial in study.trials]
+    assert [trial.state for trial in copy.trials] == [trial.state for trial in study.trials]
+    return copy
+
+
+def test_a_value_without_a_name_becomes_the_objective(new_study, store):
+    study = new_study(bl.BayesOpt(SPACE, direction="minimize", seed=0))
+    trials = study.suggest(n=8)
+    for trial in trials[:6]:
+        trial.observe(trial.params["x"])
+    trials[6].fail()
+    study.revise(outcomes={"error": "minimize", "memory": bl.AtMost(1.0)})
+    assert states(trials[0]) == {"error": ("observed", trials[0].params["x"]), "memory": ("abandoned", None)}
+    assert states(trials[6]) == {"error": ("failed", None), "memory": ("abandoned", None)}
+    assert trials[7].missing == ["error", "memory"] and trials[0].state == "observed"
+    # The first trials were not measured, so none is known to lie within the bounds.
+    assert study.best_trial_ is None
+    trials[0].observe({"memory": 0.5})
+    trials[7].observe({"memory": 2.0, "error": 0.0})
+    assert study.best_trial_ == trials[0]
+    assert reloaded(study, store).suggest().params == study.suggest().params
+
+
+def test_outcomes_are_added_and_removed(new_study, store):
+    study = new_study(bl.BayesOpt(SPACE, outcomes={"error": "minimize", "memory": bl.AtMost(1.0)}, seed=0))
+    complete, half, pending = study.suggest(n=3)
+    complete.observe({"error": 0.5, "memory": 0.5})
+    half.observe({"error": 0.25})
+    study.revise(outcomes={"error": "minimize", "memory": bl.AtMost(2.0), "purity": bl.AtLeast(0.9)})
+    assert complete.state == "observed" and states(complete)["purity"] == ("abandoned", None)
+    assert half.missing == ["memory", "purity"] and pending.missing == ["error", "memory", "purity"]
+    half.observe({"memory": 1.5, "purity": 0.95})
+    complete.observe({"purity": 0.99})
+    assert study.best_trial_ == half
+    reloaded(study, store)
+    # Nothing of the trial is missing without the removed outcome.
+    pending.observe({"error": 0.0, "purity": 1.0})
+    study.revise(outcomes={"error": "minimize", "purity": bl.AtLeast(0.9)})
+    assert pending.state == "observed" and study.best_trial_ == pending
+    assert states(half) == {"error": ("observed", 0.25), "purity": ("observed", 0.95)}
+    assert reloaded(study, store).suggest().params == study.suggest().params
+
+
+def test_an_added_outcome_is_modelled(new_study):
+    study = new_study(bl.BayesOpt(SPACE, outcomes={"error": "minimize"}, seed=0))
+    for trial in study.suggest(n=10):
+        trial.observe({"error": (trial.params["x"] - 0.7) ** 2 + trial.params["y"]})
+    study.revise(outcomes={"error": "minimize", "memory": bl.AtMost(0.5)})
+    for _ in range(12):
+        trial = study.suggest()
+        trial.observe({"error": (trial.params["x"] - 0.7) ** 2 + trial.params["y"], "memory": trial.params["x"]})
+    assert study.best_params_["x"] <= 0.5 and study.best_value_ < 0.06
+    assert study.predict({"x": 0.9, "y": 0.5}, outcome="memory")[0] == pytest.approx(0.9, abs=0.05)
+
+
+def test_outcomes_cannot_all_be_removed(new_study):
+    study = new_study(bl.RandomSearch(SPACE, outcomes={"error": "minimize"}, seed=0))
+    study.suggest().observe({"error": 1.0})
+    with pytest.raises(InvalidSetting):
+        study.revise(outcomes=None)
+    assert study.best_value_ == 1.0
