@@ -1143,9 +1143,10 @@ class Trials(Reading, Generic[AnyLog]):
         try:
             self._log.record(action, self._problem.wall_time())
         except AlreadyObserved:
-            value = Trial(self, number).value
+            trial = Trial(self, number)
+            known = f"values {trial.values}" if self._problem.outcomes else f"value {trial.value!r}"
             raise AlreadyObserved(
-                f"trial {number} has the value {value!r} already and cannot {verb}; withdraw takes the value back"
+                f"trial {number} has the {known} already and cannot {verb}; withdraw takes the value back"
             ) from None
 
     @checks_arguments

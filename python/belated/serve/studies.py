@@ -21,8 +21,8 @@ T = TypeVar("T")
 #: Maximum number of open studies without a running call. The least recently used study is closed first.
 MAX_OPEN = 64
 
-#: Maximum work of a definition that a client sends: the number of columns, times the settings below divided by their
-#: units. On one processor the first 20 suggestions then take at most about two seconds.
+#: Maximum work of a definition that a client sends: the number of columns, times the number of outcomes, times the
+#: settings below divided by their units. On one processor the first 20 suggestions then take at most about two seconds.
 MOST_WORK = 1000
 
 # Settings that increase the work, each with the value up to which it does not count. The work depends on the square of
@@ -208,7 +208,7 @@ def read_definition(definition: dict[str, Any]) -> Any:
         )
     if "constraints" in problem:
         raise InvalidSetting("definition has constraints, which are functions: create such a study in Python")
-    work = _n_columns(problem) * _work(strategy)
+    work = _n_columns(problem) * max(1, _length(problem, "outcomes")) * _work(strategy)
     if work > MOST_WORK:
         raise InvalidSetting(
             f"definition needs {work:,.0f} units of work, and a server accepts {MOST_WORK:,}: pass fewer parameters or "

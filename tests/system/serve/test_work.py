@@ -19,9 +19,12 @@ def choices(n, m):
     return [{"name": f"c{i}", "kind": "Categorical", "choices": list(range(m))} for i in range(n)]
 
 
+DOMAIN = ("space", "context", "candidates", "outcomes")
+
+
 def definition(kind, arguments):
     """Return a definition; the domain belongs to its problem, and other arguments to its strategy."""
-    problem = {name: data for name, data in arguments.items() if name in ("space", "context", "candidates")}
+    problem = {name: data for name, data in arguments.items() if name in DOMAIN}
     settings = {name: data for name, data in arguments.items() if name not in problem}
     return {"problem": problem, "strategy": {"kind": kind} | settings}
 
@@ -34,6 +37,7 @@ LARGE = {
     "conditions": {"space": [*choices(1, 2), *reals(250, when=[["c0", [1]]])]},
     "choices": {"space": choices(30, 40)},
     "contexts": {"space": reals(2), "context": reals(999)},
+    "outcomes": {"space": reals(101), "outcomes": [[f"o{i}", {"kind": "Record"}] for i in range(10)]},
     "candidates": {"candidates": {"kind": "f", "rows": [[i / 7] for i in range(10_100)]}, "acquisition": "thompson"},
     "effort": {"space": reals(2), "search": {"kind": "Search", "effort": 30}},
     "multistart": {"space": reals(5), "search": {"kind": "Search", "multistart": [10, 10**6]}},

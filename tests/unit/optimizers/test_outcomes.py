@@ -79,7 +79,7 @@ def test_one_outcome_fails():
     trial.abandon(outcome="note")
     trial.observe({"error": 1.0})
     assert trial.state == "observed"
-    with pytest.raises(AlreadyObserved):
+    with pytest.raises(AlreadyObserved, match="values {'error': 1.0} already and cannot fail"):
         trial.fail(outcome="error")
 
 
