@@ -372,8 +372,10 @@ class _Reader:
         """Find the columns with the values of the outcomes. `value` is the argument of this name."""
         outcomes, objective = self._problem.outcomes, self._problem.objective
         self._outcomes: dict[str, str] = {}
-        # The column with values of the objective that the column of the outcome does not have.
-        self._of_objective: str | None = None
+        # The columns of stds, states and withdrawals of outcomes.
+        self._of_outcomes: set[str] = set()
+        # Whether the column ``value`` belongs to the objective.
+        self._is_of_objective = False
         if not outcomes:
             return
         prefixed = any(f"{_OUTCOME}{name}" in self._others for name in outcomes)
@@ -388,8 +390,8 @@ class _Reader:
         if isinstance(value, Mapping):
             for name, column in value.items():
                 position(outcomes, name)
-                self._check_column(f"value[{name!r}]", column)
-                self._outcomes[name] = column
+                self._check_column(f"value[{name!r}]", str(column))
+                self._outcomes[name] = str(column)
         elif isinstance(value, str):
             if objective is None:
                 raise InvalidValue(
@@ -398,9 +400,12 @@ class _Reader:
                 )
             self._outcomes[objective] = value
         elif value is None and objective is not None and (prefixed or objective not in self._outcomes):
-            self._of_objective = "value" if "value" in self._others else None
-        of_outcomes = {f"{prefix}{name}" for prefix in _OF_OUTCOME for name in outcomes}
-        self._others = [name for name in self._others if name not in {*of_outcomes, *self._outcomes.values()}]
+            self._is_of_objective = "value" in self._others
+        elif value is not None:
+            self._outcomes.clear()  # the values are given
+        self._of_outcomes = {f"{prefix}{name}" for prefix in _OF_OUTCOME for name in outcomes} & set(self._others)
+        taken = {*self._of_outcomes, *self._outcomes.values()}
+        self._others = [name for name in self._others if name not in taken]
 
     def _is_unknown(self, name: str) -> bool:
         """Return whether the column of a parameter is unknown. Trials that were left out may have other parameters."""
@@ -776,7 +781,7 @@ class _Reader:
     def _withdrawal(self, i: int, column: str) -> Callable[[int], Action]:
         """Return the action that withdraws a result, for the reason in a column."""
         self.column = column
-        cell, entry = self._cell(column, i), self._entries.get(column)
+        cell, entry = self._cells.get(column, [None] * self.n)[i], self._entries.get(column)
         reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
         return lambda number: Action.withdraw(number, as_reason(reason))
 
@@ -796,17 +801,15 @@ class _Reader:
         of_row = self._checked_state("state", self._states[i])
         # The state of outcomes without a value and without a state.
         rest = "pending" if of_row in (None, "observed") else of_row
-        listed = self._lists.get("value", [None] * self.n)[i]
+        listed = self._lists["value"][i] if "value" in self._lists else None
         self.column = "value"
         known = {} if listed is None else {k: y for k, y, _ in values_of(outcomes, "this row", listed, None)}
-        first = next(iter(self._outcomes.values()), "value")
         for k, name in enumerate(outcomes):
-            state = self._checked_state(f"{_STATE}{name}", self._cell(f"{_STATE}{name}", i))
-            column = self._outcomes.get(name, name)
-            self.column, value = column, known.get(k)
+            state = self._checked_state(f"{_STATE}{name}", self._of_outcome(f"{_STATE}{name}", i))
+            self.column, value = self._outcomes.get(name, name), known.get(k)
             if name in self._outcomes:
-                value = self._number(column, i)
-            if name == self._problem.objective and self._of_objective is not None:
+                value = self._number(self.column, i)
+            if self._is_of_objective and name == self._problem.objective:
                 value = self._value_of_objective(value, i)
             if value is not None:
                 found.append(_Measured("observed", self._value_in_state(value, state), self._std_of(name, i)))
@@ -814,7 +817,7 @@ class _Reader:
                 if state == "observed" and self._without_value() is None:
                     return []
                 found.append(_Measured(rest if state in (None, "observed") else state))
-        self.column = first
+        self.column = next(iter(self._outcomes.values()), "value")
         is_given = of_row == "observed" or (of_row is None and "value" not in self._lists)
         if is_given and all(each.state == "pending" for each in found):
             return [] if self._without_value() is None else found
@@ -834,15 +837,15 @@ class _Reader:
 
     def _std_of(self, name: str, i: int) -> float | None:
         column = f"{_STD}{name}"
-        if self._cell(column, i) is not None:
+        if self._of_outcome(column, i) is not None:
             return self._amount("std", column, self._number(column, i))
         # A column of the table belongs to the objective, and the argument std to all values.
         if name != self._problem.objective and "std" in self._columns:
             return None
         return self._amount("std", self._columns.get("std", "std"), self._fact("std", i))
 
-    def _cell(self, column: str, i: int) -> Any:
-        return self._cells[column][i] if column in self._cells else None
+    def _of_outcome(self, column: str, i: int) -> Any:
+        return self._cells[column][i] if column in self._of_outcomes else None
 
     def _row_of_outcomes(self, i: int, add: Action, found: Sequence[_Measured], amounts: Mapping[str, float]) -> Row:
         data: dict[str, Any] = {name: amount for name, amount in amounts.items() if name != "std"}

@@ -128,6 +128,9 @@ def test_columns_of_other_names():
     assert by_dict[1].values == {"error": 0.6, "memory": 4.0} and by_dict[1].outcomes["memory"].std == 0.1
     assert optimizer.add(table, value="loss")[0].values == {"error": 0.5}
     assert optimizer.add(table[["x"]], [{"memory": 1.0}, None])[0].values == {"memory": 1.0}
+    prefixed = table[["x"]].rename(columns={"x": "params_x"}).assign(memory=9.0)
+    assert optimizer.add(prefixed, [{"error": 1.0}, {"error": 2.0}])[1].values == {"error": 2.0}
+    assert optimizer.add(table.rename(columns={"GB": 7}), value={"memory": 7})[0].values == {"memory": 3.0}
     several = bl.RandomSearch(SPACE, outcomes={"a": "minimize", "b": "minimize"})
     with pytest.raises(InvalidValue, match="'loss'"):
         several.add(table, value="loss")
@@ -185,6 +188,28 @@ def test_a_table_without_outcomes_has_values_of_the_objective():
     added = make().add(through_csv(plain))
     assert [trial.values for trial in added] == [{"error": 1.0}, {"error": 2.0}]
     assert added[0].outcomes["error"].std == 0.1
+
+
+def test_parameters_named_like_columns_of_outcomes():
+    space = {"state_memory": ["on", "off"], "std_error": (0.0, 1.0), "memory": (0.0, 1.0)}
+    table = pd.DataFrame({"state_memory": ["on"], "std_error": [0.5], "memory": [0.25], "error": [1.0]})
+    optimizer = bl.RandomSearch(space, outcomes=OUTCOMES, seed=0)
+    [trial] = optimizer.add(table)
+    assert trial.params == {"state_memory": "on", "std_error": 0.5, "memory": 0.25} and trial.values == {"error": 1.0}
+    trial.observe({"memory": 3.0}, std=0.5)
+    trial.abandon()
+    again = bl.RandomSearch(space, outcomes=OUTCOMES, seed=0)
+    for way in WAYS:
+        again.add(way(optimizer))
+    assert facts(again) == facts(optimizer) * len(WAYS)
+
+
+def test_rows_of_candidates_with_outcomes():
+    rows = [[0.1, 1.0], [0.2, 1.0], [0.3, 2.0]]
+    optimizer = bl.RandomSearch(candidates=rows, outcomes=OUTCOMES, seed=0)
+    table = pd.DataFrame({"a": [0.2], "b": [1.0], "memory": [3.0], "std_memory": [0.1], "state_error": ["failed"]})
+    [trial] = optimizer.add(table)
+    assert trial.index == 1 and trial.values == {"memory": 3.0} and trial.outcomes["error"].state == "failed"
 
 
 def test_studies_write_their_outcomes(tmp_path):
