@@ -155,11 +155,15 @@ def warn_few_points(n_points: int, n_candidates: int) -> None:
 
 
 def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) -> None:
-    """Report the mean score or the failure of a candidate to the optimizer."""
+    """Report the mean score or the failure of a candidate to the optimizer; other metrics become attrs."""
     duration = sum(outcome["fit_time"] + outcome["score_time"] for outcome in outcomes)
     value = mean_score(outcomes, objective)
     if math.isfinite(value):
-        trial.observe(value, duration=duration)
+        scores = outcomes[0]["test_scores"]
+        others = [name for name in scores if name != objective] if isinstance(scores, dict) else []
+        means = {name: mean_score(outcomes, name) for name in others}
+        attrs = {name: mean for name, mean in means.items() if math.isfinite(mean)}
+        trial.observe(value, duration=duration, attrs=attrs or None)
         return
     errors = [outcome["fit_error"] for outcome in outcomes if outcome["fit_error"]]
     last_line = errors[0].strip().splitlines()[-1] if errors else f"its mean score is {value}"

@@ -120,7 +120,8 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     ----------
     optimizer_ : Optimizer or Study, or list of these
         The optimizer that chose the candidates, with one trial for each candidate. Use it for plots, `recommend` and
-        `trials_dataframe`. If `space` is a list, a list with the optimizer of each mapping.
+        `trials_dataframe`. If `space` is a list, a list with the optimizer of each mapping. If there are several
+        metrics, the attrs of a trial are the mean scores of the metrics that are not the objective.
     cv_results_ : dict
         As for `RandomizedSearchCV`; candidates are in the order in which they were chosen. If there is a resource, the
         column "n_resources" has the resource of each candidate, at which its scores were computed. Only candidates with

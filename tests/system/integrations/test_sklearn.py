@@ -146,6 +146,20 @@ def test_a_function_may_return_several_scores():
     assert search.multimetric_ and search.best_score_ == search.cv_results_["mean_test_f"].max()
 
 
+def test_several_metrics_do_not_change_the_candidates():
+    single = search_of(scoring="accuracy", n_iter=14).fit(X, Y)
+    scoring = {"a": "accuracy", "b": "roc_auc", "c": make_scorer(f1_score)}
+    several = search_of(scoring=scoring, refit="a", n_iter=14).fit(X, Y)
+    assert several.cv_results_["params"] == single.cv_results_["params"]
+    assert several.cv_results_["mean_test_a"].tolist() == single.cv_results_["mean_test_score"].tolist()
+    for name in ("best_index_", "best_score_", "best_params_"):
+        assert getattr(several, name) == getattr(single, name)
+    trials = several.optimizer_.trials
+    for name in "bc":
+        assert [trial.attrs[name] for trial in trials] == several.cv_results_[f"mean_test_{name}"].tolist()
+    assert trials[0].attrs.keys() == {"b", "c"} and single.optimizer_.trials[0].attrs == {}
+
+
 def test_a_function_as_refit_chooses_the_best():
     search = search_of(refit=lambda results: 3).fit(X, Y)
     assert search.best_index_ == 3
