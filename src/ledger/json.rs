@@ -17,13 +17,16 @@ pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
     Ok(value.to_string())
 }
 
-/// Removes absent fields.
+/// Removes absent fields. In a list, null has a meaning: an inactive parameter.
 fn drop_nulls(value: &mut Value) {
-    let Value::Object(fields) = value else {
-        return;
-    };
-    fields.retain(|_, value| !value.is_null());
-    fields.values_mut().for_each(drop_nulls);
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
 }
 
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {

@@ -106,7 +106,10 @@ impl Ledger {
         }
         let mut parts = Vec::with_capacity(problem.outcomes.len());
         for (i, outcome) in problem.outcomes.iter().enumerate() {
-            let named = self.outcomes().iter().position(|it| it.name == outcome.name);
+            let named = self
+                .outcomes()
+                .iter()
+                .position(|it| it.name == outcome.name);
             let known = match self.has_outcomes() {
                 true => named.map(|i| &self.parts[i]),
                 false => outcome.is_objective().then_some(self),

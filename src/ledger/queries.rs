@@ -63,7 +63,12 @@ impl Ledger {
                     .iter()
                     .map(|(i, it)| (*i, it.reading))
                     .eq(readings);
-                return same && *number < self.trials.len();
+                let is_there = |point: &Point| {
+                    *point == self.started_point(*number) || *point == self.point(*number)
+                };
+                return same
+                    && *number < self.trials.len()
+                    && (revised || event.point().is_some_and(is_there));
             }
             _ => return false,
         };

@@ -135,7 +135,10 @@ class Reading(ABC):
 
     @property
     def best_trial_(self) -> Trial | Any:
-        """The trial with the best observed value at the highest observed fidelity; None before the first value."""
+        """The trial with the best observed value at the highest observed fidelity; None before the first value.
+
+        If outcomes were declared, only trials whose outcomes with bounds have values within their bounds count.
+        """
         return self.best_trial()
 
     def best_trial(self, *, outside: bool = False) -> Trial | Any:
@@ -792,8 +795,8 @@ class Trials(Reading, Generic[AnyLog]):
             A finite real number (or a 0-d array). If outcomes were declared, a dict of the values that have arrived, by
             the names of the outcomes; either all of them are logged or none. The others can be reported any day later.
         std : float or mapping, optional
-            The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes. If
-            the value is a mean over n repetitions, pass the standard deviation of one repetition divided by sqrt(n).
+            The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes.
+            If the value is a mean over n repetitions, pass the standard deviation of one repetition divided by sqrt(n).
             The model uses this number unchanged. For values that are reported without a std, the model fits the noise.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget

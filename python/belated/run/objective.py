@@ -38,8 +38,8 @@ _TRIAL_ELSEWHERE = {
         "declare the space as an argument of the run, and read trial.params[name]",
     ),
     **dict.fromkeys(("set_user_attr", "set_metric_names"), "write trial.attrs[name] = value"),
-    "set_constraint": "declare outcomes={name: bl.AtMost(0.0)} and return a mapping of the values, or raise an exception "
-    "if a measured value is not allowed",
+    "set_constraint": "declare outcomes={name: bl.AtMost(0.0)} and return a mapping of the values, or raise an "
+    "exception if a measured value is not allowed",
     "user_attrs": "use trial.attrs",
     "should_prune": "use trial.should_stop()",
 }
