@@ -49,6 +49,14 @@ class KillsItsWorker:
         return params["x"]
 
 
+def test_functions_return_mappings_of_outcomes(pool):
+    goals = {"error": "minimize", "memory": bl.AtMost(4.0), "note": bl.Record()}
+    optimizer = bl.RandomSearch(SPACE, outcomes=goals, seed=0)
+    measured = {"error": 0.5, "memory": 3.0}
+    trials = bl.minimize(lambda params: measured, optimizer=optimizer, n_trials=4, executor=pool).trials
+    assert [trial.values for trial in trials] == [measured] * 4 and trials[0].missing == ["note"]
+
+
 def test_a_run_evaluates_in_other_processes_and_finds_the_number_of_workers(pool):
     def in_process(params, trial):
         trial.attrs["pid"] = os.getpid()

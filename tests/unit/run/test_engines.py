@@ -54,6 +54,10 @@ def in_process(params, trial):
     return f(params)
 
 
+def two_outcomes(params):
+    return {"error": params["x"] ** 2, "memory": float(params["n"])}
+
+
 def by_level(params):
     if params["n"] > 4:
         raise OSError(params["n"], "no such level")
@@ -191,6 +195,14 @@ def test_candidates(executor):
     arguments = {"candidates": ROWS, "n_trials": 6, "initial": 6, "seed": 0}
     values = [trial.value for trial in bl.maximize(np.sum, executor=executor, **arguments).trials]
     assert values == [trial.value for trial in bl.maximize(np.sum, **arguments).trials]
+
+
+def test_mappings_of_outcomes(executor):
+    goals = {"error": "minimize", "memory": bl.AtMost(4.0), "note": bl.Record()}
+    optimizer = bl.RandomSearch(SPACE, outcomes=goals, seed=0)
+    trials = bl.minimize(two_outcomes, optimizer=optimizer, n_trials=6, executor=executor).trials
+    assert [each.values for each in trials] == [two_outcomes(each.params) for each in trials]
+    assert {each.state for each in trials} == {"pending"} and trials[0].missing == ["note"]
 
 
 def test_a_budget_and_callbacks(executor):

@@ -1,7 +1,4 @@
-"""belated: a trial fails if its forest has too many nodes.
-
-The model learns where trials fail, but not from their numbers of nodes.
-"""
+"""belated: a bound on a measured quantity, the number of nodes of a forest."""
 
 from sklearn.datasets import load_digits
 from sklearn.ensemble import RandomForestClassifier
@@ -13,15 +10,14 @@ X, y = load_digits(return_X_y=True)
 X_train, X_valid, y_train, y_valid = train_test_split(X, y, random_state=0)
 
 
-def accuracy(params):
+def measure(params):
     forest = RandomForestClassifier(**params, random_state=0).fit(X_train, y_train)
     n_nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
-    if n_nodes > 3000:
-        raise ValueError(f"{n_nodes} nodes")
-    return forest.score(X_valid, y_valid)
+    return {"accuracy": forest.score(X_valid, y_valid), "nodes": n_nodes}
 
 
 space = {"n_estimators": (5, 50), "max_depth": (2, 16), "min_samples_leaf": (1, 10)}
-result = bl.maximize(accuracy, space, n_trials=30, seed=0, catch=ValueError)
-feasible = [trial for trial in result.trials if trial.state == "observed"]
+outcomes = {"accuracy": "maximize", "nodes": bl.AtMost(3000)}
+result = bl.maximize(measure, space, outcomes=outcomes, n_trials=30, seed=0)
+feasible = [trial for trial in result.trials if trial.values["nodes"] <= 3000]
 print(len(feasible), "of 30 feasible, best value:", result.best_value_, result.best_params_)
