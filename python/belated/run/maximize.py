@@ -290,8 +290,9 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         `RunError`, unless the class of the error (or a base class other than Exception) is named here.
     callbacks : iterable of callable
         Functions that are called as callback(optimizer, trial) after every observed or failed trial, in the thread of
-        the caller. The value of a failed trial is None. To end the run, raise `StopRun` in a callback, or pass
-        `NoImprovement` or `ValueReached`.
+        the caller. The value of a failed trial is None. If outcomes were declared, a trial of which only some outcomes
+        are known counts as observed. To end the run, raise `StopRun` in a callback, or pass `NoImprovement` or
+        `ValueReached`.
     progress : bool, optional
         Whether to show a progress bar, which requires tqdm. None: show a progress bar in a terminal or notebook if tqdm
         is installed.
