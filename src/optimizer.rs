@@ -436,12 +436,19 @@ impl Optimizer {
     }
 
     /// Returns the time on the clock, the delays of the suggested trials, and the ages of the trials in flight. Calls
-    /// share the delays until they change.
+    /// share the delays until they change. If the position of an outcome is given, the delays and ages are those of this
+    /// outcome; otherwise a trial is in flight until all its outcomes are known.
     pub(crate) fn delays(
         &mut self,
         time: Option<f64>,
+        outcome: Option<usize>,
     ) -> Result<(f64, Arc<Delays>, BTreeMap<TrialNumber, f64>)> {
         let now = self.ledger.now(time)?;
+        if let Some(outcome) = outcome {
+            let part = self.ledger.part(outcome)?;
+            let found = part.delays_in_steps(None, now, time);
+            return Ok((now, found.delays, part.in_flight(now, time)));
+        }
         let found = self.ledger.delays_in_steps(self.delays.take(), now, time);
         let delays = self.delays.insert(found).delays.clone();
         Ok((now, delays, self.ledger.in_flight(now, time)))

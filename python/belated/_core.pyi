@@ -676,7 +676,9 @@ class Optimizer:
     def stops(self, number: int, time: float | None) -> bool:
         """Whether the rule ``stopping`` stops a trial after its last report. The log is unchanged."""
 
-    def delays(self, time: float | None) -> tuple[float, DelayDistribution, dict[int, float]]:
+    def delays(
+        self, time: float | None, outcome: int | None = None
+    ) -> tuple[float, DelayDistribution, dict[int, float]]:
         """The time on the clock, the delay distribution of the suggested trials, and the age of each suggested trial in
         flight by its number.
 

@@ -326,7 +326,8 @@ impl Ledger {
         checked.collect()
     }
 
-    fn part(&self, outcome: usize) -> Result<&Ledger> {
+    /// The log of an outcome, or an error if the position is not one of a declared outcome.
+    pub(crate) fn part(&self, outcome: usize) -> Result<&Ledger> {
         self.parts.get(outcome).ok_or_else(|| {
             refuse(
                 "outcome",

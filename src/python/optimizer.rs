@@ -609,12 +609,14 @@ impl Optimizer {
 
     /// The time on the clock, the delay distribution, and the ages of the trials in flight by number. The distribution is
     /// fitted without the lock.
+    #[pyo3(signature = (time, outcome=None))]
     fn delays(
         &self,
         py: Python<'_>,
         time: Option<f64>,
+        outcome: Option<usize>,
     ) -> PyResult<(f64, DelayDistribution, BTreeMap<usize, f64>)> {
-        let (now, delays, in_flight) = self.with_core(py, |core, _| core.delays(time))?;
+        let (now, delays, in_flight) = self.with_core(py, |core, _| core.delays(time, outcome))?;
         let distribution = DelayDistribution::of(py, delays, &Options::default())?;
         Ok((now, distribution, in_flight))
     }

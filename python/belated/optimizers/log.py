@@ -64,7 +64,9 @@ class Log(Protocol):
     def durations(self, time: float | None) -> DurationModel | None:
         """Return the model of durations; None if fewer than two positive durations are known."""
 
-    def delays(self, time: float | None) -> tuple[float, DelayDistribution, dict[int, float]]:
+    def delays(
+        self, time: float | None, outcome: int | None = None
+    ) -> tuple[float, DelayDistribution, dict[int, float]]:
         """Return the time on the clock, the delay distribution, and the ages of the trials in flight by number."""
 
     def arrivals(self, in_wall_time: bool) -> tuple[Array, Array]:

@@ -290,8 +290,13 @@ class Reading(ABC):
     @property
     def delays_(self) -> Delays:
         """The distribution of delays, estimated from all suggested trials up to now."""
-        problem, log = self._source._problem, self._source._current_log()
-        return Delays(problem.clock, *log.delays(problem.wall_time()))
+        return self._delays_of(None)
+
+    def _delays_of(self, outcome: str | None) -> Delays:
+        """Return the distribution of the delays of an outcome; of whole trials for None."""
+        source = self._source
+        problem, log = source._problem, source._current_log()
+        return Delays(problem.clock, *log.delays(problem.wall_time(), source._position(outcome)))
 
     @property
     def window_(self) -> float | None:
@@ -303,7 +308,8 @@ class Reading(ABC):
         """
         return self._source._current_log().window()
 
-    def forecast(self, by: float | datetime | timedelta | None = None) -> Forecast:
+    @checks_arguments
+    def forecast(self, by: float | datetime | timedelta | None = None, *, outcome: str | None = None) -> Forecast:
         """Return how many results of the trials in flight arrive up to a time. Added trials are left out.
 
         Parameters
@@ -311,6 +317,9 @@ class Reading(ABC):
         by : float, datetime or timedelta, optional
             A time on the optimizer's clock. If the clock is "seconds", also a datetime, or a timedelta from now.
             Default None: the median delay from now.
+        outcome : str, optional
+            The name of a declared outcome, whose values are counted. Default None: trials of which all outcomes are
+            known.
 
         Returns
         -------
@@ -332,18 +341,25 @@ class Reading(ABC):
         >>> str(optimizer.forecast(by=20))
         '8 pending, no forecast: no trial has arrived'
         """
-        forecast = self.delays_.forecast(by)
+        forecast = self._delays_of(outcome).forecast(by)
         if forecast.n_pending:
             self._source._check_hand_overs()
         return forecast
 
-    def overdue(self) -> list[Overdue]:
+    @checks_arguments
+    def overdue(self, *, outcome: str | None = None) -> list[Overdue]:
         """Return the trials in flight that are late and whose results probably never arrive.
 
         The age of such a trial exceeds the 95 % quantile of the delays of trials that arrive, and the 98 % interval of
         the probability that its result arrives lies below 1/2. The trials are sorted by this probability; the least
         likely result comes first. The list is empty before the first result. Early in a study and with few results, it
         is often empty, because long delays and lost trials look the same.
+
+        Parameters
+        ----------
+        outcome : str, optional
+            The name of a declared outcome: the trials in which this outcome is late. Default None: the trials that are
+            late as a whole; see `Trial.missing`.
 
         Examples
         --------
@@ -355,7 +371,8 @@ class Reading(ABC):
         >>> [(late.trial.number, late.age) for late in optimizer.overdue()]
         [(0, 21.0)]
         """
-        return [Overdue(Trial(self._source, number), age, arrives) for number, age, arrives in self.delays_.overdue()]
+        found = self._delays_of(outcome).overdue()
+        return [Overdue(Trial(self._source, number), age, arrives) for number, age, arrives in found]
 
     # The model.
 

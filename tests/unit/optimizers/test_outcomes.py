@@ -402,3 +402,21 @@ def test_notebooks_show_values_and_what_is_missing():
     assert "<td>missing</td><td>failed</td><td>missing</td>" in page
     assert "values={'error': 0.5, 'memory': 3.0}, missing=['note']" in repr(first)
     assert "values memory" in first._repr_html_()
+
+
+def test_delays_are_known_for_each_outcome():
+    optimizer = make()
+    lost = optimizer.suggest()
+    lost.observe({"error": 0.5})
+    for _ in range(20):
+        trial = optimizer.suggest()
+        trial.observe({"error": 0.5})
+        trial.observe({"memory": 3.0, "note": 0.0})
+    assert optimizer.overdue(outcome="error") == []
+    assert (
+        [late.trial for late in optimizer.overdue(outcome="memory")]
+        == [lost]
+        == [late.trial for late in optimizer.overdue()]
+    )
+    assert optimizer.forecast(by=30, outcome="error").n_pending == 0
+    assert optimizer.forecast(by=30, outcome="memory").n_pending == 1
