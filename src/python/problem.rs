@@ -153,10 +153,6 @@ fn outcome((name, goal, low, high): DeclaredOutcome) -> Outcome {
 #[pymethods]
 impl Problem {
     #[new]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the parts of a problem, as Python passes them"
-    )]
     #[pyo3(signature = (members, context=None, fidelity=None, minimize=false, seconds=false, curve=None, outcomes=vec![]))]
     fn new(
         members: MembersOf<'_>,

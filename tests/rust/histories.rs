@@ -175,6 +175,7 @@ pub fn definition(
             false => Direction::Minimize,
         },
         clock,
+        outcomes: Vec::new(),
     };
     let strategy = match settings {
         Some(settings) => settings.clone(),
@@ -472,7 +473,7 @@ impl Step {
                 optimizer.recommend(&context, later, Feasible::EVERYWHERE, 1, stop)?;
             }
             Step::Surrogate { pending } => {
-                optimizer.surrogate(later, pending, stop)?;
+                optimizer.surrogate(later, pending, None, stop)?;
             }
             Step::Restore => *optimizer = Optimizer::from_bytes(&optimizer.to_bytes()?)?,
         }

@@ -53,7 +53,7 @@ proptest! {
         let rows: Vec<_> = (0..5).map(row).collect();
         let rows = Array2::from_shape_vec((5, rows[0].len()), rows.concat()).unwrap();
         for pending in [false, true] {
-            if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), pending, &mut go_on()) {
+            if let Ok(Some(surrogate)) = optimizer.surrogate(Some(0.0), pending, None, &mut go_on()) {
                 let (mean, variance) = surrogate.gp.predict(rows.view());
                 prop_assert!(mean.iter().chain(&variance).all(|v| !v.is_nan()), "{mean:?} {variance:?}");
                 prop_assert!(!surrogate.units.center.is_nan() && surrogate.units.scale > 0.0);

@@ -20,6 +20,7 @@ const QUERY: Query<'static> = Query {
     within: None,
     limit: None,
     wants_gain: false,
+    whole: None,
 };
 
 /// Creates a strategy on the unit square, with three initial points and given hyperparameters θ.

@@ -24,6 +24,7 @@ const QUERY: Query<'static> = Query {
     within: None,
     limit: None,
     wants_gain: false,
+    whole: None,
 };
 
 fn go_on() -> ControlFlow<()> {
