@@ -916,18 +916,18 @@ class Trials(Reading, Generic[AnyLog]):
         amend, replicate = bool(flags[0]), bool(flags[1])
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
-        number = self._number_of(trial)
+        number, problem = self._number_of(trial), self._problem
         std, cost, duration, params, _ = facts
         if fidelity is not None:
-            check_same_fidelity(self._problem, number, fidelity, self._current_log().trial(number).fidelity)
+            check_same_fidelity(problem, number, fidelity, self._current_log().trial(number).fidelity)
         started = None if params is None else self._current_log().trial(number)
-        if self._problem.outcomes:
-            parts = outcome_observations(self._problem, number, started, value, facts)
-            record(Action.observe_outcomes(number, parts, amend, replicate), self._problem.wall_time())
+        if problem.outcomes:
+            parts = outcome_observations(problem, number, started, value, facts)
+            record(Action.observe_outcomes(number, parts, amend, replicate), problem.wall_time())
             return
-        observation = observation_of(self._problem, number, started, value, facts)
+        observation = observation_of(problem, number, started, value, facts)
         try:
-            record(Action.observe(number, observation, amend, replicate), self._problem.wall_time())
+            record(Action.observe(number, observation, amend, replicate), problem.wall_time())
         except AlreadyObserved:
             # The message of the core does not contain the reported value.
             given = {"std": std, "cost": cost, "duration": duration, "params": params}

@@ -436,7 +436,8 @@ class SharedLog:
         number = valid[0][1]
         # If a call starts several trials, their numbers follow one another.
         number = number + len(events) if number == len(self.core) else number
-        events.extend((event, _stored_key("observe", i, key)) for i, (event, _) in enumerate(valid))
+        for i, (event, _) in enumerate(valid):
+            events.append((event, _stored_key("observe", i, key)))
         return number
 
     def observe(self, action: Action, time: float, key: str | None, n_values: int = 1) -> None:

@@ -583,7 +583,8 @@ class Study(Trials[SharedLog]):
         """
         _check_key(key)
         # A replicate is a single event.
-        n_values = len(value) if isinstance(value, Mapping) and not replicate else 1
+        is_number = replicate or type(value) in (float, int)
+        n_values = len(value) if not is_number and isinstance(value, Mapping) else 1
         observe, flags = partial(self._log.observe, key=key, n_values=n_values), (amend, replicate)
 
         def report() -> None:
