@@ -5,7 +5,7 @@ import os
 import threading
 import time as clocks
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -988,9 +988,10 @@ class Study(Trials[SharedLog]):
         reason: str | None = None
         for number in log.numbers(None):
             record = log.trial(number)
-            if record.state == "pending":
+            results = _results_by_outcome(self._problem, made._problem, record)
+            if record.state == "pending" and not any(value is not None for _, value, *_ in results):
                 left_out["pending"].append(number)
-            elif not _add(made, record, found := converter.trial(record)):
+            elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
                 reason = reason or found[4]
         if self._create(name, target, made, made.time, self.attrs) is None:
@@ -1115,8 +1116,21 @@ def _summary(study: Study) -> StudySummary:
     )
 
 
-def _add(made: Optimizer, record: TrialRecord, converted: Converted) -> bool:
-    """Add a finished trial, whose point was converted. Return False if the point does not belong to the space."""
+def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Any]:
+    """Return the entries of `TrialRecord.outcomes` for the outcomes of the new problem; [] without outcomes."""
+    known = dict(zip(problem.outcomes, record.outcomes, strict=True))
+    if not problem.outcomes and new.objective is not None:
+        # A value without a name becomes the objective.
+        single = (record.state, record.value, record.std, record.observed_at, record.finished_at, record.withdrawal)
+        known = {new.objective: single}
+    return [known.get(name, ("abandoned", None, None, None, record.finished_at, None)) for name in new.outcomes]
+
+
+def _add(made: Optimizer, record: TrialRecord, results: Sequence[Any], converted: Converted) -> bool:
+    """Add a trial, whose point was converted. Return False if the point does not belong to the space.
+
+    `results` has the entry of each outcome of the new problem.
+    """
     start, run, context, fidelity, reason, _ = converted
     place = run if record.run is not None else None if start is None else start[0]
     if reason is not None or place is None:
@@ -1129,6 +1143,10 @@ def _add(made: Optimizer, record: TrialRecord, converted: Converted) -> bool:
     for step, value in record.curve if made._problem.curve is not None else ():
         # The record lacks the times of reports. Durations are not forecast from reports with equal times.
         log.record(Action.report(number, step, value, record.attempt), record.started_at)
+    if results:
+        for action, at in _actions_of_outcomes(number, record, results):
+            log.record(action, record.started_at if at is None else at)
+        return True
     if record.withdrawal is not None:
         state, withdrawn, reason, at = record.withdrawal
         log.record(_result(number, state, withdrawn, None, record), end)
@@ -1136,6 +1154,40 @@ def _add(made: Optimizer, record: TrialRecord, converted: Converted) -> bool:
     if record.state != "withdrawn":
         log.record(_result(number, record.state, record.value, record.std, record), end)
     return True
+
+
+def _actions_of_outcomes(
+    number: int, record: TrialRecord, results: Sequence[Any]
+) -> Iterator[tuple[Action, float | None]]:
+    """Yield the reports that give the outcomes of a trial their states, with the times of these reports."""
+    last: list[tuple[Action, float | None]] = []
+    withdrawals: list[tuple[Action, float | None]] = []
+    # First the results that were withdrawn: an outcome that is withdrawn from a pending trial is missing again.
+    for k, (state, _, _, _, at, withdrawal) in enumerate(results):
+        if withdrawal is not None:
+            _, value, reason, when = withdrawal
+            withdraw = Action.withdraw(number, reason).of_outcome(k), when
+            if state == "withdrawn":
+                withdrawals.append(withdraw)
+            yield _result_of_outcome(number, k, "failed", value, None, record), at
+            if state != "withdrawn":
+                yield withdraw
+    for k, (state, value, std, _, at, _) in enumerate(results):
+        if state == "stopped":
+            last = [(Action.stop(number), at)]
+        elif state != "withdrawn":
+            yield _result_of_outcome(number, k, state, value, std, record), at
+    # A stop ends all outcomes that are missing.
+    yield from last + withdrawals
+
+
+def _result_of_outcome(
+    number: int, outcome: int, state: str, value: float | None, std: float | None, record: TrialRecord
+) -> Action:
+    if value is not None:
+        observation = Observation(value, std, record.cost, record.duration)
+        return Action.observe_outcomes(number, [(outcome, observation)], True, False)
+    return _result(number, "failed" if state == "failed" else "abandoned", None, None, record).of_outcome(outcome)
 
 
 def _result(number: int, state: str, value: float | None, std: float | None, record: TrialRecord) -> Action:

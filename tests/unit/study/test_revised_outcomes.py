@@ -86,3 +86,49 @@ def test_outcomes_cannot_all_be_removed(new_study):
     with pytest.raises(InvalidSetting):
         study.revise(outcomes=None)
     assert study.best_value_ == 1.0
+
+
+def test_a_copy_has_the_outcomes_of_trials(new_study, store):
+    study = new_study(bl.BayesOpt(SPACE, outcomes={"error": "minimize", "memory": bl.AtMost(1.0)}, seed=0))
+    trials = study.suggest(n=7)
+    trials[0].observe({"error": 0.5, "memory": 0.25}, std={"memory": 0.1}, cost=2.0, duration=3.0)
+    trials[1].observe({"error": 0.25})
+    trials[1].fail(outcome="memory", error="no signal", duration=4.0)
+    trials[2].observe({"memory": 2.0})
+    trials[2].withdraw(outcome="memory", reason="dirty cell")
+    trials[2].fail()
+    trials[3].observe({"error": 1.0, "memory": 1.0})
+    trials[3].withdraw(reason="another sample")
+    trials[4].observe({"memory": 0.75})
+    trials[5].abandon()
+    with pytest.warns(bl.BelatedWarning, match="6 of the 7 trials"):
+        copy = study.copy("copy")
+    assert [states(trial) for trial in copy.trials[:4]] == [states(trial) for trial in trials[:4]]
+    assert [trial.state for trial in copy.trials[:4]] == [trial.state for trial in trials[:4]]
+    assert copy.best_trial_.number == 0 and copy.best_value_ == 0.5
+    first, second, third, fourth = copy.trials[:4]
+    assert (first.outcomes["memory"].std, first.cost, first.duration) == (0.1, 2.0, 3.0)
+    assert (second.duration, str(second.error)) == (4.0, str(trials[1].error))
+    assert third.outcomes["memory"].withdrawal.reason == "dirty cell"
+    assert {each.withdrawal.reason for each in fourth.outcomes.values()} == {"another sample"}
+    for trial, original in zip(copy.trials[:4], trials, strict=False):
+        for name, outcome in trial.outcomes.items():
+            assert outcome.finished_at == original.outcomes[name].finished_at
+    # A value of a pending trial is copied, and its other outcomes are abandoned.
+    assert copy.trials[4].values == {"memory": 0.75} and copy.trials[4].state == "observed"
+    assert copy.trials[5].state == "abandoned"
+
+
+def test_a_copy_declares_removes_and_reorders_outcomes(new_study, store):
+    study = new_study(bl.BayesOpt(SPACE, direction="minimize", seed=0))
+    first, second = study.suggest(n=2)
+    first.observe(0.5, std=0.1)
+    second.fail()
+    several = study.copy("several", outcomes={"memory": bl.AtMost(1.0), "error": "minimize"})
+    assert states(several.trials[0]) == {"memory": ("abandoned", None), "error": ("observed", 0.5)}
+    assert states(several.trials[1]) == {"memory": ("abandoned", None), "error": ("failed", None)}
+    several.observe(0, {"memory": 0.25})
+    fewer = several.copy("fewer", outcomes={"error": "minimize"})
+    assert [trial.values for trial in fewer.trials] == [{"error": 0.5}, {}]
+    swapped = several.copy("swapped", outcomes={"error": "minimize", "memory": bl.AtMost(1.0)})
+    assert swapped.trials[0].values == {"error": 0.5, "memory": 0.25}
