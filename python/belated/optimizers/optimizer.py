@@ -289,6 +289,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
             raise InvalidSetting("set_params comes too late: there are trials already; make a new optimizer instead")
         # First make a new optimizer: an invalid argument then raises an error before this optimizer is changed.
         given = self.get_params(deep=False)
+        if params.get("outcomes") is not None:
+            given.pop("direction", None)  # the goals of the new outcomes have directions
         arguments = with_nested(type(self), given, params)
         # Reuse unchanged spaces, because reading them again would repeat their warnings.
         read = {"space": self.domain, "context": self.context_space}

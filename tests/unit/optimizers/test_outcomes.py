@@ -420,3 +420,11 @@ def test_delays_are_known_for_each_outcome():
     )
     assert optimizer.forecast(by=30, outcome="error").n_pending == 0
     assert optimizer.forecast(by=30, outcome="memory").n_pending == 1
+
+
+def test_set_params_replaces_the_direction_of_earlier_outcomes():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"error": "minimize"}, seed=0)
+    optimizer.set_params(outcomes={"yield": "maximize"})
+    assert optimizer.direction == "maximize"
+    with pytest.raises(InvalidSetting):
+        optimizer.set_params(outcomes={"yield": "maximize"}, direction="minimize")
