@@ -1082,9 +1082,10 @@ class Trials(Reading, Generic[AnyLog]):
             A trial with this number does not exist, or the trial belongs to another optimizer.
         """
         number = self._number_of(trial)
-        state = self._current_log().trial(number).state
-        if state != "pending":
-            return state == "stopped"
+        record = self._current_log().trial(number)
+        if record.state != "pending":
+            # A stopped trial with the value of another outcome is observed.
+            return record.state == "stopped" or any(state == "stopped" for state, *_ in record.outcomes)
         if self._rule is None or not self._log.stops(number, self._problem.wall_time()):
             return False
         try:

@@ -428,3 +428,14 @@ def test_set_params_replaces_the_direction_of_earlier_outcomes():
     assert optimizer.direction == "maximize"
     with pytest.raises(InvalidSetting):
         optimizer.set_params(outcomes={"yield": "maximize"}, direction="minimize")
+
+
+def test_a_stopped_trial_with_a_value_still_has_to_stop():
+    optimizer = make(curve=bl.Curve(4), stopping=bl.ASHA())
+    trials = optimizer.suggest(n=6)
+    for i, trial in enumerate(trials):
+        trial.observe({"memory": 1.0})
+        trial.report(float(i), 1)
+    stopped = [trial for trial in trials if trial.should_stop()]
+    assert stopped and all(trial.state == "observed" for trial in stopped)
+    assert all(trial.should_stop() for trial in stopped)
