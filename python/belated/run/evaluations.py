@@ -238,9 +238,16 @@ class Evaluations:
         if isinstance(outcome.error, KeyboardInterrupt) or outcome.stays_pending:
             return
         try:
-            if self.reports is not None and trial.state == "stopped":
+            if self.reports is not None and _is_stopped(trial):
                 LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
-                return
+                if not isinstance(outcome.value, dict):
+                    return
+                # The objective was stopped. The values of the other outcomes count.
+                outcome.value.pop(self.f.of_curve or "", None)
+                if isinstance(outcome.std, dict):
+                    outcome.std.pop(self.f.of_curve or "", None)
+                if not outcome.value:
+                    return
             if outcome.wrong_attrs:
                 message = f"trial {trial.number}: {outcome.wrong_attrs}; {ATTRS_AS_TEXT}; further ones do not warn"
                 self.warn_once("attrs", message)
@@ -392,6 +399,10 @@ def _is_of_pickling(error: Exception) -> bool:
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
     """Return the outcome of an evaluation whose worker died: the trial has failed, independent of `catch`."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
+
+
+def _is_stopped(trial: Trial) -> bool:
+    return trial.state == "stopped" or any(each.state == "stopped" for each in trial.outcomes.values())
 
 
 def _point_in_words(trial: Trial) -> str:

@@ -245,9 +245,13 @@ class Objective:
             if trial is not None and reports is not None and isinstance(returned, Generator):
                 returned = _follow(returned, trial, self.of_curve)
             duration = perf_counter() - start
+            attrs = {} if trial is None else trial.attrs
             if trial is not None and trial._stopped:
-                return Outcome(duration=duration, stopped=True)
-            return read_returned(returned, {} if trial is None else trial.attrs, duration, self.outcomes)
+                # The values of outcomes without a curve count.
+                known = self.outcomes and isinstance(returned, Mapping)
+                found = read_returned(returned, attrs, duration, self.outcomes) if known else Outcome()
+                return Outcome(found.value, found.std, found.cost, found.attrs, duration, stopped=True)
+            return read_returned(returned, attrs, duration, self.outcomes)
         except BaseException as error:
             if trial is not None and isinstance(error, Exception):
                 if trial._stopped:

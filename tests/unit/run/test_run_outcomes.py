@@ -195,6 +195,21 @@ def test_a_curve_belongs_to_the_objective(memory):
     assert result.trials[0].curve == {1: 3.0, 2: 2.0, 3: 1.0}
 
 
+def test_a_stopped_trial_keeps_its_other_outcomes():
+    def measure(params, trial):
+        for step in range(1, 5):
+            trial.report(params["x"], step)
+            if trial.should_stop():
+                break
+        return {"value": {"error": params["x"], "memory": params["y"]}, "std": {"error": 0.1, "memory": 0.2}}
+
+    result = bl.minimize(measure, optimizer=make(curve=bl.Curve(4), stopping=bl.ASHA()), n_trials=12)
+    stopped = [trial for trial in result.trials if trial.outcomes["error"].state == "stopped"]
+    assert stopped
+    for trial in stopped:
+        assert trial.values == {"memory": trial.params["y"]} and trial.outcomes["memory"].std == 0.2
+
+
 def test_a_study_is_shared_by_runs(tmp_path):
     store = f"sqlite:///{tmp_path}/outcomes.db"
     study = bl.Study("mine", store, make())
