@@ -140,6 +140,15 @@ pub enum Error {
         value: f64,
     },
 
+    /// A report at another point than the point of the values that are known.
+    #[error(
+        "trial {number} has values, which were measured at another point; pass amend=True to move them, or report the value with replicate=True"
+    )]
+    RunElsewhere {
+        /// The trial.
+        number: usize,
+    },
+
     /// A withdrawal of a trial without a result: pending, abandoned, or withdrawn already.
     #[error(
         "trial {number} is {state} and cannot be withdrawn: withdraw takes back the result of an observed, failed or stopped trial"

@@ -11,7 +11,7 @@ use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Action, Again, Event, Observation, TrialNumber};
 use crate::ledger::{Ledger, State, Trial};
 use crate::problem::fidelity::TOLERANCE;
-use crate::problem::{Outcome, Problem};
+use crate::problem::{Goal, Outcome, Problem};
 
 /// The states of a trial that is not pending, in their order: the trial has the first state that an outcome has.
 const ORDER: [State; 5] = [
@@ -59,6 +59,35 @@ impl Ledger {
                 None => true,
             }
         })
+    }
+
+    /// Whether an outcome has bounds.
+    pub(crate) fn has_bounds(&self) -> bool {
+        self.outcomes().iter().any(|it| it.bounds().is_some())
+    }
+
+    /// For each trial: the sum of the distances of its outcomes from their bounds, in units of the range of the observed
+    /// values. It is 0 for a trial within all bounds, and positive if an outcome with bounds is not known.
+    pub(crate) fn violations(&self) -> Vec<f64> {
+        let mut sums = vec![0.0; self.trials.len()];
+        for (outcome, part) in self.outcomes().iter().zip(&self.parts) {
+            let Some(bounds) = outcome.bounds() else {
+                continue;
+            };
+            let values: Vec<Option<f64>> = (0..self.trials.len()).map(|i| part.value(i)).collect();
+            let known = || values.iter().flatten().copied();
+            let (low, high) = (known().reduce(f64::min), known().reduce(f64::max));
+            let range = low
+                .zip(high)
+                .map_or(0.0, |(low, high)| 0.5 * high - 0.5 * low);
+            for (sum, value) in sums.iter_mut().zip(values) {
+                *sum += match value {
+                    Some(value) => bounds.distance(value) / range.max(f64::MIN_POSITIVE),
+                    None => f64::MIN_POSITIVE,
+                };
+            }
+        }
+        sums
     }
 
     /// The trial with the best objective at the highest fidelity, among the trials whose outcomes with bounds have values
@@ -286,6 +315,12 @@ impl Ledger {
                 observations: self.measured(number, observations)?,
                 complete: true,
             }]);
+        }
+        let run = observations.iter().find_map(|(_, it)| it.point.as_ref());
+        let has_value = self.parts.iter().any(|part| part.value(number).is_some());
+        if again == Again::Refuse && has_value && run.is_some_and(|run| *run != self.point(number))
+        {
+            return Err(Error::RunElsewhere { number });
         }
         let mut events = Vec::with_capacity(observations.len());
         for (outcome, observation) in observations {
@@ -735,10 +770,11 @@ impl Ledger {
         let Some(mut failures) = self.failures.take() else {
             return Ok(());
         };
+        // An outcome that is only recorded does not affect suggestions.
+        let affects = |outcome: &Outcome| outcome.goal != Goal::Record;
         let any = |state| {
-            self.parts
-                .iter()
-                .any(|part| part.trials[number].state == state)
+            let mut outcomes = self.outcomes().iter().zip(&self.parts);
+            outcomes.any(|(outcome, part)| affects(outcome) && part.trials[number].state == state)
         };
         let wanted = match (any(State::Failed), any(State::Observed)) {
             (true, _) => State::Failed,

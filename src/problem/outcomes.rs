@@ -43,6 +43,13 @@ impl Interval {
         self.low.is_none_or(|low| value >= low) && self.high.is_none_or(|high| value <= high)
     }
 
+    /// The distance of a value from these values.
+    pub(crate) fn distance(&self, value: f64) -> f64 {
+        let below = self.low.map_or(0.0, |low| low - value);
+        let above = self.high.map_or(0.0, |high| value - high);
+        below.max(above).max(0.0)
+    }
+
     /// Whether there is a bound.
     pub fn is_bounded(&self) -> bool {
         self.low.is_some() || self.high.is_some()

@@ -138,6 +138,7 @@ impl From<Error> for PyErr {
             Error::UnknownTrial { .. } => "UnknownTrial",
             Error::AlreadyObserved { .. }
             | Error::OutcomeAlreadyObserved { .. }
+            | Error::RunElsewhere { .. }
             | Error::AlreadyReported { .. } => "AlreadyObserved",
             Error::NotPositiveDefinite { .. } | Error::Overflow { .. } => "NumericalError",
             Error::HorizonReached { .. } => "HorizonReached",

@@ -84,6 +84,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         kind, time = type(self).__name__, self.time
         self._problem = Problem(kind, *domain, self.fidelity, clock, direction, time, curve, linear, outcomes)
         vars(self)["direction"] = self._problem.direction
+        if self.outcomes is not None:
+            vars(self)["outcomes"] = dict(self.outcomes)  # the user may change the dict
         if isinstance(self.domain, NamedCandidates):
             vars(self)["candidates"] = self.domain  # the user may change the table, or unpickle without pandas
         self.seed_: int = int.from_bytes(os.urandom(8), "big") >> 1 if seed is None else seed

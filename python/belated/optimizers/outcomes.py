@@ -229,7 +229,7 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
     """
     if given is None:
         return {}
-    if not isinstance(given, Mapping) or not given or not all(isinstance(name, str) and name for name in given):
+    if not isinstance(given, Mapping) or not given or not all(_is_name(name) for name in given):
         raise InvalidSetting(
             f"outcomes={short_repr(given)} is not usable: pass a dict with the goal of each outcome, as "
             '{"error": "minimize", "memory": bl.AtMost(4.0)}'
@@ -258,6 +258,11 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
             f'outcomes={short_repr(given)} has no objective: give one outcome the goal "minimize" or "maximize"'
         )
     return found
+
+
+def _is_name(name: Any) -> bool:
+    """Return whether a name is text that can be stored."""
+    return isinstance(name, str) and bool(name) and name == name.encode("utf-8", "ignore").decode()
 
 
 def has_bounds(outcomes: Outcomes) -> bool:

@@ -422,7 +422,10 @@ class Reading(ABC):
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
         points = [source._problem.domain.params_at(place) for place, _, _ in found]
         if has_bounds(source._problem.outcomes) and source._has_model:
-            probable = self.predict_feasible(points, context)
+            unknown = source._unknown_bounded()
+            if unknown:
+                warn(f"{unknown} have bounds and no values, so the recommended point may violate them: observe them")
+            probable = self.predict_feasible(points, context) if not unknown else [1.0]
             if min(probable) < _PROBABLE:
                 warn(
                     f"the outcomes of the recommended point lie within their bounds with probability "
@@ -490,7 +493,7 @@ class Reading(ABC):
     def predict_feasible(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the probability that all outcomes lie within their bounds.
 
-        Outcomes are independent given the data. An outcome without a value counts as within its bounds.
+        Outcomes are independent given the data.
 
         Parameters
         ----------
@@ -504,6 +507,8 @@ class Reading(ABC):
 
         Raises
         ------
+        NotFitted
+            An outcome with bounds does not have a value yet.
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         InvalidPoint, InvalidContext
@@ -520,6 +525,9 @@ class Reading(ABC):
         array([1., 0.])
         """
         log, problem = self._model_log("predict_feasible"), self._source._problem
+        unknown = self._source._unknown_bounded()
+        if unknown:
+            raise NotFitted(f"predict_feasible needs values of {unknown}: observe each at least once first")
         points = problem.with_context(problem.domain.points(params, measured=True), context)
         return problem.as_given(params, _fitted("predict_feasible", log.feasibility(points, problem.wall_time())))[0]
 
@@ -992,6 +1000,17 @@ class Trials(Reading, Generic[AnyLog]):
         number = self._number_of(trial)
         seconds = as_amount("duration", duration, f"trial {number}")
         self._resolve(self._of_outcome(Action.fail(number, facts, text, seconds), outcome), number, "fail")
+
+    def _unknown_bounded(self) -> list[str]:
+        """Return the names of the outcomes that have bounds and no value in any trial."""
+        log, outcomes = self._current_log(), self._problem.outcomes
+        bounded = {i: name for i, (name, goal) in enumerate(outcomes.items()) if has_bounds({name: goal})}
+        for number in log.numbers(None) if bounded else ():
+            known = log.trial(number).outcomes
+            bounded = {i: name for i, name in bounded.items() if known[i][1] is None}
+            if not bounded:
+                break
+        return list(bounded.values())
 
     def _position(self, outcome: str | None) -> int | None:
         """Return the position of a declared outcome; None for the objective."""

@@ -215,6 +215,7 @@ def predict_at(
     if there.any():
         chosen = [point for point, complete in zip(active, there, strict=True) if complete]
         found[:2, there] = search.predict(chosen, context, outcome=outcome)
-        if has_bounds(search._source._problem.outcomes):
+        source = search._source
+        if has_bounds(source._problem.outcomes) and not source._unknown_bounded():
             found[2, there] = search.predict_feasible(chosen, context)
     return found

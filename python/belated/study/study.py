@@ -679,12 +679,16 @@ class Study(Trials[SharedLog]):
         12.0
         """
         _check_revisable(arguments)
-        before = self.left_out
+        before, known = self.left_out, [trial.values for trial in self.trials]
         self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
         left_out = [number for number in self.left_out if number not in before]
         if left_out:
             found = f"{_numbers(left_out)} of the {self.n_trials} trials of study {self.name!r}"
             warn(f"{found} are left out of the new problem: see left_out")
+        removed = {name for values in known for name in values} - {*self._problem.outcomes}
+        for name in sorted(removed):
+            n = sum(name in values for values in known)
+            warn(f"the outcome {name!r} is removed from study {self.name!r} with its {n} values; the log keeps them")
 
     def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> None:
         self.sync()

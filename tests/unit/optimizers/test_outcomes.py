@@ -2,12 +2,13 @@
 
 import pickle
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.errors import AlreadyObserved, InvalidSetting, InvalidValue
+from belated.errors import AlreadyObserved, InvalidSetting, InvalidValue, NotFitted
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 OUTCOMES = {"error": "minimize", "memory": bl.AtMost(4.0), "note": bl.Record()}
@@ -439,3 +440,43 @@ def test_a_stopped_trial_with_a_value_still_has_to_stop():
     stopped = [trial for trial in trials if trial.should_stop()]
     assert stopped and all(trial.state == "observed" for trial in stopped)
     assert all(trial.should_stop() for trial in stopped)
+
+
+def test_suggestions_stay_near_the_best_point_at_an_active_bound():
+    outcomes = {"e": "maximize", "m": bl.AtMost(0.5)}
+    optimizer = bl.BayesOpt(SPACE, outcomes=outcomes, seed=1, initial=4)
+    rng = np.random.default_rng(0)
+    for x, y in rng.random((20, 2)).tolist():
+        optimizer.add({"x": x, "y": y}, {"e": x, "m": x})
+    found = [optimizer.suggest().params["x"] for _ in range(8)]
+    assert sum(abs(x - 0.5) < 0.02 for x in found) >= 7
+
+
+def test_an_outcome_without_a_value_is_not_called_feasible():
+    optimizer = make(bl.BayesOpt)
+    for trial in optimizer.suggest(n=6):
+        trial.observe({"error": trial.params["x"]})
+    with pytest.raises(NotFitted, match="memory"):
+        optimizer.predict_feasible({"x": 0.5, "y": 0.5})
+    with pytest.warns(bl.BelatedWarning, match="memory"):
+        optimizer.recommend()
+
+
+def test_another_point_for_a_later_outcome_is_a_contradiction():
+    trial = make().suggest()
+    trial.observe({"error": 1.0}, params={"x": 0.5, "y": 0.5})
+    with pytest.raises(AlreadyObserved):
+        trial.observe({"memory": 2.0}, params={"x": 0.6, "y": 0.5})
+    assert trial.params_run == {"x": 0.5, "y": 0.5} and trial.values == {"error": 1.0}
+    trial.observe({"memory": 2.0}, params={"x": 0.6, "y": 0.5}, amend=True)
+    assert trial.params_run == {"x": 0.6, "y": 0.5} and trial.values == {"error": 1.0, "memory": 2.0}
+
+
+def test_a_failed_record_does_not_affect_suggestions():
+    plain, failing = make(bl.BayesOpt), make(bl.BayesOpt)
+    for _ in range(10):
+        one, two = plain.suggest(), failing.suggest()
+        assert one.params == two.params
+        for trial in (one, two):
+            trial.observe({"error": error(trial.params), "memory": memory(trial.params)})
+        two.fail(outcome="note")

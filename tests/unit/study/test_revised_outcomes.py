@@ -62,7 +62,8 @@ def test_outcomes_are_added_and_removed(new_study, store):
     check_reloaded(study, store)
     # Nothing of the trial is missing without the removed outcome.
     pending.observe({"error": 0.0, "purity": 1.0})
-    study.revise(outcomes={"error": "minimize", "purity": bl.AtLeast(0.9)})
+    with pytest.warns(bl.BelatedWarning, match="'memory' is removed"):
+        study.revise(outcomes={"error": "minimize", "purity": bl.AtLeast(0.9)})
     assert pending.state == "observed" and study.best_trial_ == pending
     assert states(half) == {"error": ("observed", 0.25), "purity": ("observed", 0.95)}
     check_reloaded(study, store)

@@ -12,7 +12,7 @@ use crate::strategy::Query;
 const MAX_BEST_OBSERVED: usize = 5;
 
 /// Returns the points of the searched domain nearest to the rows with the best targets, best first. Under constraints,
-/// only feasible points are returned.
+/// only feasible points are returned. If outcomes have bounds, the trials within all bounds come first.
 pub fn best_observed(
     domain: &Domain,
     log: &Ledger,
@@ -22,6 +22,11 @@ pub fn best_observed(
 ) -> Result<Array2<f64>> {
     let feasible = query.feasible_members();
     let mut order = best_first(targets);
+    if let Some(whole) = query.whole.filter(|whole| whole.has_bounds()) {
+        // The maximum lies near the best points within the bounds or, if there are none, near the smallest violations.
+        let violations = whole.violations();
+        order.sort_by(|&i, &j| violations[rows[i]].total_cmp(&violations[rows[j]]));
+    }
     if !feasible.is_constrained() {
         order.truncate(MAX_BEST_OBSERVED);
     }
