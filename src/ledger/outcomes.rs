@@ -45,6 +45,13 @@ impl Ledger {
         (0..self.parts.len()).filter(missing).collect()
     }
 
+    /// Whether an outcome that affects suggestions is missing.
+    pub(crate) fn is_awaited(&self, number: TrialNumber) -> bool {
+        let missing = self.missing(number).into_iter();
+        let mut goals = missing.map(|outcome| self.outcomes()[outcome].goal);
+        goals.any(|goal| goal != Goal::Record)
+    }
+
     fn outcome_state(&self, outcome: usize, number: TrialNumber) -> State {
         self.parts[outcome].trials[number].state
     }

@@ -24,7 +24,7 @@ const LEAST: f64 = 0.5;
 /// The weight of the penalty below the least probability. It exceeds all differences between values of an acquisition.
 const WEIGHT: f64 = 1e6;
 
-/// The trials of which any outcome is missing and arriving, and their rows.
+/// The trials of which any modelled outcome is missing and arriving, and their rows.
 pub struct InFlight {
     trials: Vec<TrialNumber>,
     rows: Array2<f64>,
@@ -33,7 +33,8 @@ pub struct InFlight {
 impl InFlight {
     pub fn of(training: &TrainingSet, query: Query) -> Option<Self> {
         let whole = query.whole?;
-        let trials = training.arriving(whole, query);
+        let mut trials = training.arriving(whole, query);
+        trials.retain(|number| whole.is_awaited(*number));
         Some(Self {
             rows: training.encode(whole, &trials),
             trials,
