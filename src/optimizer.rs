@@ -248,8 +248,8 @@ impl Optimizer {
         }
     }
 
-    /// Returns the events that an action at this wall-clock time would log. The list is empty if the action would have no
-    /// effect. The log is not changed.
+    /// Returns the events that an action at this wall-clock time would log. The list is empty if the action would have
+    /// no effect. The log is not changed.
     pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Vec<Event>> {
         let now = self.ledger.now(time)?;
         self.ledger.validate_all(action, now, time)
@@ -336,8 +336,8 @@ impl Optimizer {
         })
     }
 
-    /// Returns the probability that all outcomes lie within their bounds at rows with a point and a context, or None if the
-    /// strategy does not have a model.
+    /// Returns the probability that all outcomes lie within their bounds at rows with a point and a context, or None if
+    /// the strategy does not have a model.
     pub(crate) fn feasibility(
         &mut self,
         rows: ArrayView2<f64>,
@@ -436,8 +436,8 @@ impl Optimizer {
     }
 
     /// Returns the time on the clock, the delays of the suggested trials, and the ages of the trials in flight. Calls
-    /// share the delays until they change. If the position of an outcome is given, the delays and ages are those of this
-    /// outcome; otherwise a trial is in flight until all its outcomes are known.
+    /// share the delays until they change. If the position of an outcome is given, the delays and ages are those of
+    /// this outcome; otherwise a trial is in flight until all its outcomes are known.
     pub(crate) fn delays(
         &mut self,
         time: Option<f64>,

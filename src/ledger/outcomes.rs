@@ -1,8 +1,8 @@
 //! Trials with several outcomes.
 //!
 //! Each outcome has a *part*: a log in which a trial has only this outcome. An event of the log is an event of one part
-//! or of several parts. The state of an outcome is the state of the trial in its part, and the state of the trial follows
-//! from the states of its outcomes. A model of one outcome reads one part.
+//! or of several parts. The state of an outcome is the state of the trial in its part, and the state of the trial
+//! follows from the states of its outcomes. A model of one outcome reads one part.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -73,8 +73,8 @@ impl Ledger {
         self.outcomes().iter().any(|it| it.bounds().is_some())
     }
 
-    /// For each trial: the sum of the distances of its outcomes from their bounds, in units of the range of the observed
-    /// values. It is 0 for a trial within all bounds, and positive if an outcome with bounds is not known.
+    /// For each trial: the sum of the distances of its outcomes from their bounds, in units of the range of the
+    /// observed values. It is 0 for a trial within all bounds, and positive if an outcome with bounds is not known.
     pub(crate) fn violations(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.trials.len()];
         for (outcome, part) in self.outcomes().iter().zip(&self.parts) {
@@ -97,8 +97,8 @@ impl Ledger {
         sums
     }
 
-    /// The trial with the best objective at the highest fidelity, among the trials whose outcomes with bounds have values
-    /// within their bounds.
+    /// The trial with the best objective at the highest fidelity, among the trials whose outcomes with bounds have
+    /// values within their bounds.
     pub(super) fn best_within_bounds(
         &self,
         counts: impl Fn(&Trial) -> bool,
@@ -126,8 +126,8 @@ impl Ledger {
     /// The logs of the outcomes of another problem, and the log for the model of success. `revise` changes a log to the
     /// given problem.
     ///
-    /// Outcomes are found again by their names, and a value without a name becomes the objective. A new outcome is missing
-    /// in pending trials, and abandoned in the others.
+    /// Outcomes are found again by their names, and a value without a name becomes the objective. A new outcome is
+    /// missing in pending trials, and abandoned in the others.
     pub(super) fn revised_parts(
         &self,
         problem: &Problem,
@@ -183,7 +183,8 @@ impl Ledger {
         }
     }
 
-    /// Turns the log of an outcome into the log of an outcome that was never measured: it is missing in the pending trials.
+    /// Turns the log of an outcome into the log of an outcome that was never measured: it is missing in the pending
+    /// trials.
     fn forget_results(&mut self, pending: &[TrialNumber]) {
         for (number, trial) in self.trials.iter_mut().enumerate() {
             trial.value = None;

@@ -5,7 +5,8 @@
 //! * [`domain`]: the encoded form that strategies read, which is [`candidates`] or a [`product`] of coordinates with
 //!   [`conditions`]; [`restriction`]: the members that one suggestion may have; [`sampling`]: uniform and evenly spread
 //!   members
-//! * [`outcomes`]: the outcomes of a trial; [`linear`]: linear constraints; [`polytope`]: the points that satisfy them; [`lattice`]: mixtures with a step
+//! * [`outcomes`]: the outcomes of a trial; [`linear`]: linear constraints; [`polytope`]: the points that satisfy them;
+//!   [`lattice`]: mixtures with a step
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 

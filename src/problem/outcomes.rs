@@ -67,8 +67,8 @@ impl Interval {
 }
 
 impl Outcome {
-    /// The direction in which the values of this outcome are stored. Models compress long tails of low values, so values
-    /// that may only exceed a bound from above are stored with the opposite sign.
+    /// The direction in which the values of this outcome are stored. Models compress long tails of low values, so
+    /// values that may only exceed a bound from above are stored with the opposite sign.
     pub(crate) fn direction(&self) -> Direction {
         match self.goal {
             Goal::Objective(direction, _) => direction,

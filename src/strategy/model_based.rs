@@ -64,8 +64,8 @@ pub trait ModelBased {
     /// The posterior, whose rows contain a point and a context. `catch_up` must have been called with this log. The
     /// result is `None` before the first observation.
     ///
-    /// If `pending` is true, the posterior includes the pending trials, as in the next suggestion. `outcome` is the position
-    /// of a declared outcome; None means the objective.
+    /// If `pending` is true, the posterior includes the pending trials, as in the next suggestion. `outcome` is the
+    /// position of a declared outcome; None means the objective.
     fn surrogate(
         &mut self,
         log: &Ledger,

@@ -65,8 +65,9 @@ enum Gain {
 
 /// The acquisition log (1/m) Σ_i E max(0, f − f*_i) Π_o P_oi, or log (1/m) Σ_i w_i Π_o P_oi.
 ///
-/// The average of Π_o P_oi over fantasies is the probability without fantasies, so it does not depend on pending points.
-/// With the weights w_i, the sum is the probability that x lies inside all bounds and none of the pending points does.
+/// The average of Π_o P_oi over fantasies is the probability without fantasies, so it does not depend on pending
+/// points. With the weights w_i, the sum is the probability that x lies inside all bounds and none of the pending
+/// points does.
 pub struct LogConstrainedImprovement<'a> {
     gain: Gain,
     bounded: Vec<Bounded<'a>>,
@@ -164,11 +165,11 @@ impl<'a> LogConstrainedImprovement<'a> {
     }
 }
 
-/// Draws n fantasies of every bounded outcome, and computes whether the points of the tail, in the context of the query,
-/// lie inside all bounds: (n fantasies, p).
+/// Draws n fantasies of every bounded outcome, and computes whether the points of the tail, in the context of the
+/// query, lie inside all bounds: (n fantasies, p).
 ///
-/// All draws come from one sequence. The rows of the sequence are shuffled, because the fantasies of f come from another
-/// sequence, whose steps may be the same.
+/// All draws come from one sequence. The rows of the sequence are shuffled, because the fantasies of f come from
+/// another sequence, whose steps may be the same.
 fn draw_bounded<'a>(
     bounds: Vec<BoundedSituation<'a>>,
     (n, p): (usize, usize),

@@ -9,8 +9,9 @@
 //!   posterior
 //! * [`formula`]: the trait for formulas, and objectives that let a search maximise a formula
 //! * [`log_noisy_expected_improvement`]: the formula of [`log_ei`] averaged over fantasies
-//! * [`log_constrained_improvement`]: this formula where other outcomes must lie inside bounds; [`bounded_baseline`]: its
-//!   baseline points; [`log_inside`]: the probability that a value lies inside bounds, and the penalty where it is small
+//! * [`log_constrained_improvement`]: this formula where other outcomes must lie inside bounds; [`bounded_baseline`]:
+//!   its baseline points; [`log_inside`]: the probability that a value lies inside bounds, and the penalty where it is
+//!   small
 //! * [`log_above`]: the logarithm of an acquisition above a level, which local penalties are added to
 //! * [`log_success_probability`]: the terms that the model of success adds to an acquisition
 //! * [`incumbents`]: the incumbents, relative to which improvement is measured

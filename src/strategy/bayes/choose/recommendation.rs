@@ -101,8 +101,8 @@ fn best(
     Ok(found.into_iter().map(|i| points[i].clone()).collect())
 }
 
-/// The sum of the penalties at every point: 0 where failure is not more likely than success and every outcome lies within
-/// its bounds with the least probability, and negative elsewhere.
+/// The sum of the penalties at every point: 0 where failure is not more likely than success and every outcome lies
+/// within its bounds with the least probability, and negative elsewhere.
 fn penalties_at(
     search: &Search,
     points: &[Member],

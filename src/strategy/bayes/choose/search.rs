@@ -354,8 +354,8 @@ impl<'a, 'c> Search<'a, 'c> {
     }
 }
 
-/// What is added to an acquisition: the term of the model of success, the term of durations or costs, and the terms of the
-/// outcomes with bounds.
+/// What is added to an acquisition: the term of the model of success, the term of durations or costs, and the terms of
+/// the outcomes with bounds.
 type Terms<'a> = (
     Option<Addition<'a>>,
     Option<ExpenseTerm<'a>>,
