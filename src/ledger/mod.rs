@@ -568,6 +568,33 @@ impl Ledger {
         Ok(())
     }
 
+    /// Computes the counts, sets and ranking from the trials.
+    fn recount(&mut self) {
+        let left_out = |number: &TrialNumber| self.trials[*number].left_out;
+        let (out, placed): (Vec<_>, Vec<_>) = self.all_pending().into_iter().partition(left_out);
+        debug_assert!(
+            out.iter()
+                .chain(&placed)
+                .all(|number| self.trials[*number].state == State::Pending)
+        );
+        self.pending = placed.into_iter().collect();
+        self.pending_left_out = out.into_iter().collect();
+        self.n_observed = self
+            .trials
+            .iter()
+            .filter(|trial| trial.value.is_some())
+            .count();
+        let chosen_left_out = self
+            .trials
+            .iter()
+            .filter(|trial| trial.left_out && trial.is_chosen());
+        self.n_chosen_left_out = chosen_left_out.count();
+        self.ranking = Ranking::default();
+        for number in 0..self.trials.len() {
+            self.ranking.insert(number, &self.trials);
+        }
+    }
+
     /// Removes suggestions from the end of the log until the log has `len` events.
     ///
     /// The removal stops at an event that is not a suggestion, so only drafts of an interrupted batch are removed.

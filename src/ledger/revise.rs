@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
-use crate::ledger::trial::{Ranking, Revised, State};
+use crate::ledger::trial::Revised;
 use crate::ledger::{Ledger, Queued};
 use crate::problem::{Point, Position, Problem};
 
@@ -217,33 +217,6 @@ impl Ledger {
             value: value.filter(|_| is_left_out),
         });
         Ok(())
-    }
-
-    /// Computes the counts, sets and ranking from the trials.
-    pub(super) fn recount(&mut self) {
-        let left_out = |number: &TrialNumber| self.trials[*number].left_out;
-        let (out, placed): (Vec<_>, Vec<_>) = self.all_pending().into_iter().partition(left_out);
-        debug_assert!(
-            out.iter()
-                .chain(&placed)
-                .all(|number| self.trials[*number].state == State::Pending)
-        );
-        self.pending = placed.into_iter().collect();
-        self.pending_left_out = out.into_iter().collect();
-        self.n_observed = self
-            .trials
-            .iter()
-            .filter(|trial| trial.value.is_some())
-            .count();
-        let chosen_left_out = self
-            .trials
-            .iter()
-            .filter(|trial| trial.left_out && trial.is_chosen());
-        self.n_chosen_left_out = chosen_left_out.count();
-        self.ranking = Ranking::default();
-        for number in 0..self.trials.len() {
-            self.ranking.insert(number, &self.trials);
-        }
     }
 }
 

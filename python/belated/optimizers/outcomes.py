@@ -36,8 +36,10 @@ class Minimize(Outcome, name="minimize"):
 
     Parameters
     ----------
-    at_least, at_most : float, optional
-        Bounds that the value must satisfy, too.
+    at_least : float, optional
+        The smallest allowed value.
+    at_most : float, optional
+        The largest allowed value.
 
     Examples
     --------
@@ -63,8 +65,10 @@ class Maximize(Outcome, name="maximize"):
 
     Parameters
     ----------
-    at_least, at_most : float, optional
-        Bounds that the value must satisfy, too.
+    at_least : float, optional
+        The smallest allowed value.
+    at_most : float, optional
+        The largest allowed value.
 
     Examples
     --------
@@ -141,8 +145,10 @@ class Between(Outcome):
 
     Parameters
     ----------
-    low, high : float
-        The smallest and the largest allowed value, with low < high.
+    low : float
+        The smallest allowed value.
+    high : float
+        The largest allowed value, above `low`.
 
     Examples
     --------

@@ -21,6 +21,7 @@ CALLS = {
     "importances": lambda member: member(),
     "overdue": lambda member: member(),
     "predict": lambda member: [each.tolist() for each in member([{"x": 0.5}])],
+    "predict_feasible": lambda member: member({"x": 0.5}),
     "predict_final": lambda member: member(0),
     "recommend": lambda member: member(),
     "to_csv": lambda member: member(),
