@@ -24,6 +24,18 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def handler_of_sigterm():
+    """Restore the handler of SIGTERM after the tests of a file.
+
+    Ray replaces the handler. A forked process that inherits Ray's handler waits for Ray's threads, which it does not
+    have, when `multiprocessing` terminates it.
+    """
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
 @pytest.fixture(scope="module")
 def fixed_time():
     """Use a constant wall-clock time, so that tests can compare the events of two optimizers bit for bit."""

@@ -331,7 +331,7 @@ impl Ledger {
             return Err(Error::RunElsewhere { number });
         }
         let mut events = Vec::with_capacity(observations.len());
-        for (outcome, observation) in observations {
+        for (outcome, observation) in self.with_data_of_new_value(number, observations) {
             let action = Action::Observe {
                 number,
                 observation,
@@ -349,6 +349,31 @@ impl Ledger {
             events.extend(event.map(|event| of_outcome(outcome, event)));
         }
         Ok(events)
+    }
+
+    /// Moves the data of the trial from a repeated value to a new value of the same report. A repeated value does not
+    /// change the log, so its data would be lost.
+    fn with_data_of_new_value(
+        &self,
+        number: TrialNumber,
+        mut observations: Vec<(usize, Observation)>,
+    ) -> Vec<(usize, Observation)> {
+        let known = |outcome: usize| self.parts.get(outcome).and_then(|part| part.value(number));
+        let new = observations
+            .iter()
+            .position(|(outcome, _)| known(*outcome).is_none());
+        // The first observation has the data.
+        if let Some(new @ 1..) = new
+            && known(observations[0].0) == Some(observations[0].1.reading.value)
+        {
+            let (repeated, rest) = observations.split_at_mut(1);
+            let (from, to) = (&mut repeated[0].1, &mut rest[new - 1].1);
+            to.point = from.point.take();
+            to.cost = from.cost.take();
+            to.duration = from.duration.take();
+            to.attrs = from.attrs.take();
+        }
+        observations
     }
 
     /// The observations of an added trial, which has a single point.

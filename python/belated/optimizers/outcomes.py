@@ -17,7 +17,9 @@ from belated.short_repr import short_repr
 class Outcome(Value, argument=True):
     """The base of the goals of outcomes."""
 
-    def _check(self, low: float | None, high: float | None) -> None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _, low, high = self.core
         if low is not None and high is not None and not low < high:
             raise InvalidSetting(
                 f"the bounds {low!r} and {high!r} leave no range: the lower bound must be below the upper bound (no "
@@ -27,7 +29,7 @@ class Outcome(Value, argument=True):
     @property
     def core(self) -> tuple[str, float | None, float | None]:
         """The goal in the form that the core takes: its kind, the lower and the upper bound."""
-        raise NotImplementedError
+        return "record", None, None
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,10 +51,6 @@ class Minimize(Outcome, name="minimize"):
 
     at_least: float | None = None
     at_most: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(self.at_least, self.at_most)
 
     @property
     def core(self) -> tuple[str, float | None, float | None]:
@@ -78,10 +76,6 @@ class Maximize(Outcome, name="maximize"):
 
     at_least: float | None = None
     at_most: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(self.at_least, self.at_most)
 
     @property
     def core(self) -> tuple[str, float | None, float | None]:
@@ -159,10 +153,6 @@ class Between(Outcome):
     low: float
     high: float
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check(self.low, self.high)
-
     @property
     def core(self) -> tuple[str, float | None, float | None]:
         return "within", self.low, self.high
@@ -177,10 +167,6 @@ class Record(Outcome):
     >>> import belated as bl
     >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "colour index": bl.Record()})
     """
-
-    @property
-    def core(self) -> tuple[str, float | None, float | None]:
-        return "record", None, None
 
 
 #: The argument `outcomes` of optimizers.

@@ -679,7 +679,8 @@ class Study(Trials[SharedLog]):
         12.0
         """
         _check_revisable(arguments)
-        before, known = self.left_out, [trial.values for trial in self.trials]
+        before = self.left_out
+        known = [trial.values for trial in self.trials] if self._problem.outcomes else []
         self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
         left_out = [number for number in self.left_out if number not in before]
         if left_out:

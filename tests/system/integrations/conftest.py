@@ -3,9 +3,12 @@
 import pytest
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def ray():
-    """Ray on this machine, with four workers, started once for the tests."""
+    """Ray on this machine, with four workers, started for the tests of a file.
+
+    Its threads end with the file, because the processes that later tests fork would inherit locks of these threads.
+    """
     ray = pytest.importorskip("ray", reason="Ray is not installed")
     if ray.is_initialized():  # started outside of these tests
         pytest.skip("Ray was started elsewhere")

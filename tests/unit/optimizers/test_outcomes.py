@@ -472,6 +472,22 @@ def test_another_point_for_a_later_outcome_is_a_contradiction():
     assert trial.params_run == {"x": 0.6, "y": 0.5} and trial.values == {"error": 1.0, "memory": 2.0}
 
 
+@pytest.mark.parametrize("names", [("error", "memory"), ("memory", "error")])
+def test_data_given_with_a_repeated_value_belong_to_the_new_value(names):
+    values = {"error": 1.0, "memory": 2.0}
+    known, new = names
+    trial = make().suggest()
+    trial.observe({known: values[known]})
+    report = {name: values[name] for name in names}
+    trial.observe(report, cost=3.0, duration=2.0, params={"x": 0.5, "y": 0.5}, amend=True)
+    assert (trial.cost, trial.duration, trial.params_run) == (3.0, 2.0, {"x": 0.5, "y": 0.5})
+    trial.observe(report, cost=3.0)
+    assert trial.values == values
+    with pytest.raises(AlreadyObserved):
+        trial.observe({known: 7.0, new: values[new]}, cost=4.0)
+    assert trial.cost == 3.0
+
+
 def test_a_failed_record_does_not_affect_suggestions():
     plain, failing = make(bl.BayesOpt), make(bl.BayesOpt)
     for _ in range(10):

@@ -9,7 +9,7 @@
 //! high_o) under fantasy i; f*_i is the incumbent of fantasy i; h, φ, Φ and R are as in [`super::log_ei`].
 
 use multiversion::multiversion;
-use ndarray::{Array2, ArrayView1, ArrayView2, s};
+use ndarray::{Array2, ArrayView1, s};
 use rand::seq::SliceRandom;
 
 use super::formula::{Block, Buffers, Formula, default_effort, floored_std};
@@ -19,7 +19,7 @@ use super::log_noisy_expected_improvement::{draw_fantasies, fantasies_of, moment
 use super::rule::Situation;
 use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
-use crate::gp::{Conditioned, GaussianProcess, Target, Workspace};
+use crate::gp::{Conditioned, GaussianProcess, Workspace};
 use crate::numerics::cholesky::sum;
 use crate::numerics::special::{exp_nonpositive, mills_ratio};
 use crate::problem::unit_sequence;
@@ -34,13 +34,9 @@ const MET_WEIGHT: f64 = 1e-3;
 pub struct BoundedSituation<'a> {
     /// The posterior given the noiseless rows, which are the rows of all other processes, in the same order.
     pub gp: Conditioned<&'a mut GaussianProcess>,
-    /// The targets of pending trials in this outcome, whose rows are the last rows of the tail.
-    pub pending: Vec<Target>,
     /// The bounds in the units of the targets of this outcome. One of the bounds may be infinite.
     pub low: f64,
     pub high: f64,
-    /// The vectors v of all candidates, if they are kept. A block of solved points contains all candidates.
-    pub solved: Option<ArrayView2<'a, f64>>,
 }
 
 /// A bounded outcome with its fantasies.
@@ -49,7 +45,6 @@ struct Bounded<'a> {
     fantasies: Fantasies,
     low: f64,
     high: f64,
-    solved: Option<ArrayView2<'a, f64>>,
 }
 
 /// The part of the acquisition that does not depend on the bounded outcomes.
@@ -189,15 +184,9 @@ fn draw_bounded<'a>(
     let mut is_inside = Array2::from_elem((n, p), true);
     let mut bounded = Vec::new();
     for (o, outcome) in bounds.into_iter().enumerate() {
-        let BoundedSituation {
-            gp,
-            pending,
-            low,
-            high,
-            solved,
-        } = outcome;
+        let BoundedSituation { gp, low, high } = outcome;
         let draws = uniform.slice(s![.., o * p..(o + 1) * p]).to_owned();
-        let fantasies = fantasies_of(&gp, draws, &pending)?;
+        let fantasies = fantasies_of(&gp, draws, &[])?;
         let points = rows_in_context(gp.tail(), query.context);
         let values = values(&gp, &fantasies, points.view());
         is_inside.zip_mut_with(&values, |all, g| *all &= low <= *g && *g <= high);
@@ -206,7 +195,6 @@ fn draw_bounded<'a>(
             fantasies,
             low,
             high,
-            solved,
         });
     }
     Ok((bounded, is_inside))
@@ -328,7 +316,7 @@ impl Formula for LogConstrainedImprovement<'_> {
                 let block = Block {
                     gp: &outcome.gp,
                     rows: block.rows,
-                    solved: block.solved.and(outcome.solved),
+                    solved: None,
                 };
                 moments(&outcome.fantasies, &block)
             })
@@ -443,6 +431,7 @@ fn row_of((means, variance): &mut (Array2<f64>, Vec<f64>), k: usize) -> (&mut [f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gp::Target;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;
@@ -453,7 +442,7 @@ mod tests {
     use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
     use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
     use crate::strategy::bayes::acquisitions::tests::{outcome, query, value};
-    use ndarray::{Axis, concatenate};
+    use ndarray::{ArrayView2, Axis, concatenate};
     use rand::SeedableRng;
 
     const INFINITY: f64 = f64::INFINITY;
@@ -504,10 +493,8 @@ mod tests {
             let bounds: Vec<_> = outcomes
                 .map(|(gp, &(low, high))| BoundedSituation {
                     gp: Conditioned::on_noiseless(gp, baseline, pending).unwrap(),
-                    pending: targets.clone(),
                     low,
                     high,
-                    solved: None,
                 })
                 .collect();
             let situation = || Situation {
@@ -586,7 +573,6 @@ mod tests {
     fn blocks_and_solved_blocks_give_the_values_of_single_points() {
         let mut case = Case::new(&[(NEG_INFINITY, 0.2), (-0.3, 0.4)], (3, 2));
         let rows = wave(300, 2, 7.7);
-        let mut kept: Vec<Array2<f64>> = Vec::new();
         for pass in 0..2 {
             let check = &mut |gp: &GaussianProcess, formula: &LogConstrainedImprovement, _: &_| {
                 let mut block = vec![0.0; 300];
@@ -595,39 +581,12 @@ mod tests {
                     let expected = value(gp, formula, x.to_slice().unwrap());
                     assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
                 }
-                let solve = |gp: &GaussianProcess| {
-                    let mut v = Array2::zeros((0, gp.len()));
-                    gp.predict_with(rows.view(), &mut |block| v.append(Axis(0), block).unwrap());
-                    v
-                };
-                let solved = solve(gp);
-                let found = values_of_solved(formula, gp, rows.view(), solved.view());
+                let mut v = Array2::zeros((0, gp.len()));
+                gp.predict_with(rows.view(), &mut |block| v.append(Axis(0), block).unwrap());
+                let found = values_of_solved(formula, gp, rows.view(), v.view());
                 assert_eq!(found, block);
-                kept = formula.bounded.iter().map(|it| solve(&it.gp)).collect();
             };
             case.draw(8, &[], pass == 1, check);
-        }
-        // The kept solutions of the outcomes are used.
-        let mut outcomes = case.outcomes.clone();
-        let mut bounded = Vec::new();
-        let (baseline, pending) = case.tail.view().split_at(Axis(0), 3);
-        for ((gp, (low, high)), v) in outcomes.iter_mut().zip(case.bounds.clone()).zip(&kept) {
-            bounded.push(BoundedSituation {
-                gp: Conditioned::on_noiseless(gp, baseline, pending).unwrap(),
-                pending: vec![Target::PosteriorMean; 2],
-                low,
-                high,
-                solved: Some(v.view()),
-            });
-        }
-        let (rng, here) = (&mut Rng::seed_from_u64(4), query(Feasible::EVERYWHERE));
-        let formula = LogConstrainedImprovement::draw_first_inside(bounded, 8, here, rng).unwrap();
-        let gp = model(KernelFamily::Matern52, 1);
-        let v = Array2::zeros((300, 1));
-        let found = values_of_solved(&formula, &gp, rows.view(), v.view());
-        for (x, found) in rows.rows().into_iter().zip(found) {
-            let expected = value(&gp, &formula, x.to_slice().unwrap());
-            assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0));
         }
     }
 

@@ -14,15 +14,13 @@ use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::TailKind;
+use crate::strategy::bayes::choose::addition::penalty_weight;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 
 /// The least probability that all outcomes lie within their bounds at points that acquisitions without a logarithm
 /// choose.
 const LEAST: f64 = 0.5;
-
-/// The weight of the penalty below the least probability. It exceeds all differences between values of an acquisition.
-const WEIGHT: f64 = 1e6;
 
 /// The trials of which any modelled outcome is missing and arriving, and their rows.
 pub struct InFlight {
@@ -126,10 +124,8 @@ impl<'a> BoundedOutcome<'a> {
                 .condition(&TailKind::Points(points.clone()))?;
             Ok(BoundedSituation {
                 gp: conditioned.gp,
-                pending: Vec::new(),
                 low,
                 high,
-                solved: None,
             })
         };
         bounded.into_iter().map(situation).collect()
@@ -170,17 +166,11 @@ impl<'a> BoundedOutcome<'a> {
             formula: Box::new(ShortfallOfInside {
                 bounds: outcome.inside,
                 least_probability: probability,
-                weight: weight(gp, nu),
+                weight: penalty_weight(gp, nu),
             }),
         };
         bounded.into_iter().map(term).collect()
     }
-}
-
-/// The weight of a penalty in a search for the largest mu + nu sigma of f.
-fn weight(gp: &GaussianProcess, nu: f64) -> f64 {
-    let variance = gp.hyperparameters().signal_variance;
-    (WEIGHT * variance.max(variance.sqrt()) * (1.0 + nu.abs())).min(1e300)
 }
 
 /// A term that an outcome with bounds adds to an acquisition.
