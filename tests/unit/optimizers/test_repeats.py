@@ -1,6 +1,8 @@
 """Points that would not give new information are not suggested: points with an exact value, and points that were just
 abandoned."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -93,3 +95,19 @@ def test_random_search_continues_under_constraints_that_draws_rarely_satisfy():
     for seed in range(2):
         opt = bl.RandomSearch(SQUARE, constraints=[lambda p: abs(p["x"] - p["y"]) < 2e-4], seed=seed)
         assert all(abs(trial.params["x"] - trial.params["y"]) < 2e-4 for trial in opt.suggest(30))
+
+
+@pytest.mark.parametrize("failed", [{6}, {5, 6, 7}])
+def test_after_a_failure_a_corner_is_not_suggested_again_and_again(failed):
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, direction="minimize", seed=0)
+    times = Counter()
+    for i in range(30):
+        trial = optimizer.suggest()
+        times[tuple(trial.params.values())] += 1
+        if i in failed:
+            trial.fail()
+        else:
+            trial.observe(sum(trial.params.values()))
+    # A second equal value shows that values are exact.
+    assert optimizer.best_value_ == 0.0
+    assert max(times.values()) <= 4

@@ -327,18 +327,45 @@ impl Repeats<'_> {
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
 /// point can still improve the last digits of the maximum.
 ///
-/// After a failure, values are exact here only if their noise is declared to be zero. If repeats were refused because of
-/// the fitted noise, the largest variance outside the observed points would often lie in the failing region.
+/// After a failure, values are exact here only if their noise is declared to be zero, or if they were observed twice. If
+/// repeats were refused because of the fitted noise, the largest variance outside the observed points would often lie in
+/// the failing region.
 pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
     let failed = |trial: &Trial| trial.state == State::Failed;
-    let largest = match log.trials().iter().any(failed) {
-        true => MIN_NOISE,
-        false => NOISELESS,
-    };
     let noise = gp.row_noise()[..gp.n_observed()].iter();
-    let exact = noise.map(|noise| *noise <= largest);
-    let least = least_std(gp, row, exact);
+    let exact: Vec<bool> = match log.trials().iter().any(failed) {
+        true => {
+            let equal = equal_rows(gp);
+            let exact = noise.zip(equal);
+            exact
+                .map(|(noise, equal)| equal || *noise <= MIN_NOISE)
+                .collect()
+        }
+        false => noise.map(|noise| *noise <= NOISELESS).collect(),
+    };
+    let least = least_std(gp, row, exact.into_iter());
     least <= TIMES_JITTER * (MIN_NOISE + gp.factor().jitter()).sqrt()
+}
+
+/// For each observed row: whether an equal row has the same target. If equal rows have different targets, the values
+/// have noise, and the result is false for all rows.
+fn equal_rows(gp: &GaussianProcess) -> Vec<bool> {
+    let (rows, targets) = (gp.rows(), gp.targets());
+    let rows = rows.rows().into_iter().take(gp.n_observed());
+    let keys: Vec<Vec<u64>> = rows
+        .map(|row| row.iter().map(|x| x.to_bits()).collect())
+        .collect();
+    // The targets are recomputed from the factor, with rounding errors.
+    let largest = targets.iter().fold(0.0, |most: f64, y| most.max(y.abs()));
+    let mut known: HashMap<&[u64], (f64, usize)> = HashMap::new();
+    for (key, target) in keys.iter().zip(&targets) {
+        let (first, times) = known.entry(key).or_insert((*target, 0));
+        if (*first - target).abs() > 1e-9 * largest {
+            return vec![false; keys.len()];
+        }
+        *times += 1;
+    }
+    keys.iter().map(|key| known[&key[..]].1 > 1).collect()
 }
 
 /// The standard deviation of f at `row`, given f at one other row. Among the rows for which `counts` is true, the most
