@@ -46,12 +46,13 @@ pub struct Kernel {
 
 impl Kernel {
     /// Maximises the evidence of n curves times the prior, where `moments` is S, the mean over the curves of
-    /// d_i(s)·d_i(t) with d_i(t) = y_i(t) − y_i(T).
+    /// d_i(s)·d_i(t) with d_i(t) = y_i(t) − y_i(T). The search starts at θ of a similar fit, if one is given.
     pub fn fit(
         steps: &[u32],
         last_step: u32,
         moments: ArrayView2<f64>,
         n: f64,
+        similar: Option<&Self>,
         stop: &mut Stop,
     ) -> Result<Self> {
         check(stop)?;
@@ -69,9 +70,15 @@ impl Kernel {
             let pairs = start.iter().zip(&below);
             pairs.map(|(centre, offset)| centre + offset).collect()
         };
+        let low = bounds([-7.0, -3.0, -4.0, -7.0]);
+        let high = bounds([5.0, 2.0, 5.0, 2.0]);
+        let mut first = similar.map_or(start, |similar| similar.theta);
+        for i in 0..P {
+            first[i] = first[i].clamp(low[i], high[i]);
+        }
         let mut kernel = Self {
             times,
-            theta: start,
+            theta: first,
         };
         let mut objective = |theta: &[f64], gradient: &mut [f64]| {
             kernel.theta.copy_from_slice(theta);
@@ -85,9 +92,9 @@ impl Kernel {
         };
         let (found, _) = minimize_scaled(
             &mut objective,
-            &start,
-            &bounds([-7.0, -3.0, -4.0, -7.0]),
-            &bounds([5.0, 2.0, 5.0, 2.0]),
+            &first,
+            &low,
+            &high,
             &TOLERANCE,
             Scaling {
                 units: &[],

@@ -1,6 +1,7 @@
 //! A model of learning curves, which turns the first reports of a trial into a pseudo-observation of its value.
 //!
 //! * [`table`]: the curves of ended trials on a grid of steps; [`covariance`]: the covariance of a curve and its fit
+//! * [`warps`]: the units of the values
 //!
 //! The value of trial i at step t = 1…T is
 //!
@@ -21,6 +22,7 @@
 
 mod covariance;
 mod table;
+mod warps;
 
 #[cfg(test)]
 mod tests;
@@ -30,16 +32,21 @@ use std::borrow::Borrow;
 use ndarray::{Array2, ArrayView2};
 
 use crate::error::{Result, Stop, check};
-use crate::numerics::cholesky::{dot, factor_in_place, gram};
+use crate::numerics::cholesky::{dot, factor_in_place};
 use crate::numerics::simd::substitute_forward;
+use crate::numerics::warp::Warp;
 use covariance::Kernel;
-use table::{Table, Units};
+use table::{Clip, MAX_STEPS, Table, Units};
 
 /// The smallest number of ended curves with which a model is fitted.
 const MIN_CURVES: usize = 5;
 
 /// The weight of the fitted kernel in the covariance K, as a number of curves.
 const KERNEL_WEIGHT: f64 = 20.0;
+
+/// The number of steps of expectation and maximisation if reports are missing. Without these steps, interpolation
+/// would hide a part of the noise.
+const ROUNDS: usize = 4;
 
 /// With n ended curves, variances are multiplied by 1 + UNCERTAINTY/n, because c, m and K are estimates.
 pub const UNCERTAINTY: f64 = 20.0;
@@ -49,11 +56,13 @@ pub const UNCERTAINTY: f64 = 20.0;
 pub type Curve = [(u32, f64)];
 
 /// A pseudo-observation of h, the value at the last step without noise. `value` equals h plus a normal error of
-/// variance `variance`, in the units of the reports.
+/// variance `variance`. All fields are in the units of the reports.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PseudoObservation {
     pub value: f64,
     pub variance: f64,
+    /// σ², the variance of y(T) about h, near this value.
+    pub noise: f64,
 }
 
 /// The mean curve m and the covariance K, on a grid of steps before the last.
@@ -92,13 +101,25 @@ impl CurveModel {
         stop: &mut Stop,
     ) -> Result<Option<Self>> {
         check(stop)?;
-        let Some(table) = Table::of(ended, last_step) else {
+        let ended: Vec<&Curve> = ended.iter().map(Borrow::borrow).collect();
+        let (warp, similar) = warps::choose(&ended, last_step, stop)?;
+        let Some(mut table) = Table::of(&ended, last_step, warp, MAX_STEPS, Clip::Extremes) else {
             return Ok(None);
         };
         let n = table.residuals.nrows() as f64;
-        let moments = gram(table.residuals.view()) / n;
-        let kernel = Kernel::fit(&table.steps, last_step, moments.view(), n, stop)?;
-        let covariance = (moments * n + kernel.covariance() * KERNEL_WEIGHT) / (n + KERNEL_WEIGHT);
+        let mut estimate = |table: &Table, similar: Option<&Kernel>| {
+            let moments = table.moments();
+            let kernel = Kernel::fit(&table.steps, last_step, moments.view(), n, similar, stop)?;
+            let weighted = moments * n + kernel.covariance() * KERNEL_WEIGHT;
+            Result::Ok((kernel, weighted / (n + KERNEL_WEIGHT)))
+        };
+        let (mut kernel, mut covariance) = estimate(&table, similar.as_ref())?;
+        if table.has_gaps() {
+            for _ in 0..ROUNDS {
+                table.complete(&covariance);
+                (kernel, covariance) = estimate(&table, Some(&kernel))?;
+            }
+        }
         let mut factor = covariance.clone();
         if factor_in_place(&mut factor).is_err() {
             return Ok(None);
@@ -116,9 +137,15 @@ impl CurveModel {
         }))
     }
 
-    /// Returns σ², the variance of the last value y(T) about h, in the squared units of the reports.
+    /// Returns σ², the variance of the last value y(T) about h, in the squared units of the reports, for values that
+    /// the warp does not change.
     pub fn noise(&self) -> f64 {
         self.noise * self.units.scale * self.units.scale
+    }
+
+    /// Returns the warp of the values, if there is one.
+    pub fn warp(&self) -> Option<Warp> {
+        self.units.warp
     }
 
     /// Returns the pseudo-observation of h from a curve. The result is `None` if the curve lacks a report on the grid,
@@ -151,9 +178,12 @@ impl CurveModel {
             let slope = reported.iter().map(|&i| self.slope[i]).collect();
             estimate(factor.view(), slope, r)
         };
+        let value = self.units.restored(estimate);
+        let unit = self.units.unit_at(value).powi(2);
         let found = PseudoObservation {
-            value: self.units.restored(estimate),
-            variance: self.inflation / precision * self.units.scale * self.units.scale,
+            value,
+            variance: self.inflation / precision * unit,
+            noise: self.noise * unit,
         };
         (found.value.is_finite() && found.variance.is_normal()).then_some(found)
     }

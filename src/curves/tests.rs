@@ -7,8 +7,8 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
 use super::covariance::{Kernel, P};
-use super::table::{Table, Units, fill};
-use super::{CurveModel, PseudoObservation};
+use super::table::{Clip, Table, Units, fill};
+use super::{Curve, CurveModel, PseudoObservation};
 use crate::error::Error;
 use crate::numerics::cholesky::factor_in_place;
 use crate::random::Rng;
@@ -140,11 +140,12 @@ fn the_gradient_of_the_evidence_agrees_with_differences() {
 #[test]
 fn a_fit_is_a_maximum_of_the_evidence_times_the_prior() {
     let ended = simulate(40, 30, 3);
-    let table = Table::of(&ended, 30).unwrap();
+    let ended: Vec<&Curve> = ended.iter().map(Vec::as_slice).collect();
+    let table = Table::of(&ended, 30, None, 63, Clip::Extremes).unwrap();
     let n = table.residuals.nrows() as f64;
     let moments = table.residuals.t().dot(&table.residuals) / n;
     let stop = &mut || ControlFlow::Continue(());
-    let mut kernel = Kernel::fit(&table.steps, 30, moments.view(), n, stop).unwrap();
+    let mut kernel = Kernel::fit(&table.steps, 30, moments.view(), n, None, stop).unwrap();
     let largest = moments.diag().iter().copied().fold(0.0, f64::max);
     let centre = [0.0, 0.0, 3f64.ln(), 0.5 * largest.ln() + 0.1f64.ln()];
     let mut objective = |theta: [f64; P]| {
@@ -152,7 +153,7 @@ fn a_fit_is_a_maximum_of_the_evidence_times_the_prior() {
         let prior = (1..P).map(|i| ((theta[i] - centre[i]) / 2.0).powi(2));
         kernel.log_evidence(moments.view(), n, &mut [0.0; P]) - 0.5 * prior.sum::<f64>()
     };
-    let theta = Kernel::fit(&table.steps, 30, moments.view(), n, stop)
+    let theta = Kernel::fit(&table.steps, 30, moments.view(), n, None, stop)
         .unwrap()
         .theta;
     let best = objective(theta);
@@ -175,6 +176,7 @@ fn model() -> CurveModel {
         units: Units {
             centre: 5.0,
             scale: 3.0,
+            warp: None,
         },
         steps: STEPS.to_vec(),
         slope: (0..STEPS.len()).map(|s| 0.2 * s as f64 - 0.1).collect(),
@@ -379,12 +381,15 @@ fn the_size_of_a_diverging_training_has_no_effect_beyond_a_bound() {
         }
         fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap()
     };
-    let far = pseudo(-100.0);
-    assert_eq!(far, pseudo(-1e6));
+    // Beyond the bound of the model, the size only affects the choice of the units, up to the bound of this choice.
+    assert_eq!(pseudo(-1e6), pseudo(-1e9));
     // The other curves still determine the pseudo-observation. For comparison, the variance of h is 1.
     let before = fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap();
-    assert!(far.variance < 0.1);
-    assert!((far.value - before.value).abs() < 0.2);
+    for value in [-10.0, -100.0, -1e3, -1e4, -1e6, -1e300] {
+        let found = pseudo(value);
+        assert!(found.variance < 0.1, "{value}: {found:?}");
+        assert!((found.value - before.value).abs() < 0.2, "{value}");
+    }
 }
 
 #[test]
@@ -455,4 +460,129 @@ fn identical_curves_give_small_variances() {
     let pseudo = model.pseudo_observation(&prefix(&curve, 8)).unwrap();
     assert!((pseudo.value - curve[19].1).abs() < 1e-6);
     assert!(pseudo.variance > 0.0 && pseudo.variance < 1e-6);
+}
+
+/// Curves of which a third stays far below the others.
+fn with_failures(n: usize, last_step: u32, seed: u64) -> Vec<Reports> {
+    let mut rng = Rng::seed_from_u64(seed);
+    let mut curves = simulate(n, last_step, seed);
+    for curve in curves.iter_mut().step_by(3) {
+        let depth = 100.0 + 100.0 * rng.random::<f64>();
+        curve
+            .iter_mut()
+            .for_each(|report| report.1 = 30.0 * report.1 - depth);
+    }
+    curves
+}
+
+#[test]
+fn curves_that_end_far_below_the_others_choose_a_warp() {
+    for seed in 0..4 {
+        assert!(fit(&simulate(30, 40, seed), 40).unwrap().warp().is_none());
+        let ended = with_failures(30, 40, seed);
+        let warped = fit(&ended, 40).unwrap();
+        let curve = prefix(&simulate(1, 40, 9 + seed)[0], 12);
+        // Without the warp, the bad curves determine the covariance.
+        let table = warped.pseudo_observation(&curve).unwrap();
+        let good: Vec<Reports> = ended.iter().filter(|c| c[39].1 > -50.0).cloned().collect();
+        let of_good = fit(&good, 40).unwrap().pseudo_observation(&curve).unwrap();
+        assert!(warped.warp().is_some());
+        assert!((table.value - of_good.value).abs() < 3.0 * of_good.variance.sqrt());
+        assert!(
+            table.variance < 10.0 * of_good.variance,
+            "{table:?} {of_good:?}"
+        );
+    }
+}
+
+#[test]
+fn a_warp_gives_the_model_of_warped_reports() {
+    let ended = with_failures(30, 40, 5);
+    let model = fit(&ended, 40).unwrap();
+    let warp = model.warp().unwrap();
+    let by_hand = fit(&changed(&ended, |y| warp.apply(y)), 40).unwrap();
+    assert!(by_hand.warp().is_none());
+    for curve in [&ended[0], &ended[1], &simulate(1, 40, 9)[0]] {
+        let found = model.pseudo_observation(&prefix(curve, 10)).unwrap();
+        let curve = changed(std::slice::from_ref(curve), |y| warp.apply(y)).remove(0);
+        let expected = by_hand.pseudo_observation(&prefix(&curve, 10)).unwrap();
+        let slope = warp.log_slope(found.value).exp();
+        let close = |a: f64, b: f64| (a - b).abs() < 1e-6 * b.abs();
+        assert!(close(warp.apply(found.value), expected.value));
+        assert!(close(found.variance * slope * slope, expected.variance));
+        assert!(close(found.noise * slope * slope, expected.noise));
+    }
+}
+
+#[test]
+fn missing_values_are_replaced_by_their_expectation() {
+    let mut ended = simulate(9, 6, 1);
+    ended[2][3].1 = f64::NAN;
+    ended[4][0].1 = f64::NAN;
+    ended[4][2].1 = f64::NAN;
+    let ended: Vec<&Curve> = ended.iter().map(Vec::as_slice).collect();
+    let mut table = Table::of(&ended, 6, None, 63, Clip::Extremes).unwrap();
+    let covariance = Array2::from_shape_fn((5, 5), |(i, j)| {
+        0.7f64.powi((i as i32 - j as i32).abs()) + if i == j { 0.1 } else { 0.0 }
+    });
+    let (before, mean, slope) = (
+        table.residuals.clone(),
+        table.mean.clone(),
+        table.slope.clone(),
+    );
+    table.complete(&covariance);
+    // The expectation of residual `m` given the others of curve i.
+    let given = |i: usize, known: &[usize], m: usize| {
+        let k = Array2::from_shape_fn((known.len(), known.len()), |(a, b)| {
+            covariance[[known[a], known[b]]]
+        });
+        let cross = Array1::from_iter(known.iter().map(|&a| covariance[[a, m]]));
+        let weights = solve(&k, &cross).0;
+        let r = Array1::from_iter(known.iter().map(|&a| before[[i, a]]));
+        (weights.dot(&r), covariance[[m, m]] - weights.dot(&cross))
+    };
+    for (i, known, m) in [
+        (2, &[0, 1, 2, 4][..], 3),
+        (4, &[1, 3, 4], 0),
+        (4, &[1, 3, 4], 2),
+    ] {
+        let (expected, _) = given(i, known, m);
+        // The regression changed, but the value did not.
+        let last = table.lasts[i];
+        let value = table.residuals[[i, m]] + table.mean[m] + (table.slope[m] - 1.0) * last;
+        let expected = expected + mean[m] + (slope[m] - 1.0) * last;
+        assert!((value - expected).abs() < 1e-12, "{i} {m}");
+    }
+    let hidden = given(2, &[0, 1, 2, 4], 3).1;
+    let products = table.residuals.column(3).dot(&table.residuals.column(3));
+    assert!((9.0 * table.moments()[[3, 3]] - products - hidden).abs() < 1e-12);
+}
+
+#[test]
+fn the_noise_of_missing_reports_is_not_hidden() {
+    let mut rng = Rng::seed_from_u64(3);
+    let (mut sum, mut n) = (0.0, 0);
+    for seed in 0..10 {
+        let mut drop = |curve: &Reports| -> Reports {
+            let kept = curve
+                .iter()
+                .map(|&(t, y)| match t < 40 && rng.random_bool(0.3) {
+                    true => (t, f64::NAN),
+                    false => (t, y),
+                });
+            kept.collect()
+        };
+        let ended: Vec<Reports> = simulate(30, 40, seed).iter().map(&mut drop).collect();
+        let model = fit(&ended, 40).unwrap();
+        for curve in simulate(20, 40, 100 + seed) {
+            let known = prefix(&drop(&curve), 12);
+            if let Some(pseudo) = model.pseudo_observation(&known) {
+                let error = curve[39].1 - pseudo.value;
+                sum += error * error / (pseudo.variance + pseudo.noise);
+                n += 1;
+            }
+        }
+    }
+    let ratio = sum / f64::from(n);
+    assert!((0.3..1.3).contains(&ratio), "{ratio}");
 }

@@ -5,6 +5,7 @@
 //! * [`linear_program`]: small linear programs
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
 //! * [`order`]: the order of values
+//! * [`warp`]: a transformation that shortens a tail of low values
 //! * [`threads`]: a thread pool that can be used after a fork (rayon)
 
 pub mod cholesky;
@@ -17,3 +18,4 @@ pub mod simd;
 pub mod slsqp;
 pub(crate) mod special;
 pub mod threads;
+pub mod warp;

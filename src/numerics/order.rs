@@ -14,3 +14,17 @@ pub fn median(values: &[f64]) -> f64 {
     let (low, high) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
     0.5 * low + 0.5 * high
 }
+
+/// Returns the quartiles of the values, with linear interpolation; zeros without values.
+pub fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
+    if values.is_empty() {
+        return [0.0; 3];
+    }
+    values.sort_by(f64::total_cmp);
+    [0.25, 0.5, 0.75].map(|q| {
+        let position = q * (values.len() - 1) as f64;
+        let (i, part) = (position.floor() as usize, position.fract());
+        let next = values[(i + 1).min(values.len() - 1)];
+        values[i] * (1.0 - part) + next * part
+    })
+}

@@ -57,6 +57,13 @@ impl CurveModel {
         self.core.as_ref().map(Core::noise)
     }
 
+    /// The knee and the width of the warp, or None without a warp.
+    #[getter]
+    fn warp(&self) -> Option<(f64, f64)> {
+        let warp = self.core.as_ref().and_then(Core::warp)?;
+        Some((warp.knee, warp.width))
+    }
+
     fn pseudo_observation(
         &self,
         values: PyReadonlyArray1<'_, f64>,

@@ -25,7 +25,6 @@ pub mod registry;
 pub mod theory;
 pub mod tree;
 pub mod units;
-pub mod warp;
 
 pub use query::{Limit, Query, Resource, Within};
 

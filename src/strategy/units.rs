@@ -2,7 +2,7 @@
 //!
 //! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`].
 
-use crate::strategy::warp::Warp;
+use crate::numerics::warp::Warp;
 
 /// The units of targets. In this module, larger values of f are better. If the user minimises f, the sign of the user's
 /// values has already been changed.

@@ -44,7 +44,6 @@ pub fn forecast(
     let Some(pseudo) = bayes.training.pseudo_observations.of(log, number) else {
         return Ok(None);
     };
-    let noise = bayes.training.pseudo_observations.noise(log, number);
     bayes.fit_for(FitPurpose::Decide, log, query, call)?;
     let query = Query {
         context: log.context(number),
@@ -60,7 +59,7 @@ pub fn forecast(
     };
     let (mean, f_variance) = gp.predict(as_row(log.row(number).to_vec()).view());
     let (mean, f_variance) = (mean[0], f_variance[0]);
-    let noise = variance_of_target(units, pseudo.value, noise.sqrt());
+    let noise = variance_of_target(units, pseudo.value, pseudo.noise.sqrt());
     let between = (gp.noise_variance() - noise).max(LEAST_BETWEEN * gp.noise_variance());
     let inflation = 1.0 + UNCERTAINTY / log.n_observed().max(1) as f64;
     let (inflated, between) = (f_variance * inflation, between * inflation);

@@ -163,7 +163,7 @@ impl Repeats<'_> {
         let n_members = self.n_members(2 * here.len());
         let (mut done, mut n_observed) = (HashSet::new(), 0);
         for number in here {
-            let is_failed = log.trials()[number].state == State::Failed;
+            let is_failed = log.trials()[number].has_failed();
             let Some(key) = self.key(log, query, number) else {
                 n_observed += usize::from(!is_failed);
                 continue;
@@ -331,9 +331,8 @@ impl Repeats<'_> {
 /// repeats were refused because of the fitted noise, the largest variance outside the observed points would often lie in
 /// the failing region.
 pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
-    let failed = |trial: &Trial| trial.state == State::Failed;
     let noise = gp.row_noise()[..gp.n_observed()].iter();
-    let exact: Vec<bool> = match log.trials().iter().any(failed) {
+    let exact: Vec<bool> = match log.trials().iter().any(Trial::has_failed) {
         true => {
             let equal = equal_rows(gp);
             let exact = noise.zip(equal);

@@ -9,6 +9,7 @@ use crate::gp::fit::{Variant, fit_again, fit_best, has_levels};
 use crate::gp::spread::spread_weights;
 use crate::gp::{RowNoise, Target};
 use crate::ledger::{Ledger, TrialNumber};
+use crate::numerics::warp::Warp;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
@@ -19,7 +20,6 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
-use crate::strategy::warp::Warp;
 
 /// A fit starts again if the number of rows has grown by about this factor, because the last θ and the transforms may
 /// belong to a poor maximum of the evidence.

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::{InputWarp, KernelFamily, n_described};
+use crate::numerics::warp::Warp;
 use crate::strategy::Resource;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::window::ChosenWindow;
 use crate::strategy::units::Units;
-use crate::strategy::warp::Warp;
 
 /// A fit: the kernel, θ, and a description of the fitted data.
 #[derive(Debug, Clone, PartialEq)]

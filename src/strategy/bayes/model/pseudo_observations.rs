@@ -65,26 +65,13 @@ impl PseudoObservations {
         self.model.is_some()
     }
 
-    /// The variance σ² of the noise of the value of a trial at the last step, in squared units of f. The result is 0
-    /// without a model, and for a curve with a report at the last step.
-    pub fn noise(&self, log: &Ledger, number: TrialNumber) -> f64 {
-        let (Some(declared), Some(model)) = (log.problem().curve, &self.model) else {
-            return 0.0;
-        };
-        let curve = finite_curve(&log.trials()[number], declared);
-        match curve.last() {
-            Some(&(step, _)) if step == declared.steps => 0.0,
-            _ => model.noise(),
-        }
-    }
-
     /// The pseudo-observation of a stopped trial that is a row, or `None` if its curve lacks usable reports.
     pub fn of_row(&self, number: TrialNumber) -> Option<PseudoObservation> {
         self.kept.get(&number).and_then(|kept| kept.1)
     }
 
     /// The pseudo-observation of the value of a trial, in units of f, or `None` if its curve lacks usable reports. If
-    /// the curve has a report at the last step, the result is this report, with variance 0.
+    /// the curve has a report at the last step, the result is this report, without noise.
     pub fn of(&self, log: &Ledger, number: TrialNumber) -> Option<PseudoObservation> {
         let declared = log.problem().curve?;
         let curve = finite_curve(&log.trials()[number], declared);
@@ -92,6 +79,7 @@ impl PseudoObservations {
             &(step, value) if step == declared.steps => Some(PseudoObservation {
                 value,
                 variance: 0.0,
+                noise: 0.0,
             }),
             _ => self.model.as_ref()?.pseudo_observation(&curve),
         }

@@ -8,11 +8,11 @@
 use crate::curves::PseudoObservation;
 use crate::gp::Target;
 use crate::numerics::order::median;
+use crate::numerics::warp::Warp;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{MIN_NOISE, PriorMean, TargetScale};
 use crate::strategy::units::Units;
-use crate::strategy::warp::Warp;
 
 /// The largest noise variance of a value, in the units of the model. A larger noise variance would make the factor
 /// inaccurate.

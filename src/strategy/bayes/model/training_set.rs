@@ -15,6 +15,7 @@ use crate::error::{Result, Stop};
 use crate::gp::kernel::Category;
 use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target};
 use crate::ledger::{Ledger, State, TrialNumber};
+use crate::numerics::warp::Warp;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
@@ -26,7 +27,6 @@ use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{Settings, Window};
 use crate::strategy::units::Units;
-use crate::strategy::warp::Warp;
 
 pub use fold::Fold;
 
@@ -186,7 +186,7 @@ impl TrainingSet {
 
     /// The number of failed trials. Failed trials are rows of the model of success, and not of the model of f.
     pub fn n_failed(&self, log: &Ledger) -> usize {
-        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
+        let failed = |number: &&TrialNumber| log.trials()[**number].has_failed();
         self.fold.ended.iter().filter(failed).count()
     }
 

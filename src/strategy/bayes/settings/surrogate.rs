@@ -127,7 +127,7 @@ pub enum PriorMean {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetScale {
-    /// Values are first transformed by a [`crate::strategy::warp::Warp`] and then standardized. The warp is used only
+    /// Values are first transformed by a [`crate::numerics::warp::Warp`] and then standardized. The warp is used only
     /// if a model of the warped values explains the data better.
     Robust,
     /// Values are shifted and scaled, so that targets are of order one.
