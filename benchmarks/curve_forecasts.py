@@ -3,7 +3,15 @@
     python benchmarks/curve_forecasts.py run forecasts.jsonl --ended 10 30 100 --repeats 3
     python benchmarks/curve_forecasts.py table forecasts.jsonl
 
-The option --fraction sets another known part of the curves; use another file for its results.
+The option --fraction sets another known part of the curves; use another file for its results. The command ``early``
+examines ``BayesOpt.predict_final`` on the reported values, without the limit below, after 10 and 30 % of the curves:
+
+    python benchmarks/curve_forecasts.py early --ended 10 30 --repeats 3 --missing 0.3
+
+It prints the median over the families of the ratio of the forecast's standard deviation to the root mean square error
+among the test curves whose last values are in the best quarter, the fraction of the central 80 % intervals that contain
+the value, the mean log density, and the root mean square of the standardised errors. ``--missing`` is the share of the
+reports that are missing.
 
 In each repeat, N random configurations have complete curves, each from one training seed. The forecasts are for
 `N_TEST` other configurations, of which the first ceil(T/3) values are known. If the declared value is the highest
@@ -355,20 +363,25 @@ MODELS = [
 ]
 
 
+def report(trial, values):
+    """Report the values of the first steps. NaN stands for a missing report."""
+    for step, value in enumerate(values.tolist(), 1):
+        if not math.isnan(value):
+            trial.report(value, step)
+
+
 def predictions_of_optimizer(space, points, curves, known, tests):
     """Return the forecasts of `predict_final` for running trials; the first points have the complete curves."""
     optimizer = bl.BayesOpt(space, curve=bl.Curve(curves.shape[1]), stopping=None, seed=0)
     for params, curve in zip(points, curves, strict=False):
         trial = optimizer.add(params)
-        for step, value in enumerate(curve.tolist(), 1):
-            trial.report(value, step)
+        report(trial, curve)
         trial.observe(float(curve[-1]))
     found = []
     for params, curve in zip(points[len(curves) :], tests, strict=True):
         trial = optimizer.add(params)
-        for step, value in enumerate(curve[:known].tolist(), 1):
-            trial.report(value, step)
-        found.append(optimizer.predict_final(trial))
+        report(trial, curve[:known])
+        found.append(optimizer.predict_final(trial) or (np.nan, np.nan))  # None without a usable report
         trial.abandon()
     return np.array(found).T
 
@@ -476,18 +489,63 @@ def table(arguments):
             print(f"{model:30}" + "".join(f"{density:9.2f}/{coverage:.2f}" for density, coverage in cells))
 
 
+def early_forecasts(name, n_ended, fraction, repeats, missing=0.0):
+    """Return the ratio of the best quarter, the coverage, the log density and the rms of the standardised errors of the
+    forecasts of `BayesOpt` for one family."""
+    of = family(name)
+    reported, known = of.reported(of.values), math.ceil(of.n_steps * fraction)
+    stds, errors, units, best = [], [], [], []
+    for repeat in range(repeats):
+        rng = np.random.default_rng([repeat, n_ended, 5])
+        rows = rng.permutation(len(reported))
+        curves = reported[rows, rng.integers(of.n_seeds, size=len(rows))]
+        there = np.isfinite(curves).all(axis=1)
+        rows, curves = rows[there][: n_ended + N_TEST], curves[there][: n_ended + N_TEST]
+        gaps = np.where(rng.random(curves.shape) < missing, np.nan, curves)
+        gaps[:n_ended, -1] = curves[:n_ended, -1]
+        points = [of.grid.params(row) for row in rows]
+        mean, std = predictions_of_optimizer(of.space, points, gaps[:n_ended], known, gaps[n_ended:])
+        values = curves[n_ended:, -1]
+        unit = np.subtract(*np.quantile(curves[:, -1], [0.75, 0.25]))
+        units += [unit] * len(values)
+        stds += np.maximum(std, 1e-3 * unit).tolist()
+        errors += (values - mean).tolist()
+        best += (values >= np.quantile(values, 0.75)).tolist()
+    there = np.isfinite(errors)
+    stds, errors, units, best = (np.array(each)[there] for each in (stds, errors, units, best))
+    z = errors / stds
+    density = np.maximum(-0.5 * z**2 - np.log(stds / units) - 0.5 * math.log(2 * math.pi), LOWEST_DENSITY)
+    ratio = np.median(stds[best]) / np.sqrt(np.mean(errors[best] ** 2))
+    return ratio, np.mean(np.abs(z) < Z80), density.mean(), np.sqrt(np.mean(z**2))
+
+
+def early(arguments):
+    for n_ended, fraction in product(arguments.ended, (0.1, 0.3)):
+        found = [
+            early_forecasts(name, n_ended, fraction, arguments.repeats, arguments.missing)
+            for name in arguments.families
+        ]
+        ratios, coverage, density, rms = map(np.array, zip(*found, strict=True))
+        print(
+            f"{n_ended} curves, {fraction:.0%} known: ratio {np.median(ratios):.2f}, coverage {coverage.mean():.3f}, "
+            f"density {density.mean():.2f}, median rms z {np.median(rms):.2f}",
+            flush=True,
+        )
+
+
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["run", "table"])
-    parser.add_argument("results")
+    parser.add_argument("command", choices=["run", "table", "early"])
+    parser.add_argument("results", nargs="?")
     parser.add_argument("--families", nargs="+", default=["open"], help="names of families or groups")
     parser.add_argument("--models", nargs="+", default=MODELS)
     parser.add_argument("--ended", nargs="+", type=int, default=[10, 30, 100])
     parser.add_argument("--fraction", type=float, default=1 / 3, help="the known part of the curves")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--missing", type=float, default=0.0, help="the share of missing reports, for early")
     arguments = parser.parse_args(argv)
     arguments.families = [name for each in arguments.families for name in GROUPS.get(each, [each])]
-    (run if arguments.command == "run" else table)(arguments)
+    {"run": run, "table": table, "early": early}[arguments.command](arguments)
 
 
 if __name__ == "__main__":

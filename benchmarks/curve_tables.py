@@ -15,8 +15,8 @@ A file contains the array ``values`` (n, N_SEEDS, T) of int16 numbers in units o
 the array ``seconds`` (n,) of the mean durations of a step. The rows of the arrays are the rows of the `Grid` of the
 space. `curves.py` reads the files.
 
-The tables in `HELD_OUT` were set aside before any optimizer was run on them, and are never used to choose a default or
-a model.
+The tables in `HELD_OUT` and `UNSEEN` were set aside before any optimizer was run on them, and are never used to choose
+a default or a model. `HELD_OUT` was used to report earlier rules, and `UNSEEN` to report the transformed curves.
 """
 
 import argparse
@@ -247,6 +247,31 @@ def scheduled(p, seed, n_steps):
     return network
 
 
+NETWORK = {
+    "rate": Ordinal([0.003, 0.01, 0.03, 0.1, 0.3, 1.0]),
+    "momentum": Ordinal([0.0, 0.9]),
+    "filters": Ordinal([2, 6]),
+    "batch": Ordinal([16, 64]),
+    "init": Ordinal([0.1, 1.0, 3.0]),
+    "activation": Categorical(["relu", "tanh"]),
+}
+
+
+def network(p, seed, n_steps):
+    from small_network import SmallNetwork
+
+    return SmallNetwork(**p, seed=seed)
+
+
+BOOSTING_NOISE = {
+    "learning_rate": Ordinal([0.003, 0.02, 0.1, 0.5, 2.0]),
+    "max_depth": Ordinal([1, 2, 4]),
+    "subsample": Ordinal([0.3, 0.6, 1.0]),
+    "max_features": Ordinal([0.1, 0.5]),
+    "min_samples_leaf": Ordinal([1, 20]),
+}
+
+
 def mlp_adam_regressor(p, seed, n_steps):
     return mlp_adam(p, seed, n_steps, kind="MLPRegressor")
 
@@ -278,7 +303,20 @@ HELD_OUT = {
         MLP_ADAM, mlp_adam_regressor, "friedman1", 200, 600, 40, "r2", generated={"n_features": 8, "noise": 2.0}
     ),
 }
-TASKS = OPEN | HELD_OUT
+UNSEEN = {
+    "network-digits": Task(NETWORK, network, "digits", 300, 700, 40, wrong=0.1),
+    "boosting-quantiles": Task(
+        BOOSTING_NOISE,
+        boosting_classifier,
+        "gaussian_quantiles",
+        400,
+        1000,
+        60,
+        wrong=0.5,
+        generated={"n_features": 10, "n_classes": 4},
+    ),
+}
+TASKS = OPEN | HELD_OUT | UNSEEN
 
 
 def data_of(task):

@@ -110,7 +110,14 @@ def family(name):
 REAL = list(curve_tables.OPEN)
 SYNTHETIC = list(synthetic_curves.FAMILIES)
 HELD_OUT = list(curve_tables.HELD_OUT)
-GROUPS = {"real": REAL, "synthetic": SYNTHETIC, "open": REAL + SYNTHETIC, "held-out": HELD_OUT}
+UNSEEN = list(curve_tables.UNSEEN)
+GROUPS = {
+    "real": REAL,
+    "synthetic": SYNTHETIC,
+    "open": REAL + SYNTHETIC,
+    "held-out": HELD_OUT,
+    "unseen": UNSEEN,
+}
 
 
 class Trained(NamedTuple):
