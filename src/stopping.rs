@@ -42,8 +42,7 @@ pub enum Stopping {
     /// A trial is stopped if its curve has made it much less promising, according to the model of the strategy. Let t
     /// of the T steps be done. The trial is stopped if EI/(T − t)^power given its curve is less than a third of
     /// EI/T^power without its curve. Trials are not stopped before a model of curves has been fitted, and not after
-    /// T/2, where little would be saved, and complete curves show how curves end. A trial whose last report is NaN is
-    /// stopped at any step.
+    /// T/2, where little would be saved, and complete curves show how curves end.
     #[serde(rename = "ModelStopping")]
     Model {
         /// Expected improvements are divided by a number of steps to this power.
@@ -155,7 +154,6 @@ impl Stopping {
                 }
                 value_at(trial, step, CurveValue::Best) < median(&values)
             }
-            Stopping::Model { .. } if trial.is_diverged() => true,
             Stopping::Model { power } => {
                 let left = f64::from(declared.steps - step) / f64::from(declared.steps);
                 forecast.is_some_and(|forecast| {

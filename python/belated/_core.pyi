@@ -797,7 +797,11 @@ class CurveModel:
     def __new__(cls, steps: list[int], ended: NDArray[np.float64]) -> CurveModel: ...
     @property
     def noise(self) -> float | None:
-        """The variance σ² of the noise of a value."""
+        """The variance σ² of the noise of a value that the warp does not change."""
+
+    @property
+    def warp(self) -> tuple[float, float] | None:
+        """The knee and the width of the transformation of the values, or None if the values are not transformed."""
 
     def pseudo_observation(self, values: NDArray[np.float64]) -> tuple[float, float] | None:
         """Return the pseudo-observation of h from the reports (k,) of a trial: a value and the variance of its error.

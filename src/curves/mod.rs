@@ -36,7 +36,7 @@ use crate::numerics::cholesky::{dot, factor_in_place};
 use crate::numerics::simd::substitute_forward;
 use crate::numerics::warp::Warp;
 use covariance::Kernel;
-use table::{Clip, MAX_STEPS, Table, Units};
+use table::{MAX_STEPS, Table, Units};
 
 /// The smallest number of ended curves with which a model is fitted.
 const MIN_CURVES: usize = 5;
@@ -103,7 +103,7 @@ impl CurveModel {
         check(stop)?;
         let ended: Vec<&Curve> = ended.iter().map(Borrow::borrow).collect();
         let (warp, similar) = warps::choose(&ended, last_step, stop)?;
-        let Some(mut table) = Table::of(&ended, last_step, warp, MAX_STEPS, Clip::Extremes) else {
+        let Some(mut table) = Table::of(&ended, last_step, warp, MAX_STEPS) else {
             return Ok(None);
         };
         let n = table.residuals.nrows() as f64;

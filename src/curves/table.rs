@@ -35,13 +35,6 @@ pub struct Units {
     pub warp: Option<Warp>,
 }
 
-/// Whether extreme differences are clipped.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Clip {
-    Extremes,
-    Nothing,
-}
-
 impl Units {
     /// Returns the median and the interquartile range of the last values. If the range is not larger than rounding
     /// errors, the mean absolute deviation replaces the range.
@@ -100,10 +93,10 @@ pub struct Table {
     pub residuals: Array2<f64>,
     /// The sum over the curves of the covariance of the residuals of missing values (k, k).
     hidden: Array2<f64>,
-    clip: Clip,
-    /// y_i(T) (n,), clipped if differences are clipped.
+    /// y_i(T), clipped (n,).
     pub lasts: Vec<f64>,
-    /// The sum of the log of the slope of the warp over the values of the table.
+    /// The sum of the log of the slope of the warp over the values of the table. A missing value counts as the mean over
+    /// the other values of the curve.
     pub log_slopes: f64,
 }
 
@@ -112,13 +105,7 @@ impl Table {
     ///
     /// The steps of the table are the steps that at least half of the curves report. If there are more than `most`, a
     /// subset with logarithmic spacing is used.
-    pub fn of(
-        ended: &[&Curve],
-        last_step: u32,
-        warp: Option<Warp>,
-        most: usize,
-        clip: Clip,
-    ) -> Option<Self> {
+    pub fn of(ended: &[&Curve], last_step: u32, warp: Option<Warp>, most: usize) -> Option<Self> {
         let curves: Vec<(&Curve, f64)> = complete(ended, last_step).collect();
         let (curves, finals): (Vec<&Curve>, Vec<f64>) = curves.into_iter().unzip();
         let steps = grid(&curves, last_step, most);
@@ -136,22 +123,21 @@ impl Table {
             units.standardized(rows[i].0[j]) - units.standardized(rows[i].1)
         });
         let lasts = rows.iter().map(|(_, last)| units.standardized(*last));
-        let lasts: Vec<f64> = match clip {
-            Clip::Extremes => lasts.map(|y| y.clamp(-REACH, REACH)).collect(),
-            Clip::Nothing => lasts.collect(),
-        };
+        let lasts: Vec<f64> = lasts.map(|y| y.clamp(-REACH, REACH)).collect();
         let mut residuals = differences.clone();
         let columns = residuals.columns_mut().into_iter();
-        let (slope, mean) = columns.map(|column| regress(column, &lasts, clip)).unzip();
+        let (slope, mean) = columns.map(|column| regress(column, &lasts)).unzip();
         let logs: Vec<f64> = steps.iter().map(|&t| f64::from(t).ln()).collect();
         for row in residuals.rows_mut() {
             fill(row, &logs, f64::from(last_step).ln());
         }
-        let values = rows
-            .iter()
-            .flat_map(|(row, last)| row.iter().chain([last]).copied());
         let log_slope = |y: f64| warp.map_or(0.0, |warp| warp.log_slope(y));
-        let log_slopes = values.filter(|y| y.is_finite()).map(log_slope).sum();
+        let of_curve = |(row, last): &(Vec<f64>, f64)| {
+            let known = row.iter().filter(|y| y.is_finite());
+            let mean = known.clone().map(|y| log_slope(*y)).sum::<f64>() / known.count() as f64;
+            log_slope(*last) + row.len() as f64 * mean
+        };
+        let log_slopes = rows.iter().map(of_curve).sum();
         let k = steps.len();
         Some(Self {
             units,
@@ -161,7 +147,6 @@ impl Table {
             differences,
             residuals,
             hidden: Array2::zeros((k, k)),
-            clip,
             lasts,
             log_slopes,
         })
@@ -197,9 +182,7 @@ impl Table {
             }
         }
         let columns = completed.columns_mut().into_iter();
-        (self.slope, self.mean) = columns
-            .map(|column| regress(column, &self.lasts, self.clip))
-            .unzip();
+        (self.slope, self.mean) = columns.map(|column| regress(column, &self.lasts)).unzip();
         self.residuals = completed;
     }
 
@@ -210,18 +193,16 @@ impl Table {
 }
 
 /// The curves with a report at the last step and an earlier report, with their last values.
-fn complete<'a>(ended: &'a [&'a Curve], last_step: u32) -> impl Iterator<Item = (&'a Curve, f64)> {
+pub fn complete<'a>(
+    ended: &'a [&'a Curve],
+    last_step: u32,
+) -> impl Iterator<Item = (&'a Curve, f64)> {
     ended.iter().filter_map(move |curve| {
         let reports = || curve.iter().filter(|(_, value)| value.is_finite());
         let last = reports().find(|(step, _)| *step == last_step)?;
         let is_curve = reports().any(|(step, _)| (1..last_step).contains(step));
         is_curve.then_some((*curve, last.1))
     })
-}
-
-/// The last values of the curves that count.
-pub fn finals(ended: &[&Curve], last_step: u32) -> Vec<f64> {
-    complete(ended, last_step).map(|(_, last)| last).collect()
 }
 
 /// Returns the steps of the grid.
@@ -267,14 +248,11 @@ fn on_grid(curve: &Curve, steps: &[u32]) -> Vec<f64> {
 ///
 /// c is the slope of the regression of y(t) on y(T), with the prior c ~ N(1, SLOPE_STD²): c − 1 = Σ d·x / (Σ x² +
 /// s²/SLOPE_STD²), where x is y(T) about its mean, and s² is the variance of the residuals without the prior.
-fn regress(mut column: ArrayViewMut1<f64>, lasts: &[f64], clip: Clip) -> (f64, f64) {
+fn regress(mut column: ArrayViewMut1<f64>, lasts: &[f64]) -> (f64, f64) {
     let known: Vec<f64> = column.iter().copied().filter(|d| !d.is_nan()).collect();
     let n = known.len() as f64;
     let [low, _, high] = quartiles(known);
-    let reach = match clip {
-        Clip::Extremes => REACH * (high - low + SMALLEST_RANGE),
-        Clip::Nothing => f64::INFINITY,
-    };
+    let reach = REACH * (high - low + SMALLEST_RANGE);
     column.mapv_inplace(|d| d.clamp(low - reach, high + reach));
     let known = || column.iter().zip(lasts).filter(|(d, _)| !d.is_nan());
     let mean = known().map(|(d, _)| d).sum::<f64>() / n;

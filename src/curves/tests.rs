@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
 use super::covariance::{Kernel, P};
-use super::table::{Clip, Table, Units, fill};
+use super::table::{Table, Units, fill};
 use super::{Curve, CurveModel, PseudoObservation};
 use crate::error::Error;
 use crate::numerics::cholesky::factor_in_place;
@@ -141,7 +141,7 @@ fn the_gradient_of_the_evidence_agrees_with_differences() {
 fn a_fit_is_a_maximum_of_the_evidence_times_the_prior() {
     let ended = simulate(40, 30, 3);
     let ended: Vec<&Curve> = ended.iter().map(Vec::as_slice).collect();
-    let table = Table::of(&ended, 30, None, 63, Clip::Extremes).unwrap();
+    let table = Table::of(&ended, 30, None, 63).unwrap();
     let n = table.residuals.nrows() as f64;
     let moments = table.residuals.t().dot(&table.residuals) / n;
     let stop = &mut || ControlFlow::Continue(());
@@ -381,8 +381,7 @@ fn the_size_of_a_diverging_training_has_no_effect_beyond_a_bound() {
         }
         fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap()
     };
-    // Beyond the bound of the model, the size only affects the choice of the units, up to the bound of this choice.
-    assert_eq!(pseudo(-1e6), pseudo(-1e9));
+    assert_eq!(pseudo(-100.0), pseudo(-1e6));
     // The other curves still determine the pseudo-observation. For comparison, the variance of h is 1.
     let before = fit(&ended, 30).unwrap().pseudo_observation(&curve).unwrap();
     for value in [-10.0, -100.0, -1e3, -1e4, -1e6, -1e300] {
@@ -521,7 +520,7 @@ fn missing_values_are_replaced_by_their_expectation() {
     ended[4][0].1 = f64::NAN;
     ended[4][2].1 = f64::NAN;
     let ended: Vec<&Curve> = ended.iter().map(Vec::as_slice).collect();
-    let mut table = Table::of(&ended, 6, None, 63, Clip::Extremes).unwrap();
+    let mut table = Table::of(&ended, 6, None, 63).unwrap();
     let covariance = Array2::from_shape_fn((5, 5), |(i, j)| {
         0.7f64.powi((i as i32 - j as i32).abs()) + if i == j { 0.1 } else { 0.0 }
     });
@@ -585,4 +584,39 @@ fn the_noise_of_missing_reports_is_not_hidden() {
     }
     let ratio = sum / f64::from(n);
     assert!((0.3..1.3).contains(&ratio), "{ratio}");
+}
+
+#[test]
+fn neither_gaps_nor_one_diverging_start_choose_a_warp() {
+    let mut rng = Rng::seed_from_u64(7);
+    for seed in 0..8 {
+        let mut ended = simulate(30, 12, seed);
+        for report in &mut ended[3][..10] {
+            report.1 = -1e8;
+        }
+        assert!(fit(&ended, 12).unwrap().warp().is_none(), "{seed}");
+        for share in [0.3, 0.45] {
+            let mut ended = simulate(30, 12, seed);
+            for report in ended.iter_mut().flat_map(|curve| &mut curve[..11]) {
+                if rng.random_bool(share) {
+                    report.1 = f64::NAN;
+                }
+            }
+            assert!(fit(&ended, 12).unwrap().warp().is_none(), "{seed} {share}");
+        }
+    }
+}
+
+#[test]
+fn trials_with_a_last_report_only_do_not_matter() {
+    let ended = with_failures(30, 40, 1);
+    let mut others = ended.clone();
+    others.extend((0..31).map(|i| vec![(40, f64::from(i))]));
+    let [one, two] = [&ended, &others].map(|ended| fit(ended, 40).unwrap());
+    assert!(one.warp().is_some() && one.warp() == two.warp());
+    let curve = prefix(&simulate(1, 40, 9)[0], 12);
+    assert_eq!(
+        one.pseudo_observation(&curve),
+        two.pseudo_observation(&curve)
+    );
 }

@@ -5,7 +5,7 @@
 
 use super::Curve;
 use super::covariance::Kernel;
-use super::table::{Clip, Table, finals, grid};
+use super::table::{Table, complete, grid};
 use crate::error::{Result, Stop};
 use crate::numerics::warp::Warp;
 
@@ -30,33 +30,29 @@ pub fn choose(
     last_step: u32,
     stop: &mut Stop,
 ) -> Result<(Option<Warp>, Option<Kernel>)> {
-    let finals = finals(curves, last_step);
+    let (curves, finals): (Vec<&Curve>, Vec<f64>) = complete(curves, last_step).unzip();
     let proposals = Warp::proposals(&finals, &vec![1.0; finals.len()]);
     let Some(first) = proposals.first() else {
         return Ok((None, None));
     };
     let lowest = first.knee - FURTHER * (first.knee - first.diverging);
-    let raise = |y: f64| if y < lowest { lowest } else { y };
-    let steps = grid(curves, last_step, STEPS);
-    let raised = |curve: &&Curve| {
-        let kept = curve
-            .iter()
-            .filter(|(t, _)| *t == last_step || steps.contains(t));
-        kept.map(|&(t, y)| (t, raise(y))).collect()
-    };
-    let raised: Vec<Vec<(u32, f64)>> = curves.iter().map(raised).collect();
-    let raised: Vec<&Curve> = raised.iter().map(Vec::as_slice).collect();
+    // The other steps are not used.
+    let steps = grid(&curves, last_step, STEPS);
+    let is_kept = |(t, _): &&(u32, f64)| *t == last_step || steps.contains(t);
+    let kept = |curve: &&Curve| curve.iter().filter(is_kept).copied().collect();
+    let kept: Vec<Vec<(u32, f64)>> = curves.iter().map(kept).collect();
+    let kept: Vec<&Curve> = kept.iter().map(Vec::as_slice).collect();
     let bounded = |warp| Warp {
         diverging: lowest,
         limit: lowest,
         ..warp
     };
-    let Some((plain, kernel)) = evidence(&raised, last_step, None, None, stop)? else {
+    let Some((plain, kernel)) = evidence(&kept, last_step, None, None, stop)? else {
         return Ok((None, None));
     };
     let mut best = (plain + CLEAR, None, kernel);
     for warp in proposals.into_iter().map(bounded) {
-        let found = evidence(&raised, last_step, Some(warp), Some(&best.2), stop)?;
+        let found = evidence(&kept, last_step, Some(warp), Some(&best.2), stop)?;
         if let Some((found, kernel)) = found
             && found > best.0
         {
@@ -74,7 +70,7 @@ fn evidence(
     similar: Option<&Kernel>,
     stop: &mut Stop,
 ) -> Result<Option<(f64, Kernel)>> {
-    let Some(table) = Table::of(curves, last_step, warp, STEPS, Clip::Nothing) else {
+    let Some(table) = Table::of(curves, last_step, warp, STEPS) else {
         return Ok(None);
     };
     let (n, k) = table.residuals.dim();

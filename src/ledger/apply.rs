@@ -214,10 +214,7 @@ impl Ledger {
                     trial.renew_lease(started_at, at);
                 }
             }
-            Event::Stopped { number, now, .. } => {
-                self.trials[*number].note_divergence();
-                self.end(*number, State::Stopped, *now);
-            }
+            Event::Stopped { number, now, .. } => self.end(*number, State::Stopped, *now),
             Event::Revised { .. } => {
                 return Err(Error::Corrupt(
                     "a revision is logged together with the points of the trials".to_string(),

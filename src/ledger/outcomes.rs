@@ -358,13 +358,22 @@ impl Ledger {
         number: TrialNumber,
         mut observations: Vec<(usize, Observation)>,
     ) -> Vec<(usize, Observation)> {
-        let known = |outcome: usize| self.parts.get(outcome).and_then(|part| part.value(number));
-        let new = observations
-            .iter()
-            .position(|(outcome, _)| known(*outcome).is_none());
+        let is_new = |(outcome, observation): &(usize, Observation)| {
+            let part = self.parts.get(*outcome);
+            part.is_some_and(|part| {
+                part.value(number).is_none() && !part.repeats_withdrawn(number, observation)
+            })
+        };
+        let is_repeated = |(outcome, observation): &(usize, Observation)| {
+            let part = self.parts.get(*outcome);
+            part.is_some_and(|part| {
+                part.value(number) == Some(observation.reading.value)
+                    || part.repeats_withdrawn(number, observation)
+            })
+        };
         // The first observation has the data.
-        if let Some(new @ 1..) = new
-            && known(observations[0].0) == Some(observations[0].1.reading.value)
+        if let Some(new @ 1..) = observations.iter().position(is_new)
+            && is_repeated(&observations[0])
         {
             let (repeated, rest) = observations.split_at_mut(1);
             let (from, to) = (&mut repeated[0].1, &mut rest[new - 1].1);

@@ -217,7 +217,7 @@ impl Ledger {
 
     /// Whether an observation repeats a withdrawn value of a withdrawn trial. A repeated report must not restore a value
     /// that was taken back.
-    fn repeats_withdrawn(&self, number: TrialNumber, observation: &Observation) -> bool {
+    pub(super) fn repeats_withdrawn(&self, number: TrialNumber, observation: &Observation) -> bool {
         let trial = &self.trials()[number];
         let value = self.problem.direction.oriented(observation.reading.value);
         let mut withdrawn = trial.withdrawals().iter();

@@ -95,8 +95,6 @@ pub(super) struct Curve {
     pub attempt: u32,
     /// The steps in ascending order, with oriented values. The value of a failed step is None.
     pub reports: Vec<(u32, Option<f64>)>,
-    /// Whether the last report was NaN when the trial was stopped. Later reports do not change this.
-    pub was_diverged: bool,
     /// The end of the lease after the last report.
     pub expires_at: Option<f64>,
     /// The first and the last step of this attempt whose wall-clock times are known, with these times.
@@ -270,31 +268,6 @@ impl Trial {
             .as_ref()
             .and_then(|details| details.curve.as_ref());
         curve.map_or(&[], |curve| &curve.reports)
-    }
-
-    /// Whether the last report is NaN.
-    pub fn is_diverged(&self) -> bool {
-        self.curve()
-            .last()
-            .is_some_and(|(_, value)| value.is_none())
-    }
-
-    /// Whether the trial has failed. A trial that was stopped after a report of NaN has failed.
-    pub fn has_failed(&self) -> bool {
-        let curve = self.details.as_ref().and_then(|it| it.curve.as_ref());
-        match self.state {
-            State::Stopped => curve.is_some_and(|curve| curve.was_diverged),
-            state => state == State::Failed,
-        }
-    }
-
-    /// Stores whether the trial is stopped after a report of NaN.
-    pub(super) fn note_divergence(&mut self) {
-        let is_diverged = self.is_diverged();
-        let details = self.details.as_mut();
-        if let Some(curve) = details.and_then(|details| details.curve.as_mut()) {
-            curve.was_diverged = is_diverged;
-        }
     }
 
     /// The attempt that reported last.

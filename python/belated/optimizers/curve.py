@@ -121,8 +121,7 @@ class ModelStopping(Stopping, name="model"):
     The model of `BayesOpt` forecasts the value at the last step, with and without the curve of the trial. A trial is
     stopped if the expected improvement given its curve, divided by the number of steps that are left, is below a third
     of the expected improvement without its curve, divided by the number of all steps. No trial is stopped before five
-    curves have ended, or after half of its steps, because the model learns from complete curves how curves end. A trial
-    whose last report is NaN is stopped at any step.
+    curves have ended, or after half of its steps, because the model learns from complete curves how curves end.
 
     Parameters
     ----------

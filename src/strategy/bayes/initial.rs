@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::problem::Member;
 use crate::random::Call;
@@ -83,7 +83,7 @@ impl BayesOpt {
     /// The initial design. Each suggested point whose trial failed before the first success is replaced, because the
     /// trial may have failed for a reason that does not depend on its point, and the model would start without data.
     fn design<'a>(&'a self, log: &Ledger, query: Query<'a>) -> Design<'a> {
-        let failed = |number: &TrialNumber| log.trials()[*number].has_failed();
+        let failed = |number: &TrialNumber| log.trials()[*number].state == State::Failed;
         let ended = self.training.fold.ended.iter().copied();
         let failed: HashSet<TrialNumber> = ended.take_while(failed).collect();
         let is_chosen = |number: &&TrialNumber| log.trials()[**number].is_chosen();

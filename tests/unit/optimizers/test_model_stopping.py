@@ -1,7 +1,6 @@
 """Tests of the curves of running and stopped trials in the model of `BayesOpt`, and of the rule "model"."""
 
 import math
-import pickle
 import warnings
 
 import numpy as np
@@ -125,27 +124,6 @@ def test_a_curve_without_reports_or_with_failed_steps_says_nothing():
     found = optimizer.predict([{"x": 0.5, "y": 0.5}])
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
     optimizer.suggest()
-
-
-@pytest.mark.parametrize("n_ended", [2, 12])
-def test_a_curve_that_becomes_nan_is_a_failure(n_ended):
-    optimizers = [run(bayes(), n_ended) for _ in range(2)]
-    trials = [optimizer.suggest() for optimizer in optimizers]
-    for trial in trials:
-        trial.report(-0.5, 1)
-        assert not trial.should_stop()
-    trials[0].report(math.nan, 2)
-    assert trials[0].should_stop() and trials[0].state == "stopped"
-    trials[1].fail()
-    for _ in range(3):
-        stopped, failed = (optimizer.suggest() for optimizer in optimizers)
-        assert stopped.params == failed.params
-        for trial in (stopped, failed):
-            trial.observe(value(trial.params, STEPS))
-    # Later reports do not matter, and the log determines the suggestions.
-    trials[0].report(-0.4, 3)
-    copy = pickle.loads(pickle.dumps(optimizers[0]))
-    assert optimizers[0].suggest().params == optimizers[1].suggest().params == copy.suggest().params
 
 
 @pytest.mark.parametrize("pending", ["integrate", "hallucinate", "liar", "nearest", "ignore", "censor"])

@@ -488,6 +488,15 @@ def test_data_given_with_a_repeated_value_belong_to_the_new_value(names):
     assert trial.cost == 3.0
 
 
+def test_data_given_with_a_withdrawn_value_belong_to_the_new_value():
+    trial = make().suggest()
+    trial.observe({"error": 1.0, "memory": 2.0})
+    trial.abandon(outcome="note")
+    trial.withdraw(outcome="error")
+    trial.observe({"error": 1.0, "note": 3.0}, cost=7.0)
+    assert trial.values == {"memory": 2.0, "note": 3.0} and trial.cost == 7.0
+
+
 def test_a_failed_record_does_not_affect_suggestions():
     plain, failing = make(bl.BayesOpt), make(bl.BayesOpt)
     for _ in range(10):

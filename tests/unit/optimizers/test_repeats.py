@@ -111,3 +111,20 @@ def test_after_a_failure_a_corner_is_not_suggested_again_and_again(failed):
     # A second equal value shows that values are exact.
     assert optimizer.best_value_ == 0.0
     assert max(times.values()) <= 4
+
+
+@pytest.mark.parametrize("declared", ["noise_std", "std"])
+def test_after_a_failure_equal_values_with_a_declared_noise_are_not_exact(declared):
+    def largest(fails):
+        surrogate = bl.GP(noise_std=0.1) if declared == "noise_std" else "gp"
+        optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, surrogate=surrogate, acquisition="ucb", seed=2)
+        rng = np.random.default_rng(2)
+        if fails:
+            optimizer.add({"x": 0.02}).fail()
+        for _ in range(30):
+            trial = optimizer.suggest()
+            noisy = min(trial.params["x"] + 0.1 * rng.standard_normal(), 1.0)
+            trial.observe(round(noisy, 1), std=0.1 if declared == "std" else None)
+        return Counter(trial.params["x"] for trial in optimizer.trials)[1.0]
+
+    assert largest(fails=False) >= 20 and largest(fails=True) >= 20

@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayView1};
 
 use crate::error::Result;
 use crate::gp::{GaussianProcess, NOISELESS};
-use crate::ledger::TrialNumber;
+use crate::ledger::{State, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::numerics::order::best_first;
 use crate::problem::{Member, Position};
@@ -128,7 +128,9 @@ fn failed_points(search: &Search) -> Vec<Member> {
     let is_observed = |&number: &TrialNumber| log.trials()[number].value.is_some();
     let is_failed = |&number: &TrialNumber| {
         let trial = &log.trials()[number];
-        trial.has_failed() && trial.position == Position::Member && log.context(number) == context
+        trial.state == State::Failed
+            && trial.position == Position::Member
+            && log.context(number) == context
     };
     let observed: HashSet<Key> = numbers()
         .filter(is_observed)

@@ -163,7 +163,7 @@ impl Repeats<'_> {
         let n_members = self.n_members(2 * here.len());
         let (mut done, mut n_observed) = (HashSet::new(), 0);
         for number in here {
-            let is_failed = log.trials()[number].has_failed();
+            let is_failed = log.trials()[number].state == State::Failed;
             let Some(key) = self.key(log, query, number) else {
                 n_observed += usize::from(!is_failed);
                 continue;
@@ -327,14 +327,25 @@ impl Repeats<'_> {
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
 /// point can still improve the last digits of the maximum.
 ///
-/// After a failure, values are exact here only if their noise is declared to be zero, or if they were observed twice. If
+/// After a failure, values are exact here only if their noise is declared to be zero, or if they were observed twice
+/// and no noise is declared. If
 /// repeats were refused because of the fitted noise, the largest variance outside the observed points would often lie in
 /// the failing region.
-pub fn repeats_exact_value(gp: &GaussianProcess, row: ArrayView2<f64>, log: &Ledger) -> bool {
+pub fn repeats_exact_value(
+    gp: &GaussianProcess,
+    row: ArrayView2<f64>,
+    log: &Ledger,
+    settings: &Settings,
+) -> bool {
+    let failed = |trial: &Trial| trial.state == State::Failed;
     let noise = gp.row_noise()[..gp.n_observed()].iter();
-    let exact: Vec<bool> = match log.trials().iter().any(Trial::has_failed) {
+    let exact: Vec<bool> = match log.trials().iter().any(failed) {
         true => {
-            let equal = equal_rows(gp);
+            let declared = |trial: &Trial| trial.std().or(settings.surrogate.noise_std).is_some();
+            let equal = match log.trials().iter().any(declared) {
+                true => vec![false; gp.n_observed()],
+                false => equal_rows(gp),
+            };
             let exact = noise.zip(equal);
             exact
                 .map(|(noise, equal)| equal || *noise <= MIN_NOISE)

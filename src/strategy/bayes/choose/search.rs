@@ -248,7 +248,8 @@ impl<'a, 'c> Search<'a, 'c> {
             return false;
         };
         let row = as_row([&self.query.lift(x)[..], self.query.context].concat());
-        product.has_active_continuous(x) && repeats_exact_value(gp, row.view(), self.log)
+        product.has_active_continuous(x)
+            && repeats_exact_value(gp, row.view(), self.log, self.scope.settings)
     }
 
     /// The point with the largest variance. If this point also repeats an exact value, return a point far from all

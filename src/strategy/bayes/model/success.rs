@@ -15,7 +15,7 @@ use crate::error::{Result, Stop};
 use crate::gp::RowNoise;
 use crate::gp::fit::{FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{Ledger, State, TrialNumber};
 use crate::random::Call;
 use crate::strategy::bayes::acquisitions::formula::Moments;
 use crate::strategy::bayes::acquisitions::log_success_probability::log_probability;
@@ -130,9 +130,9 @@ fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
 
 /// Returns the label of each trial minus the prior mean. `failed` is the label of a failed trial.
 fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
-    let label = |number: &TrialNumber| match log.trials()[*number].has_failed() {
-        true => failed - 1.0,
-        false => 0.0,
+    let label = |number: &TrialNumber| match log.trials()[*number].state {
+        State::Failed => failed - 1.0,
+        _ => 0.0,
     };
     numbers.iter().map(label).collect()
 }

@@ -186,7 +186,7 @@ impl TrainingSet {
 
     /// The number of failed trials. Failed trials are rows of the model of success, and not of the model of f.
     pub fn n_failed(&self, log: &Ledger) -> usize {
-        let failed = |number: &&TrialNumber| log.trials()[**number].has_failed();
+        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
         self.fold.ended.iter().filter(failed).count()
     }
 

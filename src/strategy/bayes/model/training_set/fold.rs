@@ -122,11 +122,6 @@ impl Fold {
                 self.remove_ended(number);
                 self.remove_row(number);
             }
-            Effect::Stopped if log.trials()[number].has_failed() => {
-                self.waiting.remove(&number);
-                self.add_ended(number);
-                self.remove_row(number);
-            }
             Effect::Stopped => {
                 self.waiting.remove(&number);
                 self.remove_ended(number);
