@@ -544,6 +544,8 @@ def main(argv=None):
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--missing", type=float, default=0.0, help="the share of missing reports, for early")
     arguments = parser.parse_args(argv)
+    if arguments.command != "early" and arguments.results is None:
+        parser.error(f"{arguments.command} needs the file of results")
     arguments.families = [name for each in arguments.families for name in GROUPS.get(each, [each])]
     {"run": run, "table": table, "early": early}[arguments.command](arguments)
 

@@ -116,7 +116,7 @@ impl CurveModel {
         let (mut kernel, mut covariance) = estimate(&table, similar.as_ref())?;
         if table.has_gaps() {
             for _ in 0..ROUNDS {
-                table.complete(&covariance);
+                table.impute(&covariance);
                 (kernel, covariance) = estimate(&table, Some(&kernel))?;
             }
         }

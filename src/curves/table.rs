@@ -106,7 +106,7 @@ impl Table {
     /// The steps of the table are the steps that at least half of the curves report. If there are more than `most`, a
     /// subset with logarithmic spacing is used.
     pub fn of(ended: &[&Curve], last_step: u32, warp: Option<Warp>, most: usize) -> Option<Self> {
-        let curves: Vec<(&Curve, f64)> = complete(ended, last_step).collect();
+        let curves: Vec<(&Curve, f64)> = complete_curves(ended, last_step).collect();
         let (curves, finals): (Vec<&Curve>, Vec<f64>) = curves.into_iter().unzip();
         let steps = grid(&curves, last_step, most);
         let rows: Vec<(Vec<f64>, f64)> = curves
@@ -160,7 +160,7 @@ impl Table {
     /// Replaces the missing values by their means given the other values of the curve, for residuals with this
     /// covariance, and computes the regression again. Without this step, the mean curve of each step would come from
     /// other curves, and interpolated residuals would hide a part of the noise.
-    pub fn complete(&mut self, covariance: &Array2<f64>) {
+    pub fn impute(&mut self, covariance: &Array2<f64>) {
         let mut completed = self.differences.clone();
         self.hidden.fill(0.0);
         let rows = completed.rows_mut().into_iter().zip(self.residuals.rows());
@@ -174,7 +174,7 @@ impl Table {
             if known.iter().all(|r| !r.is_nan()) {
                 continue;
             }
-            expect(known.view_mut(), covariance, &mut self.hidden);
+            impute_row(known.view_mut(), covariance, &mut self.hidden);
             for j in 0..row.len() {
                 if row[j].is_nan() {
                     row[j] = known[j] + self.mean[j] + (self.slope[j] - 1.0) * last;
@@ -193,7 +193,7 @@ impl Table {
 }
 
 /// The curves with a report at the last step and an earlier report, with their last values.
-pub fn complete<'a>(
+pub fn complete_curves<'a>(
     ended: &'a [&'a Curve],
     last_step: u32,
 ) -> impl Iterator<Item = (&'a Curve, f64)> {
@@ -268,7 +268,7 @@ fn regress(mut column: ArrayViewMut1<f64>, lasts: &[f64]) -> (f64, f64) {
     // A slope of exactly 0 would have no precision.
     let variance = (rests.sum::<f64>() / (n - 2.0).max(1.0)).max(1e-12);
     let weight = squares + variance / SLOPE_STD.powi(2);
-    let slope = if weight > 0.0 { products / weight } else { 0.0 };
+    let slope = products / weight;
     for (d, y) in column.iter_mut().zip(lasts) {
         *d -= mean + slope * (y - mean_last);
     }
@@ -277,11 +277,12 @@ fn regress(mut column: ArrayViewMut1<f64>, lasts: &[f64]) -> (f64, f64) {
 
 /// Replaces NaN in the residuals r of a curve, r ~ N(0, K), by the means given the other residuals, and adds the
 /// covariance of the missing residuals given the others.
-fn expect(mut row: ArrayViewMut1<f64>, covariance: &Array2<f64>, added: &mut Array2<f64>) {
+fn impute_row(mut row: ArrayViewMut1<f64>, covariance: &Array2<f64>, added: &mut Array2<f64>) {
     let (missing, known): (Vec<usize>, Vec<usize>) = (0..row.len()).partition(|&i| row[i].is_nan());
     let block = |(i, j)| covariance[[known[i], known[j]]];
     let mut factor = Array2::from_shape_fn((known.len(), known.len()), block);
-    // The covariance is positive definite, since it has been factorised as a whole.
+    // The kernel contains noise, so K is positive definite up to rounding errors. If these errors matter, the curves are
+    // degenerate, and their missing residuals count as 0.
     if factor_in_place(&mut factor).is_err() {
         row.mapv_inplace(|r| if r.is_nan() { 0.0 } else { r });
         return;

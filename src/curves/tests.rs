@@ -529,7 +529,7 @@ fn missing_values_are_replaced_by_their_expectation() {
         table.mean.clone(),
         table.slope.clone(),
     );
-    table.complete(&covariance);
+    table.impute(&covariance);
     // The expectation of residual `m` given the others of curve i.
     let given = |i: usize, known: &[usize], m: usize| {
         let k = Array2::from_shape_fn((known.len(), known.len()), |(a, b)| {

@@ -5,7 +5,7 @@
 
 use super::Curve;
 use super::covariance::Kernel;
-use super::table::{Table, complete, grid};
+use super::table::{Table, complete_curves, grid};
 use crate::error::{Result, Stop};
 use crate::numerics::warp::Warp;
 
@@ -30,7 +30,7 @@ pub fn choose(
     last_step: u32,
     stop: &mut Stop,
 ) -> Result<(Option<Warp>, Option<Kernel>)> {
-    let (curves, finals): (Vec<&Curve>, Vec<f64>) = complete(curves, last_step).unzip();
+    let (curves, finals): (Vec<&Curve>, Vec<f64>) = complete_curves(curves, last_step).unzip();
     let proposals = Warp::proposals(&finals, &vec![1.0; finals.len()]);
     let Some(first) = proposals.first() else {
         return Ok((None, None));

@@ -153,7 +153,32 @@ def test_a_promoted_trial_takes_only_the_additional_steps(curves, declared):
     assert halving.told == list(zip([key for key, _ in steps], expected, strict=True))
 
 
-@pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes"])
+@pytest.mark.parametrize("activation", ["relu", "tanh"])
+def test_an_epoch_of_the_small_network_is_a_step_along_the_gradient(curves, activation):
+    network = importlib.import_module("small_network").SmallNetwork(3, 1.0, 0.0, 5, 1.0, activation, seed=0)
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(5, 64)), rng.integers(10, size=5)
+
+    def loss():
+        logits = network.forward(x)[-1]
+        logits = logits - logits.max(axis=1, keepdims=True)
+        return -np.mean(logits[range(5), y] - np.log(np.exp(logits).sum(axis=1)))
+
+    before = [weights.copy() for weights in network.weights]
+    slopes = []
+    for weights in network.weights:
+        place = tuple(rng.integers(size) for size in weights.shape)
+        weights[place] += 1e-6
+        above = loss()
+        weights[place] -= 2e-6
+        slopes.append((place, (above - loss()) / 2e-6))
+        weights[place] += 1e-6
+    network.partial_fit(x, y)  # one batch, at the rate 1
+    for old, new, (place, slope) in zip(before, network.weights, slopes, strict=True):
+        assert old[place] - new[place] == pytest.approx(slope, rel=1e-5, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["mlp-digits", "boosting-diabetes", "network-digits"])
 def test_a_table_contains_what_training_gives(curves, name):
     pytest.importorskip("sklearn")
     import curve_tables

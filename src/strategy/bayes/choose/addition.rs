@@ -23,7 +23,8 @@ const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
 /// where P = ½ at label 0.
 const PENALTY: f64 = 1e3;
 
-/// The weight of a penalty, if the acquisition is a bound, mean, draw or variance of the posterior `gp` of f.
+/// The weight of a penalty on the label or on the probability of bounds, if the acquisition is a bound, mean, draw or
+/// variance of the posterior `gp` of f.
 ///
 /// The weight is finite. An infinite weight multiplied by a shortfall of 0 would be NaN.
 pub fn penalty_weight(gp: &GaussianProcess, nu: f64) -> f64 {

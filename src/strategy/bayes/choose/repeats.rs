@@ -327,10 +327,9 @@ impl Repeats<'_> {
 /// deviation given all observations would also be small at new points where the model is certain. A trial at such a new
 /// point can still improve the last digits of the maximum.
 ///
-/// After a failure, values are exact here only if their noise is declared to be zero, or if they were observed twice
-/// and no noise is declared. If
-/// repeats were refused because of the fitted noise, the largest variance outside the observed points would often lie in
-/// the failing region.
+/// After a failure, values are exact here only if their noise is declared to be zero, or if they were observed twice and
+/// no noise is declared. If repeats were refused because of the fitted noise, the largest variance outside the observed
+/// points would often lie in the failing region.
 pub fn repeats_exact_value(
     gp: &GaussianProcess,
     row: ArrayView2<f64>,
