@@ -19,7 +19,7 @@ use crate::numerics::threads;
 use crate::problem::{Fixed, Point, Problem};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
-use crate::stopping::Stopping;
+use crate::stopping::{Stopping, divergence};
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Query, Recommendation, Setup, Strategy};
@@ -377,22 +377,27 @@ impl Optimizer {
         })
     }
 
-    /// Returns whether the rule of the definition ends the evaluation of a trial after its last report. The call does not
-    /// change later suggestions.
-    pub fn should_end(
+    /// Returns the action that ends the evaluation of a trial after its last report, or None if the trial continues. A
+    /// trial whose curve diverged fails, and the rule of the definition stops other trials. The call does not change
+    /// later suggestions.
+    pub fn ending(
         &mut self,
         number: TrialNumber,
         time: Option<f64>,
         stop: &mut Stop,
-    ) -> Result<bool> {
+    ) -> Result<Option<Action>> {
         let Some(rule) = self.definition.stopping else {
-            return Ok(false);
+            return Ok(None);
         };
+        if let Some(failure) = divergence(&self.ledger, number)? {
+            return Ok(Some(failure));
+        }
         let forecast = match rule.needs_forecast(&self.ledger, number)? {
             true => self.forecast(number, time, stop)?,
             false => None,
         };
-        rule.stops(&self.ledger, number, forecast)
+        let stops = rule.stops(&self.ledger, number, forecast)?;
+        Ok(stops.then_some(Action::Stop { number }))
     }
 
     /// Returns the values, in units of f, that the acquisition of the next suggestion has at the given points. The

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::ledger::{Action, Failure, Ledger, State, Trial, TrialNumber};
 use crate::numerics::order::median;
 use crate::problem::{Curve, CurveValue};
 use crate::strategy::checks::check;
@@ -15,6 +15,15 @@ use crate::strategy::model_based::Forecast;
 /// A trial ends if less than this share of its expected improvement per step is left. With a share of 1, almost every
 /// trial would end by chance, because the improvement is examined after each step.
 const SHARE: f64 = 1.0 / 3.0;
+
+/// The range of finished curves is known from this number of them on.
+const MIN_CURVES: usize = 5;
+
+/// A value is implausible if it is worse than all finished curves by more than this multiple of their range.
+const MULTIPLE_OF_RANGE: f64 = 100.0;
+
+/// The kind of error of a trial whose curve diverged.
+const DIVERGED: &str = "CurveDiverged";
 
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -162,6 +171,56 @@ impl Stopping {
                 })
             }
         })
+    }
+}
+
+/// The failure of a running trial whose last two reports are NaN or implausible. `None` for other trials.
+pub(crate) fn divergence(log: &Ledger, number: TrialNumber) -> Result<Option<Action>> {
+    let reports = log.trial(number)?.curve();
+    let ([.., before, last], Some(_)) = (reports, running(log, number)?) else {
+        return Ok(None);
+    };
+    let lowest = lowest_plausible(log);
+    if [before, last].map(|report| report.1.is_some_and(|y| y >= lowest)) != [false, false] {
+        return Ok(None);
+    }
+    let message = format!(
+        "the values at steps {} and {} are NaN, or far worse than all finished curves",
+        before.0, last.0
+    );
+    let error = Some(Failure {
+        kind: DIVERGED.to_string(),
+        message,
+        traceback: None,
+    });
+    Ok(Some(Action::Fail {
+        number,
+        error,
+        duration: None,
+        attrs: None,
+    }))
+}
+
+/// The lowest value that is plausible, given the first and last values of the finished curves. These are the extremes of
+/// most curves, and a call does not read all reports.
+fn lowest_plausible(log: &Ledger) -> f64 {
+    let (mut low, mut high, mut n) = (f64::INFINITY, f64::NEG_INFINITY, 0);
+    let observed = log
+        .trials()
+        .iter()
+        .filter(|trial| trial.state == State::Observed);
+    for trial in observed {
+        let [first, .., last] = trial.curve() else {
+            continue;
+        };
+        for value in [first.1, last.1].into_iter().flatten() {
+            (low, high) = (low.min(value), high.max(value));
+        }
+        n += 1;
+    }
+    match n >= MIN_CURVES && high > low {
+        true => low - MULTIPLE_OF_RANGE * (high - low),
+        false => f64::NEG_INFINITY,
     }
 }
 

@@ -673,8 +673,9 @@ class Optimizer:
         """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or
         "withdrawn"), or of all trials."""
 
-    def stops(self, number: int, time: float | None) -> bool:
-        """Whether the rule ``stopping`` stops a trial after its last report. The log is unchanged."""
+    def ending(self, number: int, time: float | None) -> Action | None:
+        """The action that ends the evaluation of a trial after its last report, or None if the trial continues: a
+        failure if the curve diverged, or a stop by the rule ``stopping``. The log is unchanged."""
 
     def delays(
         self, time: float | None, outcome: int | None = None

@@ -602,9 +602,15 @@ impl Optimizer {
         })
     }
 
-    /// Whether the rule of the definition stops a trial after its last report.
-    fn stops(&self, py: Python<'_>, number: usize, time: Option<f64>) -> PyResult<bool> {
-        self.with_core(py, |core, stop| core.should_end(number, time, stop))
+    /// The action that ends the evaluation of a trial after its last report, or None.
+    fn ending(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        time: Option<f64>,
+    ) -> PyResult<Option<PyAction>> {
+        let action = self.with_core(py, |core, stop| core.ending(number, time, stop))?;
+        Ok(action.map(|core| PyAction { core }))
     }
 
     /// The time on the clock, the delay distribution, and the ages of the trials in flight by number. The distribution is

@@ -83,11 +83,11 @@ class PrunerLog:
         if place is None:
             return False
         new, core = self._new_reports(trial), self._log._core
-        if not new and core.stops(place, None):
+        if not new and core.ending(place, None):
             self._stopped.add(trial.number)
         for report in new:
             log_reports(core, place, self._shift, [report], None)
-            if core.stops(place, None):
+            if core.ending(place, None):
                 self._stopped.add(trial.number)
         return trial.number in self._stopped
 

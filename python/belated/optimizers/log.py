@@ -88,8 +88,8 @@ class Log(Protocol):
     def numbers(self, state: str | None) -> list[int]:
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
 
-    def stops(self, number: int, time: float | None) -> bool:
-        """Return whether the rule of the optimizer stops a trial after its last report."""
+    def ending(self, number: int, time: float | None) -> Action | None:
+        """Return the action that ends the evaluation of a trial after its last report; None if the trial continues."""
 
     def next_fidelity(self, time: float | None, feasible: Feasible | None) -> float | None:
         """Return the fidelity of the next suggestion; None without fidelities."""

@@ -29,7 +29,7 @@ from belated.optimizers.actions import (
     outcome_observations,
 )
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.curve import Stopping, converted_report
+from belated.optimizers.curve import Stopping, converted_report, ended_early
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.fixed import fixed_of, shared_of
@@ -1095,6 +1095,9 @@ class Trials(Reading, Generic[AnyLog]):
         The rule `stopping` of the optimizer decides after each report. If the rule stops the trial, the trial gets the
         state "stopped", and later calls return True, in every process of a study.
 
+        A trial whose curve has diverged fails: its last two reports are NaN, or far worse than all finished curves. The
+        type of its error is "CurveDiverged". Without a rule, this is not examined.
+
         Raises
         ------
         UnknownTrial
@@ -1103,12 +1106,14 @@ class Trials(Reading, Generic[AnyLog]):
         number = self._number_of(trial)
         record = self._current_log().trial(number)
         if record.state != "pending":
-            # A stopped trial with the value of another outcome is observed.
-            return record.state == "stopped" or any(state == "stopped" for state, *_ in record.outcomes)
-        if self._rule is None or not self._log.stops(number, self._problem.wall_time()):
+            return ended_early(record)
+        if self._rule is None:
+            return False
+        action = self._log.ending(number, self._problem.wall_time())
+        if action is None:
             return False
         try:
-            self._log.record(Action.stop(number), self._problem.wall_time())
+            self._log.record(action, self._problem.wall_time())
         except AlreadyObserved:  # another process has reported the value
             return False
         return True

@@ -17,6 +17,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from belated.errors import AlreadyObserved, RunError, StoreError
+from belated.optimizers.curve import ended_early, has_diverged
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import ATTRS_AS_TEXT, format_error
@@ -238,11 +239,14 @@ class Evaluations:
         if isinstance(outcome.error, KeyboardInterrupt) or outcome.stays_pending:
             return
         try:
-            if self.reports is not None and _is_stopped(trial):
-                LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
+            if self.reports is not None and ended_early(trial._record):
+                if has_diverged(trial._record):
+                    self.diverged(trial, outcome)
+                else:
+                    LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
                 if not isinstance(outcome.value, dict):
                     return
-                # The objective was stopped. The values of the other outcomes count.
+                # The curve of the objective ended early. The values of the other outcomes count.
                 outcome.value.pop(self.f.of_curve or "", None)
                 if isinstance(outcome.std, dict):
                     outcome.std.pop(self.f.of_curve or "", None)
@@ -312,6 +316,17 @@ class Evaluations:
             LOGGER.info("trial %d failed: %s; %s", trial.number, failure, _point_in_words(trial))
         if outcome.error is None or outcome.caught:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
+
+    def diverged(self, trial: Trial, outcome: Outcome) -> None:
+        """Count a trial that failed because its curve diverged, and add the duration and the attrs of its evaluation."""
+        trial.fail(duration=outcome.duration, attrs=outcome.attrs)
+        self.n_failed += 1
+        self.failure, self.error = str(trial.error), None
+        if all(map(math.isnan, trial.curve.values())):
+            # Curves may diverge at some points. A curve without any finite value is a defect of f.
+            outcome.place = Place("CurveDiverged", "", 0)
+        LOGGER.info("trial %d failed: %s; %s", trial.number, self.failure, _point_in_words(trial))
+        self.warn_once("diverged", f"trial {trial.number} failed: {self.failure}; further ones do not warn")
 
     def end_if_all_fail_the_same(self, outcome: Outcome) -> None:
         """Raise RunError if the first evaluations all failed in the same way, and the optimizer does not have a value.
@@ -399,10 +414,6 @@ def _is_of_pickling(error: Exception) -> bool:
 def _outcome_of_lost(died: WorkerDied) -> Outcome:
     """Return the outcome of an evaluation whose worker died: the trial has failed, independent of `catch`."""
     return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
-
-
-def _is_stopped(trial: Trial) -> bool:
-    return trial.state == "stopped" or any(each.state == "stopped" for each in trial.outcomes.values())
 
 
 def _point_in_words(trial: Trial) -> str:

@@ -50,6 +50,72 @@ def test_values_that_are_not_numbers_are_refused(value):
     assert trial.curve == {}
 
 
+def has_failed(trial):
+    return trial.should_stop() and trial.state == "failed" and trial.error.type == "CurveDiverged"
+
+
+@pytest.mark.parametrize("rule", ["asha", "median"])
+def test_two_reports_of_nan_fail_and_one_does_not(rule):
+    optimizer = search(stopping=rule)
+    one, two = optimizer.suggest(n=2)
+    for step, value in enumerate([0.5, math.nan, 0.5, math.nan], start=1):
+        one.report(value, step)
+        assert not one.should_stop() and one.state == "pending"
+    for step, value in enumerate([0.75, math.nan, math.nan], start=1):
+        assert not two.should_stop()
+        two.report(value, step)
+    assert has_failed(two) and list(two.curve) == [1, 2, 3]
+    assert two.should_stop()
+    two.observe(0.25)  # the value of an evaluation that went on
+    assert (two.state, two.value, two.should_stop()) == ("observed", 0.25, False)
+
+
+def test_without_a_rule_nothing_diverges():
+    trial = search(stopping=None).suggest()
+    for step in (1, 2, 3):
+        trial.report(math.nan, step)
+    assert not trial.should_stop() and trial.state == "pending"
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+def test_values_far_beyond_the_range_of_finished_curves_diverge(direction):
+    sign = 1.0 if direction == "maximize" else -1.0
+    # The median rule with this number of trials never stops a trial.
+    optimizer = search(stopping=bl.MedianStopping(min_trials=100), direction=direction)
+    for n_finished in range(6):
+        bad, good, late = optimizer.suggest(n=3)
+        for step in (1, 2):
+            bad.report(sign * -101.0, step)
+            good.report(sign * -99.0, step)
+            late.report(sign * 1e6, step)
+        assert has_failed(bad) == (n_finished >= 5)
+        assert not good.should_stop() and not late.should_stop()
+        trial = optimizer.suggest()
+        trial.report(0.0, 1)
+        trial.report(sign * 1.0, 9)
+        trial.observe(sign * 1.0)
+
+
+def test_a_diverged_curve_fails_in_all_handles_of_a_study(tmp_path):
+    one, other = (bl.Study("s", f"sqlite:///{tmp_path}/a.db", search(stopping="asha")) for _ in range(2))
+    trial = one.suggest()
+    trial.report(math.nan, 1)
+    trial.report(math.nan, 2)
+    assert has_failed(other.trials[0]) and has_failed(trial)
+
+
+def test_values_of_other_outcomes_are_kept_when_the_curve_diverges():
+    optimizer = search(stopping="asha", outcomes={"loss": "minimize", "memory": bl.AtMost(1.0), "size": bl.Record()})
+    trial = optimizer.suggest()
+    trial.observe({"memory": 0.5})
+    trial.report(math.nan, 1)
+    trial.report(math.nan, 2)
+    assert trial.should_stop() and trial.should_stop()
+    assert trial.outcomes["loss"].state == "failed" and trial.error.type == "CurveDiverged"
+    trial.observe({"size": 3.0})
+    assert trial.values == {"memory": 0.5, "size": 3.0} and trial.should_stop()
+
+
 def test_reports_need_a_declared_curve():
     trial = bl.RandomSearch(SPACE, seed=0).suggest()
     for step in (1, 0, -1, 2**32, 2**64, 10**30, 1.5, None):

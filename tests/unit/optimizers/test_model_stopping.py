@@ -83,7 +83,7 @@ def test_asking_whether_to_stop_does_not_change_suggestions():
         for step in range(1, STEPS + 1):
             for trial in trials:
                 trial.report(value(trial.params, step), step)
-            other._log.stops(trials[1].number, None)
+            other._log.ending(trials[1].number, None)
         for trial in trials:
             trial.observe(value(trial.params, STEPS))
 

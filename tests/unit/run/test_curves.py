@@ -115,13 +115,38 @@ def only_nan(params):
     yield math.nan
 
 
+def diverging(params):
+    """A generator whose values are NaN from step 4 on, if x is above 0.5."""
+    for step in range(1, STEPS + 1):
+        yield math.nan if step >= 4 and params["x"] > 0.5 else params["x"] * step / STEPS
+
+
+@pytest.mark.parametrize("workers", [{"n_workers": 2}, {"n_workers": 2, "processes": True}], ids=str)
+def test_trials_whose_curves_diverge_fail(workers):
+    with pytest.warns(bl.BelatedWarning, match="CurveDiverged: the values at steps 4 and 5") as warned:
+        result = bl.maximize(
+            diverging, optimizer=optimizer(stopping=bl.MedianStopping(min_trials=100)), n_trials=12, **workers
+        )
+    failed = [trial for trial in result.trials if trial.state == "failed"]
+    assert len(warned) == 1 and result.n_failed == len(failed) >= 3
+    for trial in result.trials:
+        assert (trial.state == "failed") == (trial.params["x"] > 0.5)
+        if trial.state == "failed":
+            assert list(trial.curve) == [1, 2, 3, 4, 5] and trial.duration > 0.0
+
+
+def always_nan(params):
+    for _ in range(STEPS):
+        yield math.nan
+
+
 def too_long(params):
     for _ in range(STEPS + 1):
         yield 1.0
 
 
 @pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
-@pytest.mark.parametrize("f", [nothing, only_nan, too_long])
+@pytest.mark.parametrize("f", [nothing, only_nan, always_nan, too_long])
 def test_a_curve_without_a_value_or_with_too_many_steps_fails(f):
     with pytest.raises(bl.errors.RunError):
         bl.maximize(f, optimizer=optimizer(), n_trials=2)
