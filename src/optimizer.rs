@@ -389,14 +389,14 @@ impl Optimizer {
         let Some(rule) = self.definition.stopping else {
             return Ok(None);
         };
-        if let Some(failure) = divergence(&self.ledger, number)? {
+        if let Some(failure) = divergence(self.ledger.of_objective(), number)? {
             return Ok(Some(failure));
         }
-        let forecast = match rule.needs_forecast(&self.ledger, number)? {
+        let forecast = match rule.needs_forecast(self.ledger.of_objective(), number)? {
             true => self.forecast(number, time, stop)?,
             false => None,
         };
-        let stops = rule.stops(&self.ledger, number, forecast)?;
+        let stops = rule.stops(self.ledger.of_objective(), number, forecast)?;
         Ok(stops.then_some(Action::Stop { number }))
     }
 

@@ -16,14 +16,22 @@ use crate::strategy::model_based::Forecast;
 /// trial would end by chance, because the improvement is examined after each step.
 const SHARE: f64 = 1.0 / 3.0;
 
-/// The range of finished curves is known from this number of them on.
+/// The gaps and the range of finished curves are known from this number of them on.
 const MIN_CURVES: usize = 5;
 
-/// A value is implausible if it is worse than all finished curves by more than this multiple of their range.
+/// A curve has diverged if this number of its last reports are NaN.
+const MIN_MISSING: usize = 3;
+
+/// A curve has diverged only if the number of NaN at its end exceeds this multiple of the longest gap of a curve. A curve
+/// may have NaN at steps without a value, such as epochs without a validation.
+const MULTIPLE_OF_GAP: usize = 4;
+
+/// A value is implausible if it is worse than all finished curves by more than this multiple of their range, and of
+/// their largest absolute value.
 const MULTIPLE_OF_RANGE: f64 = 100.0;
 
 /// The kind of error of a trial whose curve diverged.
-const DIVERGED: &str = "CurveDiverged";
+pub(crate) const DIVERGED: &str = "CurveDiverged";
 
 /// A rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -174,54 +182,82 @@ impl Stopping {
     }
 }
 
-/// The failure of a running trial whose last two reports are NaN or implausible. `None` for other trials.
+/// The failure of a running trial whose curve has diverged: its last reports are NaN or implausible. `None` for other
+/// trials, and if the value of a trial is the best value of its curve, which later reports do not make worse.
 pub(crate) fn divergence(log: &Ledger, number: TrialNumber) -> Result<Option<Action>> {
-    let reports = log.trial(number)?.curve();
-    let ([.., before, last], Some(_)) = (reports, running(log, number)?) else {
-        return Ok(None);
-    };
-    let lowest = lowest_plausible(log);
-    if [before, last].map(|report| report.1.is_some_and(|y| y >= lowest)) != [false, false] {
+    let trial = log.trial(number)?;
+    let declared = running(log, number)?.map(|(curve, _)| curve.value);
+    if declared != Some(CurveValue::Last) {
         return Ok(None);
     }
-    let message = format!(
-        "the values at steps {} and {} are NaN, or far worse than all finished curves",
-        before.0, last.0
-    );
-    let error = Some(Failure {
-        kind: DIVERGED.to_string(),
-        message,
-        traceback: None,
-    });
-    Ok(Some(Action::Fail {
+    let finished = || {
+        let observed = log
+            .trials()
+            .iter()
+            .filter(|other| other.state == State::Observed);
+        observed.filter(|other| other.curve().iter().any(|report| report.1.is_some()))
+    };
+    let reports = trial.curve();
+    let n_missing = reports
+        .iter()
+        .rev()
+        .take_while(|report| report.1.is_none())
+        .count();
+    let message = if n_missing >= MIN_MISSING {
+        let had_values = n_missing < reports.len() || finished().nth(MIN_CURVES - 1).is_some();
+        let gap = finished().chain([trial]).map(longest_gap).max();
+        let has_diverged = had_values && Some(n_missing) > gap.map(|gap| MULTIPLE_OF_GAP * gap);
+        has_diverged.then(|| format!("the last {n_missing} reports are NaN"))
+    } else if let [.., (before, Some(one)), (last, Some(other))] = reports {
+        let value = one.max(*other);
+        // The bound of all curves is below the bound of the first curves, which is computed without reading all curves.
+        let is_below = value < lowest_plausible(finished().take(MIN_CURVES))
+            && value < lowest_plausible(finished());
+        is_below.then(|| {
+            format!(
+                "the reports at steps {before} and {last} are far worse than all finished curves"
+            )
+        })
+    } else {
+        None
+    };
+    Ok(message.map(|message| Action::Fail {
         number,
-        error,
+        error: Some(Failure {
+            kind: DIVERGED.to_string(),
+            message,
+            traceback: None,
+        }),
         duration: None,
         attrs: None,
     }))
 }
 
-/// The lowest value that is plausible, given the first and last values of the finished curves. These are the extremes of
-/// most curves, and a call does not read all reports.
-fn lowest_plausible(log: &Ledger) -> f64 {
+/// The largest number of consecutive NaN in a curve that a value follows.
+fn longest_gap(trial: &Trial) -> usize {
+    let (mut longest, mut gap) = (0, 0);
+    for report in trial.curve() {
+        match report.1 {
+            None => gap += 1,
+            Some(_) => (longest, gap) = (longest.max(gap), 0),
+        }
+    }
+    longest
+}
+
+/// The lowest value that is plausible, given the finished curves.
+fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> f64 {
     let (mut low, mut high, mut n) = (f64::INFINITY, f64::NEG_INFINITY, 0);
-    let observed = log
-        .trials()
-        .iter()
-        .filter(|trial| trial.state == State::Observed);
-    for trial in observed {
-        let [first, .., last] = trial.curve() else {
-            continue;
-        };
-        for value in [first.1, last.1].into_iter().flatten() {
+    for trial in finished {
+        for value in trial.curve().iter().filter_map(|report| report.1) {
             (low, high) = (low.min(value), high.max(value));
         }
         n += 1;
     }
-    match n >= MIN_CURVES && high > low {
-        true => low - MULTIPLE_OF_RANGE * (high - low),
-        false => f64::NEG_INFINITY,
+    if n < MIN_CURVES {
+        return f64::NEG_INFINITY;
     }
+    low - MULTIPLE_OF_RANGE * (high - low).max(low.abs()).max(high.abs())
 }
 
 /// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.

@@ -409,6 +409,10 @@ class TrialRecord:
         """The attempt that reported last."""
 
     @property
+    def ended_early(self) -> str | None:
+        """How the curve ended before its last step: "stopped", "diverged" or None."""
+
+    @property
     def left_out(self) -> str | None:
         """Why a revision left the trial out, or None."""
 

@@ -3,8 +3,9 @@
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, State, TrialNumber};
 use crate::problem::Point;
+use crate::stopping::DIVERGED;
 
 /// An observed value and the data reported with it. The numbers are checked here; the point and the attributes are
 /// checked when they are recorded. `what` is the trial or the added point, for messages.
@@ -76,6 +77,8 @@ pub struct TrialRecord {
     /// The reported steps and their values, in the user's sign. The value of a failed step is NaN.
     curve: Vec<(u32, f64)>,
     attempt: u32,
+    /// How the curve ended before its last step: "stopped", "diverged" or None.
+    ended_early: Option<&'static str>,
     /// Why a revision left the trial out.
     left_out: Option<String>,
     /// The number of revisions before the problems to which `place` and `run` belong.
@@ -324,6 +327,10 @@ impl TrialRecord {
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
         let trial = ledger.trial(number)?;
         let error = trial.error().cloned();
+        let objective = ledger.of_objective().trial(number)?;
+        let has_diverged = objective
+            .error()
+            .is_some_and(|error| error.kind == DIVERGED);
         let start = ledger.start(number);
         let attrs = start.attrs.into_iter();
         Ok(Self {
@@ -344,6 +351,11 @@ impl TrialRecord {
                 .chain(trial.reported_attrs().iter().cloned())
                 .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
+            ended_early: match objective.state {
+                State::Stopped => Some("stopped"),
+                State::Failed if has_diverged => Some("diverged"),
+                _ => None,
+            },
             withdrawal: withdrawal(ledger, number),
             outcomes: ledger
                 .parts()

@@ -15,7 +15,6 @@ import numpy as np
 
 from belated._core import BelatedError
 from belated.integrations.distributions import DistributionSpace
-from belated.optimizers.curve import ended_early
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.tree import TreeSearch
 from belated.optimizers.trial import Trial
@@ -133,7 +132,7 @@ class Candidates:
         """Record the outcomes of all splits of a candidate whose scores have been reported as a learning curve."""
         candidate = self.made[number]
         candidate.outcomes, candidate.n_resources = dict(enumerate(outcomes)), n_resources
-        if not ended_early(candidate.trial._record):
+        if candidate.trial._record.ended_early is None:
             _report(candidate.trial, outcomes, objective)
 
     def outcomes(self) -> list[Outcome]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from belated._core import InvalidSetting, TrialRecord
+from belated._core import InvalidSetting
 from belated.optimizers.report import as_index, as_number
 from belated.optimizers.values import Value, checked
 from belated.short_repr import short_repr
@@ -66,20 +66,6 @@ def converted_report(curve: Curve | None, number: int, step: Any, value: Any) ->
     what = f"trial {number}"
     # Without a curve, the core refuses any step.
     return 0 if curve is None else as_index("step", step, 1, what), as_number("value", value, what)
-
-
-def ended_early(record: TrialRecord) -> bool:
-    """Return whether a trial was stopped before the last step of its curve, or failed because the curve diverged."""
-    # A stopped trial with the value of another outcome is observed.
-    is_stopped = record.state == "stopped" or any(state == "stopped" for state, *_ in record.outcomes)
-    return is_stopped or has_diverged(record)
-
-
-def has_diverged(record: TrialRecord) -> bool:
-    """Return whether a trial failed because its curve diverged."""
-    # A failed trial with the value of another outcome is observed.
-    is_failed = record.state == "failed" or any(state == "failed" for state, *_ in record.outcomes)
-    return is_failed and record.error is not None and record.error[0] == "CurveDiverged"
 
 
 class Stopping(Value, argument=True):

@@ -29,7 +29,7 @@ from belated.optimizers.actions import (
     outcome_observations,
 )
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.curve import Stopping, converted_report, ended_early
+from belated.optimizers.curve import Stopping, converted_report
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.fixed import fixed_of, shared_of
@@ -1095,8 +1095,9 @@ class Trials(Reading, Generic[AnyLog]):
         The rule `stopping` of the optimizer decides after each report. If the rule stops the trial, the trial gets the
         state "stopped", and later calls return True, in every process of a study.
 
-        A trial whose curve has diverged fails: its last two reports are NaN, or far worse than all finished curves. The
-        type of its error is "CurveDiverged". Without a rule, this is not examined.
+        A trial whose curve has diverged fails, and the type of its error is "CurveDiverged": at least its last three
+        reports are NaN, or its last two reports are far worse than all finished curves. Without a rule, and for curves
+        with ``value="best"``, this is not examined.
 
         Raises
         ------
@@ -1105,8 +1106,8 @@ class Trials(Reading, Generic[AnyLog]):
         """
         number = self._number_of(trial)
         record = self._current_log().trial(number)
-        if record.state != "pending":
-            return ended_early(record)
+        if record.ended_early is not None:
+            return True
         if self._rule is None:
             return False
         action = self._log.ending(number, self._problem.wall_time())

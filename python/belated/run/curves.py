@@ -10,7 +10,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting
-from belated.optimizers.curve import Curve, ended_early
+from belated.optimizers.curve import Curve
 from belated.run.calling_thread import CallingThread
 from belated.run.objective import Reports
 from belated.run.threads import DaemonThreads
@@ -37,7 +37,7 @@ class DirectReports:
     def start(self, number: int) -> int | None:
         # The workers ask for the number of an attempt, because Dask starts evaluations again without telling the run.
         record = self._optimizer._current_log().trial(number)
-        if ended_early(record):
+        if record.ended_early is not None:
             return None
         with self._lock:
             attempt = max(record.attempt + bool(record.curve), self._next.get(number, 0))

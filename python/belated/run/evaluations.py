@@ -17,7 +17,6 @@ from time import monotonic
 from typing import Any, Literal
 
 from belated.errors import AlreadyObserved, RunError, StoreError
-from belated.optimizers.curve import ended_early, has_diverged
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import ATTRS_AS_TEXT, format_error
@@ -239,8 +238,8 @@ class Evaluations:
         if isinstance(outcome.error, KeyboardInterrupt) or outcome.stays_pending:
             return
         try:
-            if self.reports is not None and ended_early(trial._record):
-                if has_diverged(trial._record):
+            if self.reports is not None and (end := trial._record.ended_early):
+                if end == "diverged":
                     self.diverged(trial, outcome)
                 else:
                     LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
@@ -318,7 +317,7 @@ class Evaluations:
             self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
 
     def diverged(self, trial: Trial, outcome: Outcome) -> None:
-        """Count a trial that failed because its curve diverged, and add the duration and the attrs of its evaluation."""
+        """Count a trial whose curve diverged, and add the duration and the attrs of its evaluation."""
         trial.fail(duration=outcome.duration, attrs=outcome.attrs)
         self.n_failed += 1
         self.failure, self.error = str(trial.error), None

@@ -165,10 +165,11 @@ def _optimize(
     # If the user or a callback ended the run, the run may not have a value. Check the trials last, because there may be
     # many.
     is_over = stop_reason not in ("interrupted", "stopped") and outcome.n_failed
-    if is_over and all(t.value is None and not t.values for t in outcome.trials):
+    if is_over and all(t.value is None and not t.values and t.state != "stopped" for t in outcome.trials):
+        # An evaluation may still run after the curve of its trial diverged.
+        failure = evaluations.failure or next(str(t.error) for t in outcome.trials[::-1] if t.state == "failed")
         failed = RunError(
-            f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed} failed: "
-            f"the last time {evaluations.failure}"
+            f"none of {len(outcome.trials)} trials succeeded, and {outcome.n_failed} failed: the last time {failure}"
         )
         failed.result = outcome
         raise failed from evaluations.error

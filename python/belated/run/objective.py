@@ -52,7 +52,7 @@ class Reports(Protocol):
     minimizes: bool
 
     def start(self, number: int) -> int | None:
-        """Return the number of the attempt that starts; None if the trial has been stopped."""
+        """Return the number of the attempt that starts; None if its curve has ended early."""
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
         """Report a step of a trial; return whether the trial should stop."""
@@ -101,14 +101,14 @@ class RunningTrial:
     _store_error: StoreError | None = field(default=None, repr=False)
 
     def report(self, value: float, step: int) -> None:
-        """Report the value of a step of the learning curve; see `Optimizer.report`.
+        """Report the value of a step of the learning curve; see `Optimizer.report`. An infinite value counts as NaN.
 
         Raises
         ------
         InvalidSetting
             A curve was not declared, or the executor of the run does not support reports.
         InvalidValue
-            The step is not in the curve, or the value is neither finite nor NaN.
+            The step is not in the curve, or the value is not a number.
         AlreadyObserved
             The step has another value already.
         ConnectionError
@@ -118,6 +118,8 @@ class RunningTrial:
             the trial stays pending.
         """
         number, channel = _scalar(value), self._channel
+        if isinstance(number, (float, np.floating)) and np.isinf(number):
+            number = math.nan
         stops = self._exchange(lambda: channel.report(self.number, step, number, self._attempt))
         self._stopped = stops or self._stopped
         self._curve[step] = number
@@ -187,7 +189,7 @@ class Outcome:
     caught: bool = False
     #: The type of the error and the user's line that raised it, or the type of the returned value.
     place: Place | None = None
-    #: Whether the trial was stopped before the last step of its curve.
+    #: Whether the curve of the trial ended before its last step.
     stopped: bool = False
     #: Whether the trial stays pending, because `error` is an error of the store.
     stays_pending: bool = False
@@ -247,15 +249,12 @@ class Objective:
             duration = perf_counter() - start
             attrs = {} if trial is None else trial.attrs
             if trial is not None and trial._stopped:
-                # The values of outcomes without a curve count.
-                known = self.outcomes and isinstance(returned, Mapping)
-                found = read_returned(returned, attrs, duration, self.outcomes) if known else Outcome()
-                return Outcome(found.value, found.std, found.cost, found.attrs, duration, stopped=True)
+                return self._after_stop(returned, attrs, duration)
             return read_returned(returned, attrs, duration, self.outcomes)
         except BaseException as error:
             if trial is not None and isinstance(error, Exception):
                 if trial._stopped:
-                    return Outcome(duration=perf_counter() - start, stopped=True)
+                    return self._after_stop(None, trial.attrs, perf_counter() - start)
                 if trial._store_error is not None:  # f may have raised another error because of it
                     return Outcome(error=trial._store_error, stays_pending=True)
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
@@ -272,6 +271,17 @@ class Objective:
             return Outcome(
                 attrs=attrs or None, duration=duration, wrong_attrs=wrong, error=error, caught=caught, place=place
             )
+
+
+    def _after_stop(self, returned: Any, attrs: dict[str, Any], duration: float) -> Outcome:
+        """Return the outcome of a trial whose curve ended early: the values of the outcomes without a curve, and the
+        attrs."""
+        if self.outcomes and isinstance(returned, Mapping):
+            returned = {name: value for name, value in returned.items() if name != self.of_curve}
+            found = read_returned(returned, attrs, duration, self.outcomes)
+            return Outcome(found.value, found.std, found.cost, found.attrs, duration, stopped=True)
+        known, wrong = usable_attrs(attrs)
+        return Outcome(attrs=known or None, duration=duration, wrong_attrs=wrong, stopped=True)
 
 
 def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None) -> Outcome:

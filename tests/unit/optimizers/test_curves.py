@@ -50,70 +50,135 @@ def test_values_that_are_not_numbers_are_refused(value):
     assert trial.curve == {}
 
 
+NAN = math.nan
+NEVER = bl.MedianStopping(min_trials=100)  # stops no trial in these tests
+
+
 def has_failed(trial):
     return trial.should_stop() and trial.state == "failed" and trial.error.type == "CurveDiverged"
 
 
-@pytest.mark.parametrize("rule", ["asha", "median"])
-def test_two_reports_of_nan_fail_and_one_does_not(rule):
-    optimizer = search(stopping=rule)
-    one, two = optimizer.suggest(n=2)
-    for step, value in enumerate([0.5, math.nan, 0.5, math.nan], start=1):
-        one.report(value, step)
-        assert not one.should_stop() and one.state == "pending"
-    for step, value in enumerate([0.75, math.nan, math.nan], start=1):
-        assert not two.should_stop()
-        two.report(value, step)
-    assert has_failed(two) and list(two.curve) == [1, 2, 3]
-    assert two.should_stop()
-    two.observe(0.25)  # the value of an evaluation that went on
-    assert (two.state, two.value, two.should_stop()) == ("observed", 0.25, False)
+def finish(optimizer, *values):
+    """Add a finished trial with this curve."""
+    trial = optimizer.suggest()
+    for step, value in enumerate(values, start=1):
+        trial.report(value, step)
+    trial.observe(values[-1])
 
 
-def test_without_a_rule_nothing_diverges():
-    trial = search(stopping=None).suggest()
-    for step in (1, 2, 3):
-        trial.report(math.nan, step)
-    assert not trial.should_stop() and trial.state == "pending"
+def steps_until_failure(optimizer, values):
+    """Report a curve; return the step after which the trial fails, or None."""
+    trial = optimizer.suggest()
+    for step, value in enumerate(values, start=1):
+        trial.report(value, step)
+        if trial.should_stop():
+            assert has_failed(trial) and list(trial.curve) == list(range(1, step + 1))
+            return step
+    return None
+
+
+@pytest.mark.parametrize(
+    "values, step",
+    [
+        ([0.5, NAN, NAN, NAN, NAN], 4),
+        ([0.5, NAN, NAN, 0.5, NAN, NAN], None),
+        ([0.5, NAN, 0.5, NAN, NAN, NAN, NAN, NAN], 8),  # the gap of one step allows four
+        ([NAN, NAN, 0.5, NAN, NAN, NAN, NAN, NAN], None),  # validated at every third step
+        ([NAN] * 8, None),  # it is unknown whether a first value follows
+    ],
+)
+def test_reports_of_nan_fail_if_they_are_more_than_a_gap(values, step):
+    assert steps_until_failure(search(stopping=NEVER), values) == step
+
+
+def test_finished_curves_show_which_gaps_are_usual():
+    optimizer = search(stopping=NEVER)
+    for _ in range(5):
+        assert steps_until_failure(optimizer, [NAN] * 6) is None
+        finish(optimizer, NAN, 0.5, 0.75)
+    assert steps_until_failure(optimizer, [NAN] * 8) == 5
+    finish(optimizer, NAN, NAN, 0.5)
+    assert steps_until_failure(optimizer, [NAN] * 8) is None
+
+
+@pytest.mark.parametrize("arguments", [{"stopping": None}, {"curve": bl.Curve(9, value="best"), "stopping": NEVER}])
+def test_without_a_rule_and_for_the_best_value_nothing_diverges(arguments):
+    assert steps_until_failure(search(**arguments), [0.5] + [NAN] * 7) is None
+
+
+def test_a_failed_trial_still_takes_a_value():
+    trial = (optimizer := search(stopping="asha")).suggest()
+    for step, value in enumerate([0.5, NAN, NAN, NAN], start=1):
+        trial.report(value, step)
+    assert has_failed(trial) and trial.should_stop()
+    trial.observe(0.25)
+    assert (trial.state, trial.value, trial.should_stop(), optimizer.best_value_) == ("observed", 0.25, False, 0.25)
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
-def test_values_far_beyond_the_range_of_finished_curves_diverge(direction):
+@pytest.mark.parametrize("level", [0.0, -50.0])
+def test_values_far_beyond_the_range_of_finished_curves_diverge(direction, level):
     sign = 1.0 if direction == "maximize" else -1.0
-    # The median rule with this number of trials never stops a trial.
-    optimizer = search(stopping=bl.MedianStopping(min_trials=100), direction=direction)
-    for n_finished in range(6):
-        bad, good, late = optimizer.suggest(n=3)
-        for step in (1, 2):
-            bad.report(sign * -101.0, step)
-            good.report(sign * -99.0, step)
-            late.report(sign * 1e6, step)
-        assert has_failed(bad) == (n_finished >= 5)
-        assert not good.should_stop() and not late.should_stop()
-        trial = optimizer.suggest()
-        trial.report(0.0, 1)
-        trial.report(sign * 1.0, 9)
-        trial.observe(sign * 1.0)
+    # The finished curves have values from level - 2 to level + 1, with the worst value in the middle.
+    bound = level - 2 - 100 * max(3.0, abs(level - 2))
+    for n_finished in range(3, 6):
+        optimizer = search(stopping=NEVER, direction=direction)
+        for _ in range(n_finished):
+            finish(optimizer, *(sign * (level + y) for y in (0.0, -2.0, 1.0)))
+        fails = 2 if n_finished >= 5 else None
+        assert steps_until_failure(optimizer, [sign * (bound - 1)] * 8) == fails
+        assert steps_until_failure(optimizer, [sign * (bound + 1)] * 8) is None
+        assert steps_until_failure(optimizer, [sign * (bound - 1), sign * level] * 4) is None
+        assert steps_until_failure(optimizer, [sign * 1e9] * 8) is None
+
+
+def test_curves_that_hardly_differ_do_not_make_other_values_implausible():
+    optimizer = search(stopping=NEVER, direction="minimize")
+    for i in range(5):
+        finish(optimizer, 2.302585, 2.302585 + 1e-12 * i)
+    assert steps_until_failure(optimizer, [3.0, 2.6, 2.2, 1.5, 1.0, 0.5]) is None
 
 
 def test_a_diverged_curve_fails_in_all_handles_of_a_study(tmp_path):
     one, other = (bl.Study("s", f"sqlite:///{tmp_path}/a.db", search(stopping="asha")) for _ in range(2))
     trial = one.suggest()
-    trial.report(math.nan, 1)
-    trial.report(math.nan, 2)
+    for step, value in enumerate([0.5, NAN, NAN, NAN], start=1):
+        trial.report(value, step)
     assert has_failed(other.trials[0]) and has_failed(trial)
 
 
 def test_values_of_other_outcomes_are_kept_when_the_curve_diverges():
-    optimizer = search(stopping="asha", outcomes={"loss": "minimize", "memory": bl.AtMost(1.0), "size": bl.Record()})
-    trial = optimizer.suggest()
-    trial.observe({"memory": 0.5})
-    trial.report(math.nan, 1)
-    trial.report(math.nan, 2)
-    assert trial.should_stop() and trial.should_stop()
-    assert trial.outcomes["loss"].state == "failed" and trial.error.type == "CurveDiverged"
-    trial.observe({"size": 3.0})
-    assert trial.values == {"memory": 0.5, "size": 3.0} and trial.should_stop()
+    outcomes = {"loss": "minimize", "memory": bl.AtMost(1.0), "size": bl.Record()}
+    optimizer = search(stopping=NEVER, outcomes=outcomes)
+    one, two = optimizer.suggest(n=2)
+    one.observe({"memory": 0.5})
+    for trial in (one, two):
+        for step, value in enumerate([0.5, NAN, NAN, NAN], start=1):
+            trial.report(value, step)
+    assert one.should_stop() and one.should_stop()
+    assert one.outcomes["loss"].state == "failed" and one.error.type == "CurveDiverged"
+    one.observe({"size": 3.0})
+    assert one.values == {"memory": 0.5, "size": 3.0} and one.should_stop()
+    one.observe({"loss": 0.25})
+    assert one.values["loss"] == 0.25 and not one.should_stop()
+    # A trial whose objective is known cannot diverge.
+    two.observe({"loss": 0.5})
+    assert not two.should_stop() and two.state == "pending"
+
+
+def test_diverged_curves_do_not_count_as_finished():
+    optimizer = search(stopping=NEVER, outcomes={"loss": "minimize", "memory": bl.Record()})
+    for _ in range(5):
+        trial = optimizer.suggest()
+        trial.report(1.0, 1)
+        trial.report(0.5, 9)
+        trial.observe({"loss": 0.5, "memory": 1.0})
+    for value in (1e4, 1e7):
+        trial = optimizer.suggest()
+        trial.observe({"memory": 1.0})
+        trial.report(value, 1)
+        trial.report(value, 2)
+        assert trial.should_stop() and trial.outcomes["loss"].state == "failed"
 
 
 def test_reports_need_a_declared_curve():

@@ -115,24 +115,48 @@ def only_nan(params):
     yield math.nan
 
 
-def diverging(params):
-    """A generator whose values are NaN from step 4 on, if x is above 0.5."""
+def diverging(params, trial):
+    """A generator whose values are infinite from step 4 on, if x is above 0.5."""
+    trial.attrs["half"] = params["x"] / 2
     for step in range(1, STEPS + 1):
-        yield math.nan if step >= 4 and params["x"] > 0.5 else params["x"] * step / STEPS
+        yield math.inf if step >= 4 and params["x"] > 0.5 else params["x"] * step / STEPS
 
 
 @pytest.mark.parametrize("workers", [{"n_workers": 2}, {"n_workers": 2, "processes": True}], ids=str)
 def test_trials_whose_curves_diverge_fail(workers):
-    with pytest.warns(bl.BelatedWarning, match="CurveDiverged: the values at steps 4 and 5") as warned:
-        result = bl.maximize(
-            diverging, optimizer=optimizer(stopping=bl.MedianStopping(min_trials=100)), n_trials=12, **workers
-        )
+    search = optimizer(stopping=bl.MedianStopping(min_trials=100))
+    with pytest.warns(bl.BelatedWarning, match="CurveDiverged: the last 3 reports are NaN") as warned:
+        result = bl.maximize(diverging, optimizer=search, n_trials=12, **workers)
     failed = [trial for trial in result.trials if trial.state == "failed"]
     assert len(warned) == 1 and result.n_failed == len(failed) >= 3
     for trial in result.trials:
         assert (trial.state == "failed") == (trial.params["x"] > 0.5)
+        assert trial.attrs == {"half": trial.params["x"] / 2}
         if trial.state == "failed":
-            assert list(trial.curve) == [1, 2, 3, 4, 5] and trial.duration > 0.0
+            assert list(trial.curve) == [1, 2, 3, 4, 5, 6] and trial.duration > 0.0
+
+
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+def test_a_run_in_which_every_curve_diverges_names_the_cause():
+    def f(params):
+        yield from [1.0, math.nan, math.nan, math.nan]
+
+    with pytest.raises(bl.errors.RunError, match="of 4 trials succeeded, and 4 failed: the last time CurveDiverged"):
+        bl.maximize(f, optimizer=optimizer(stopping="median"), n_trials=4)
+
+
+def test_other_outcomes_of_a_diverged_trial_are_observed():
+    def f(params, trial):
+        for step in range(1, STEPS + 1):
+            trial.report(1.0 if step == 1 else math.nan, step)
+            if trial.should_stop():
+                break
+        return {"loss": math.nan, "memory": 0.5}
+
+    search = optimizer(stopping="median", outcomes={"loss": "minimize", "memory": bl.AtMost(1.0)})
+    with pytest.warns(bl.BelatedWarning, match="CurveDiverged"):
+        result = bl.minimize(f, optimizer=search, n_trials=4)
+    assert [trial.values for trial in result.trials] == [{"memory": 0.5}] * 4
 
 
 def always_nan(params):
