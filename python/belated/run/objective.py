@@ -272,7 +272,6 @@ class Objective:
                 attrs=attrs or None, duration=duration, wrong_attrs=wrong, error=error, caught=caught, place=place
             )
 
-
     def _after_stop(self, returned: Any, attrs: dict[str, Any], duration: float) -> Outcome:
         """Return the outcome of a trial whose curve ended early: the values of the outcomes without a curve, and the
         attrs."""
