@@ -77,6 +77,7 @@ SETTINGS = {
 GROUPS = {
     "listed": problems.LISTED,
     "held-out": problems.HELD_OUT,
+    "aside": problems.ASIDE,
     **tables.GROUPS,
     **sklearn_tables.GROUPS,
     **dimension.GROUPS,

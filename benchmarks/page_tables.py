@@ -50,6 +50,23 @@ def read() -> dict[str, Page]:
     return {file.stem: {"results": []} | json.loads(file.read_text(encoding="utf-8")) for file in files}
 
 
+def write(file: Path, page: Page) -> None:
+    """Write the results of a page, with one line for each row of a table."""
+    names = [key for key in page if key != "tables"]
+    lines = ["{", ' "tables": {']
+    for i, (name, table) in enumerate(page["tables"].items(), 1):
+        facts = [f"   {_json(key)}: {_json(table[key])}," for key in table if key != "rows"]
+        rows = ["    " + _json(row) for row in table["rows"]]
+        lines += [f"  {_json(name)}: {{", *facts, '   "rows": [', ",\n".join(rows), "   ]"]
+        lines += ["  }," if i < len(page["tables"]) else "  }"]
+    lines += [" }," if names else " }", ",\n".join(f" {_json(name)}: {_json(page[name])}" for name in names), "}"]
+    file.write_text("\n".join(filter(None, lines)) + "\n", encoding="utf-8")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
 def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a table."""
     lines = [header, ["---"] * len(header), *rows]

@@ -108,6 +108,30 @@ def _mixed(values):
     return height * math.exp(-distance / (2 * width**2))
 
 
+def _camel(x):
+    """Return the negated six-hump camel function."""
+    a, b = x
+    return -((4 - 2.1 * a**2 + a**4 / 3) * a**2 + a * b + (4 * b**2 - 4) * b**2)
+
+
+_SHEKEL_CENTRES = np.array([[4, 1, 8, 6, 3, 2, 5], [4, 1, 8, 6, 7, 9, 3], [4, 1, 8, 6, 3, 2, 5], [4, 1, 8, 6, 7, 9, 3]])
+_SHEKEL_WIDTHS = np.array([0.1, 0.2, 0.2, 0.4, 0.4, 0.6, 0.3])
+
+
+def _shekel(x):
+    """Return the Shekel function with seven peaks, as a function to be maximised."""
+    return float(np.sum(1 / (np.sum((np.asarray(x)[:, None] - _SHEKEL_CENTRES) ** 2, axis=0) + _SHEKEL_WIDTHS)))
+
+
+def _cosines(x):
+    """Return the cosine mixture, whose maximum is in the middle of the box."""
+    x = np.asarray(x)
+    return float(np.sum(0.1 * np.cos(5 * math.pi * x) - x**2))
+
+
+CAMEL = Function("camel", box((-3.0, 3.0), (-2.0, 2.0)), 1.0316284534898774, _camel)
+SHEKEL = Function("shekel", box(*[(0.0, 10.0)] * 4), 10.402940566818653, _shekel)
+COSINES8 = Function("cosines8", box(*[(-1.0, 1.0)] * 8), 0.8, _cosines)
 LEVY16 = Function("levy16", box(*[(-10.0, 10.0)] * 16), 0.0, _levy)
 STYBLINSKI_TANG5 = Function("styblinski-tang5", box(*[(-5.0, 5.0)] * 5), 5 * 39.16616570377142, _styblinski_tang)
 HARTMANN3_OF_12 = Function("hartmann3-of-12", box(*[(0.0, 1.0)] * 12), functions.HARTMANN3.optimum, _hartmann3_of_some)
@@ -139,7 +163,7 @@ LISTED = {
     "hartmann3-poisson30": Setting(HARTMANN3, Poisson(30), 100),
 }
 
-# : Held-out settings for checking defaults, never used to choose a default.
+#: Settings for checking defaults. The first three supported the choice of the estimated prior mean.
 HELD_OUT = {
     "ackley10-uniform": Setting(always(functions.ACKLEY10), Uniform(), 120, workers=8),
     "levy16-uniform": Setting(always(LEVY16), Uniform(), 150, workers=8),
@@ -151,4 +175,11 @@ HELD_OUT = {
     "branin-noiseless": Setting(BRANIN, Uniform(), 60, workers=4, noise=Noise(0.0)),
 }
 
-SETTINGS = LISTED | HELD_OUT
+#: Settings that were added after all choices of defaults.
+ASIDE = {
+    "camel-halfnormal": Setting(always(CAMEL), HalfNormal(), 60, workers=4, noise=Noise(0.1)),
+    "shekel-exponential": Setting(always(SHEKEL), Exponential(), 100, workers=6, noise=Noise(0.1)),
+    "cosines8-uniform": Setting(always(COSINES8), Uniform(), 100, workers=8, noise=Noise(0.05)),
+}
+
+SETTINGS = LISTED | HELD_OUT | ASIDE

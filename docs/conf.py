@@ -20,6 +20,7 @@ version = release = belated.__version__
 
 extensions = [
     "myst_nb",
+    "sphinx_design",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
@@ -35,7 +36,7 @@ exclude_patterns = ["_extensions"]
 templates_path = ["_templates"]
 default_role = "name"
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 3
 nb_execution_mode = "auto"

@@ -41,16 +41,17 @@ def table(page: str, first: str) -> tuple[list[str], list[list[str]]]:
 
 
 def number(text: str) -> tuple[float, float]:
-    """Return the number of a cell and its standard error, which is NaN if the cell has none."""
+    """Return the number of a cell and its standard error, which are NaN if the cell does not have them."""
+    if text == "–":
+        return np.nan, np.nan
     found = [float(part) for part in re.findall(r"-?\d+\.?\d*", text.replace("−", "-"))]
     return found[0], found[1] if "±" in text else np.nan
 
 
 def problems() -> Figure:
-    """Draw the scores on nine problems, from the page of comparisons."""
+    """Draw the scores on the problems that were held out, from the page of comparisons."""
     _, rows = table("compared.md", "problem")
-    rows = [row for row in rows if row[0] != "mean" and not row[0].startswith("seconds")]
-    figure, ax = plt.subplots(figsize=(8, 4.4))
+    figure, ax = plt.subplots(figsize=(8, 4.8))
     for column, (name, colour) in enumerate(COLOURS.items(), 1):
         cells = [number(row[column]) for row in rows]
         y = np.arange(len(rows))[::-1] + 0.12 * (3 - column)

@@ -1,0 +1,178 @@
+"""The page of comparisons: problems and tables that were never used to choose a default.
+
+    python benchmarks/compare.py run --settings held-out aside ours-held-out --out results.jsonl \\
+        --optimizers belated botorch optuna-gp optuna-tpe random
+    python benchmarks/held_out.py collect results.jsonl      # writes data/held_out.jsonl.gz
+    python benchmarks/held_out.py tables                     # writes data/measurements/compared.json
+    python benchmarks/page_tables.py                         # writes the page
+
+A cell has the mean score, its standard error and the number of seeds. Two optimizers are compared on the seeds that
+both have. A cell is bold if the optimizer is at most two standard errors of the paired difference worse than the
+optimizer with the lowest mean. In the summary, belated wins if its paired difference is below minus two standard
+errors, and loses if it is above two standard errors.
+"""
+
+import argparse
+import gzip
+import json
+import math
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+import page_tables
+
+DATA = Path(__file__).parent / "data"
+RUNS = DATA / "held_out.jsonl.gz"
+PAGE = DATA / "measurements" / "compared.json"
+COMMAND = "python benchmarks/held_out.py tables"
+OPTIMIZERS = {
+    "belated": "belated",
+    "botorch": "BoTorch",
+    "optuna-gp": "GPSampler",
+    "optuna-tpe": "TPE",
+    "random": "random",
+}
+SETTINGS = {
+    "hartmann6-growing": "Hartmann6, noise that grows with the value",
+    "park2-poisson30": "Park2, Poisson(30) delays",
+    "camel-halfnormal": "six-hump camel, 4 workers, half-normal times",
+    "shekel-exponential": "Shekel, d = 4, 6 workers, exponential times",
+    "cosines8-uniform": "cosine mixture, d = 8, 8 workers, uniform times",
+    "mixed-uniform": "three reals, an integer, two choices",
+    "hartmann3of12-exponential": "Hartmann3 in 12 dimensions",
+    "branin-noiseless": "Branin, no noise",
+    "mlp-wine": "network on the data set wine",
+    "pipeline-breast_cancer": "pipeline on the data set breast cancer",
+}
+MIN_SEEDS = 2  # an optimizer with fewer seeds in a setting has no cell
+
+Scores = dict[str, dict[str, dict[int, float]]]  # setting → optimizer → seed → score
+
+
+def collect(files: list[str]) -> None:
+    """Write the runs of some files into the data of this page, without the regrets."""
+    runs = {}
+    for file in files:
+        for line in Path(file).read_text(encoding="utf-8").splitlines():
+            run = json.loads(line)
+            run.pop("regret", None)
+            if run["setting"] in SETTINGS:
+                runs[run["setting"], run["optimizer"], run["seed"]] = run
+    with gzip.GzipFile(RUNS, "wb", mtime=0) as out:
+        for key in sorted(runs):
+            out.write((json.dumps(runs[key]) + "\n").encode())
+
+
+def read() -> list[dict]:
+    """Return the runs of this page."""
+    with gzip.open(RUNS, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def scores(runs: list[dict]) -> Scores:
+    """Return the scores of the optimizers that have enough seeds in a setting."""
+    found: Scores = {setting: defaultdict(dict) for setting in SETTINGS}
+    for run in runs:
+        found[run["setting"]][run["optimizer"]][run["seed"]] = run["score"]
+    return {
+        setting: {name: by_seed for name, by_seed in by.items() if len(by_seed) >= MIN_SEEDS}
+        for setting, by in found.items()
+    }
+
+
+def mean_and_error(values: list[float]) -> tuple[float, float]:
+    """Return the mean and its standard error."""
+    return float(np.mean(values)), float(np.std(values, ddof=1) / math.sqrt(len(values)))
+
+
+def difference(one: dict[int, float], other: dict[int, float]) -> tuple[float, float]:
+    """Return the mean difference on the common seeds, and its standard error."""
+    return mean_and_error([one[seed] - other[seed] for seed in one if seed in other])
+
+
+def signed(mean: float, error: float, plus: bool = False) -> str:
+    """Return a mean with its error, as the pages show it."""
+    return f"{mean:{'+' if plus else ''}.2f} ± {error:.2f}".replace("-", "−")
+
+
+def best(by: dict[str, dict[int, float]]) -> set[str]:
+    """Return the optimizers that are at most two paired errors worse than the optimizer with the lowest mean."""
+    lowest = min(by, key=lambda name: np.mean(list(by[name].values())))
+    near = {lowest}
+    for name in set(by) - near:
+        mean, error = difference(by[name], by[lowest])
+        if mean <= 2 * error:
+            near.add(name)
+    return near
+
+
+def score_table(found: Scores) -> list[list[str]]:
+    """Return the rows of the table of scores."""
+    rows = []
+    for setting, by in found.items():
+        bold, cells = best(by), [SETTINGS[setting]]
+        for name in OPTIMIZERS:
+            if name not in by:
+                cells.append("–")
+                continue
+            text = signed(*mean_and_error(list(by[name].values())))
+            cells.append(f"{f'**{text}**' if name in bold else text} ({len(by[name])})")
+        rows.append(cells)
+    return rows
+
+
+def summary_table(found: Scores) -> list[list[str]]:
+    """Return the rows of the summary: belated against each of the other optimizers."""
+    rows = []
+    for rival, label in list(OPTIMIZERS.items())[1:]:
+        pairs = [difference(by["belated"], by[rival]) for by in found.values() if {"belated", rival} <= set(by)]
+        if not pairs:
+            continue
+        means, errors = np.transpose(pairs)
+        mean, error = means.mean(), math.sqrt((errors**2).sum()) / len(errors)
+        wins, losses = int((means < -2 * errors).sum()), int((means > 2 * errors).sum())
+        counts = f"{wins} / {len(pairs) - wins - losses} / {losses}"
+        rows.append([label, signed(mean, error, plus=True), str(len(pairs)), counts])
+    return rows
+
+
+def version_table(runs: list[dict]) -> list[list[str]]:
+    """Return the rows of the table of versions and times."""
+    rows = []
+    for name, label in list(OPTIMIZERS.items())[:-1]:
+        mine = [run for run in runs if run["optimizer"] == name]
+        packages = {package: version for run in mine for package, version in run["versions"].items()}
+        if name != "belated":
+            packages.pop("belated")
+        versions = ", ".join(f"{package} {version}" for package, version in packages.items())
+        rows.append([label, versions, f"{np.mean([run['seconds'] for run in mine]):.3f}"])
+    return rows
+
+
+def tables() -> None:
+    """Write the tables of the page, with the commit of the defaults."""
+    runs = read()
+    found = scores(runs)
+    git = ["git", "-C", str(DATA), "log", "-1", "--format=%h", "--abbrev=8", "--", str(RUNS), "../../src"]
+    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    page = json.loads(PAGE.read_text(encoding="utf-8"))
+    made = {
+        "held-out": (["problem", *OPTIMIZERS.values()], score_table(found)),
+        "summary": (["belated minus", "mean difference", "problems", "wins / ties / losses"], summary_table(found)),
+        "versions": (["optimizer", "versions", "seconds for a suggestion, mean"], version_table(runs)),
+    }
+    for name, (header, rows) in made.items():
+        page["tables"][name] = {"command": COMMAND, "commit": commit, "header": header, "rows": rows}
+    page_tables.write(PAGE, page)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    commands = parser.add_subparsers(dest="what", required=True)
+    commands.add_parser("collect").add_argument("files", nargs="+")
+    commands.add_parser("tables")
+    arguments = parser.parse_args()
+    sys.exit(collect(arguments.files) if arguments.what == "collect" else tables())

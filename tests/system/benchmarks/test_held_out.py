@@ -1,0 +1,92 @@
+"""The tables of the page of comparisons and the captions of the front picture follow from the committed runs."""
+
+import importlib
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[3]
+pandas = pytest.importorskip("pandas")
+
+
+@pytest.fixture
+def held_out(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    return importlib.import_module("held_out")
+
+
+@pytest.fixture
+def page():
+    text = (ROOT / "benchmarks" / "data" / "measurements" / "compared.json").read_text(encoding="utf-8")
+    return json.loads(text)["tables"]
+
+
+def numbers(cell):
+    return [float(number) for number in re.findall(r"-?\d+\.?\d*", cell.replace("−", "-"))]
+
+
+def test_scores_and_summary_follow_from_the_committed_runs(held_out, page):
+    runs = pandas.read_json(held_out.RUNS, lines=True)
+    scores = runs.pivot(index=["setting", "seed"], columns="optimizer", values="score")
+    for row, setting in zip(page["held-out"]["rows"], held_out.SETTINGS, strict=True):
+        table = scores.loc[setting]
+        means, errors, counts = table.mean(), table.sem(), table.count()
+        for cell, name in zip(row[1:], held_out.OPTIMIZERS, strict=True):
+            if cell == "–":
+                assert counts.get(name, 0) < 2
+            else:
+                assert numbers(cell) == pytest.approx([means[name], errors[name], counts[name]], abs=5.1e-3)
+        best = means[counts >= 2].idxmin()
+        for cell, name in zip(row[1:], held_out.OPTIMIZERS, strict=True):
+            difference = (table[name] - table[best]).dropna()
+            if cell != "–" and name != best:
+                assert ("**" in cell) == (difference.mean() <= 2 * difference.sem())
+    labels = {label: name for name, label in held_out.OPTIMIZERS.items()}
+    for row in page["summary"]["rows"]:
+        pairs = (scores["belated"] - scores[labels[row[0]]]).dropna().groupby("setting").agg(["mean", "sem", "count"])
+        pairs = pairs[pairs["count"] >= 2]
+        mean, error = pairs["mean"].mean(), np.linalg.norm(pairs["sem"]) / len(pairs)
+        assert numbers(row[1]) == pytest.approx([mean, error], abs=5.1e-3) and int(row[2]) == len(pairs)
+        better, worse = (pairs["mean"] < -2 * pairs["sem"]).sum(), (pairs["mean"] > 2 * pairs["sem"]).sum()
+        assert row[3] == f"{better} / {len(pairs) - better - worse} / {worse}"
+
+
+def test_the_captions_of_the_front_picture_follow_from_its_runs(page):
+    data = json.loads((ROOT / "benchmarks" / "data" / "front_picture.json").read_text(encoding="utf-8"))
+    idle, results, scores = {}, {}, {}
+    for mode in ("synchronous", "asynchronous"):
+        found = data[mode]
+        idle[mode], results[mode] = round(100 * np.mean(found["idle"])), round(np.mean(found["results"]))
+        scores[mode] = np.log10(found["regret"]).mean(axis=1)
+        # Four workers are busy for as long as the trials of the first seed run.
+        busy = sum(min(end, data["horizon"]) - start for start, end in found["trials"])
+        assert 1 - busy / (4 * data["horizon"]) == pytest.approx(found["idle"][0], abs=1e-3)
+    difference = scores["asynchronous"] - scores["synchronous"]
+    assert difference.mean() < -4 * difference.std(ddof=1) / np.sqrt(20)  # "come closer to the optimum"
+    assert 1.9 < data["horizon"] / 3600 < 2.1 and idle["asynchronous"] == 0  # "two hours", "never idle"
+    for name in ("README.md", "docs/index.md"):
+        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        assert f"finish {results['asynchronous']} trainings instead of {results['synchronous']}" in text
+        assert text.count(f"idle {idle['synchronous']} % of the time") >= 1
+    for row, mode in zip(page["asynchronous"]["rows"], scores, strict=False):
+        assert row[:3] == [mode, f"{idle[mode]} %", str(results[mode])]
+
+
+def test_optima_of_the_added_problems_are_reached(held_out):
+    optimize = pytest.importorskip("scipy.optimize")
+    problems = importlib.import_module("problems")
+    for function in (problems.CAMEL, problems.SHEKEL, problems.COSINES8):
+        box = [(each.low, each.high) for each in function.space.values()]
+
+        def negated(x, function=function):
+            return -function.formula(x)
+
+        rng = np.random.default_rng(0)
+        starts = rng.uniform(*np.transpose(box), size=(40, len(box)))
+        starts[0] = 0.0 if function is problems.COSINES8 else starts[0]  # its grid of local maxima is dense
+        values = [-optimize.minimize(negated, start, bounds=box, tol=1e-12).fun for start in starts]
+        assert max(values) == pytest.approx(function.optimum, abs=1e-4)
+        assert max(values) <= function.optimum + 1e-9
