@@ -1,8 +1,10 @@
 """Checks of the built site: ``python docs/check_site.py site``.
 
-Pages do not request files from other hosts. Links within the site are valid, and every public name has a page.
+Pages do not request files from other hosts. Links within the site are valid, and every public name has a page. The page
+of an optimizer describes every argument.
 """
 
+import inspect
 import re
 import sys
 from html.parser import HTMLParser
@@ -15,6 +17,8 @@ DOCS = Path(__file__).parent
 # The attributes that make a browser request a file while it displays a page.
 REQUESTED = {("script", "src"), ("img", "src"), ("source", "src"), ("iframe", "src"), ("use", "href")}
 REQUESTED_RELS = {"stylesheet", "preload", "icon", "preconnect", "modulepreload", "prefetch"}
+# The pages that describe all arguments.
+OPTIMIZERS = ("BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay", "maximize")
 
 
 class Page(HTMLParser):
@@ -65,6 +69,11 @@ def faults(site: Path) -> list[str]:
     names = set(belated.__all__) - {"Params", "__version__", "errors", "papers", "plotting"}
     names |= {f"{module}.{name}" for module in ("errors", "papers") for name in getattr(belated, module).__all__}
     found += [f"{name} has no page" for name in sorted(names) if not (site / "api" / f"belated.{name}.html").exists()]
+    for name in OPTIMIZERS:
+        page = site / "api" / f"belated.{name}.html"
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        arguments = inspect.signature(getattr(belated, name)).parameters
+        found += [f"{page.name} lacks {each}" for each in arguments if text and f"<strong>{each}</strong>" not in text]
     return found
 
 
