@@ -76,8 +76,6 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["licence.html"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
 }
 
 # Sphinx reads only files in docs/, so the notebooks are copied.

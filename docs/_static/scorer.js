@@ -17,7 +17,10 @@ var Scorer = {
   partialTerm: 2,
 
   // Reports of measurements, pages about single papers, and pages for contributors
-  reports: /_figures$|^(sdf_|pcts|asyts|riegler|cnn|contextual|bpe|replays|compared|defaults|prices|robustness|architecture|benchmarks)/,
+  reports: new RegExp(
+    "_figures$|^(sdf_|pcts|asyts|riegler|cnn|contextual|bpe|replays|compared|defaults|prices|robustness|architecture|" +
+      "benchmarks|store_file)"
+  ),
   others: /^(api|from_|gallery|guides|index|coming|_modules)/,
 
   // The words of a text without endings, as in the index; short words such as "a" and "of" do not count.
@@ -43,9 +46,12 @@ var Scorer = {
 
   score(result) {
     const [docname, title, , , score, , kind] = result;
-    const query = Scorer.stems(new URLSearchParams(location.search).get("q") ?? "");
+    const text = new URLSearchParams(location.search).get("q") ?? "";
+    const query = Scorer.stems(text);
+    // A query that is the whole name of a function asks for the function.
+    if (kind === "object") return title.toLowerCase().split(".").includes(text.trim().toLowerCase()) ? score : score - 20;
     const guide = Scorer.reports.test(docname) ? -40 : Scorer.others.test(docname) ? -20 : 0;
-    if (kind === "object" || query.size === 0) return score;
+    if (query.size === 0) return score;
     const found = Scorer.heading(docname, query);
     if (!found.share) return score + guide;
     const page = Search._index.titles[Search._index.docnames.indexOf(docname)];
