@@ -1,8 +1,8 @@
 """Checks of the built site with axe-core: ``python docs/check_accessibility.py site [axe.min.js]``.
 
-Without a path, axe.min.js comes from an installed package: ``pip install axe-playwright-python==0.1.8``. The check needs
-selenium, Chromium and chromedriver. An address (``http://…``) in place of the site is one page. The program prints
-serious and critical findings in the light and the dark theme, and fails if there are any.
+Without a path, axe.min.js comes from an installed package: ``pip install axe-playwright-python==0.1.8``. The check
+needs selenium, Chromium and chromedriver. The program prints serious and critical findings in the light and the dark
+theme, and fails if there are any.
 """
 
 import sys
@@ -13,9 +13,8 @@ from shutil import which
 from check_search import browser_of
 
 # The front page, and pages with guides, equations, tables, notebooks, search and classes
-PAGES = """
-index guides questions runs equations replays coming from_baybe search api api/belated.BayesOpt gallery/quickstart
-""".split()
+PAGES = ["index", "guides", "questions", "runs", "equations", "replays", "from_baybe", "search", "benchmarks"]
+PAGES += ["api", "api/belated.BayesOpt", "gallery/quickstart"]
 SERIOUS = {"serious", "critical"}
 RUN = "const done = arguments[0]; axe.run({resultTypes: ['violations']}).then(found => done(found.violations))"
 
@@ -45,7 +44,7 @@ def findings(browser, url: str, theme: str, axe: str) -> list[str]:
 def main(site: str, path: str | None) -> int:
     """Print the findings on the pages of a site; return the exit code."""
     axe = (Path(path) if path else installed()).read_text(encoding="utf-8")
-    pages = [site] if "://" in site else [(Path(site).resolve() / f"{page}.html").as_uri() for page in PAGES]
+    pages = [(Path(site).resolve() / f"{page}.html").as_uri() for page in PAGES]
     browser = browser_of(which("chromium") or "google-chrome", which("chromedriver") or "chromedriver")
     browser.set_script_timeout(120)
     try:

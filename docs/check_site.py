@@ -1,7 +1,7 @@
 """Checks of the built site: ``python docs/check_site.py site``.
 
 Pages do not request files from other hosts. Links within the site are valid, and every public name has a page. The page
-of an optimizer describes every argument.
+of an optimizer describes every argument. Images have alternative texts.
 """
 
 import inspect
@@ -22,13 +22,14 @@ OPTIMIZERS = ("BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay", "maximize")
 
 
 class Page(HTMLParser):
-    """The anchors, the links and the requested files of a page."""
+    """The anchors, the links, the requested files and the images without an alternative text of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.links: list[str] = []
         self.requests: list[str] = []
+        self.unnamed: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -38,6 +39,8 @@ class Page(HTMLParser):
         if tag == "link" and REQUESTED_RELS & set(values.get("rel", "").split()):
             self.requests.append(values["href"])
         self.requests += re.findall(r"url\(([^)]*)\)", values.get("style", ""))
+        if tag == "img" and values.get("alt", values.get("src")) == values.get("src"):
+            self.unnamed.append(values.get("src", ""))
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
 
@@ -54,6 +57,7 @@ def faults(site: Path) -> list[str]:
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
         found += [f"{name} requests {url}" for url in page.requests if is_foreign(url)]
+        found += [f"{name} has {image} without an alternative text" for image in page.unnamed]
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:

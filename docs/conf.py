@@ -26,6 +26,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "arguments",
+    "images",
     "mathml",
     "links",
     "names",

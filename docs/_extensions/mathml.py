@@ -28,7 +28,7 @@ def inline(translator: HTML5Translator, node: nodes.math) -> None:
 def display(translator: HTML5Translator, node: nodes.math_block) -> None:
     """Write a displayed equation, which scrolls on narrow screens, also by the keyboard, as the theme's tables do."""
     box = '<div class="equation pst-scrollable-table-container">'
-    translator.body.append(f'{box}{mathml(node, "block")}</div>')
+    translator.body.append(f"{box}{mathml(node, 'block')}</div>")
     raise nodes.SkipNode
 
 

@@ -39,7 +39,7 @@ def site(check, tmp_path):
     [
         '<a id="here" href="#here">a</a>',
         '<a href="https://example.org/paper">a link is not a request</a>',
-        '<img src="data:image/png;base64,AAAA">',
+        '<img src="data:image/png;base64,AAAA" alt="a curve">',
         '<a href="api/belated.Study.html">a</a>',
     ],
 )
@@ -52,7 +52,9 @@ def test_a_page_without_faults(check, site, html):
     ("html", "fault"),
     [
         ('<script src="https://example.org/math.js"></script>', "requests https://example.org/math.js"),
-        ('<img src="//example.org/a.png">', "requests //example.org/a.png"),
+        ('<img src="//example.org/a.png" alt="a curve">', "requests //example.org/a.png"),
+        ('<img src="a.png">', "has a.png without an alternative text"),
+        ('<img src="a.png" alt="a.png">', "has a.png without an alternative text"),
         ('<link rel="stylesheet" href="https://example.org/a.css">', "requests https://example.org/a.css"),
         ('<a href="missing.html">a</a>', "links to missing.html, which does not exist"),
         ('<a href="#missing">a</a>', "links to #missing, but the page does not have this anchor"),
