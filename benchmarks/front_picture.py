@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import sys
+from io import StringIO
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -123,7 +124,9 @@ def draw():
                 ax.set(xlim=(0, data["horizon"] / HOUR), xticks=[0, 0.5, 1, 1.5])
             axes["asynchronous"].set_xlabel("hours" if shape == "wide" else "")
             regrets(axes["regret"], data, colours)
-            figure.savefig(OUT / f"front-{theme}-{shape}.svg", transparent=True, metadata={"Date": None})
+            figure.savefig(text := StringIO(), transparent=True, metadata={"Date": None})
+            svg = " ".join(text.getvalue().split())
+            (OUT / f"front-{theme}-{shape}.svg").write_text(svg + "\n", encoding="utf-8")
             plt.close(figure)
 
 

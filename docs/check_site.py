@@ -1,8 +1,10 @@
 """Checks of the built site: ``python docs/check_site.py site``.
 
-Pages do not request files from other hosts. Links within the site are valid, and every public name has a page.
+Pages do not request files from other hosts. Links within the site are valid, and every public name has a page. The page
+of an optimizer describes every argument. Images have alternative texts.
 """
 
+import inspect
 import re
 import sys
 from html.parser import HTMLParser
@@ -15,16 +17,19 @@ DOCS = Path(__file__).parent
 # The attributes that make a browser request a file while it displays a page.
 REQUESTED = {("script", "src"), ("img", "src"), ("source", "src"), ("iframe", "src"), ("use", "href")}
 REQUESTED_RELS = {"stylesheet", "preload", "icon", "preconnect", "modulepreload", "prefetch"}
+# The pages that describe all arguments.
+OPTIMIZERS = ("BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay", "maximize")
 
 
 class Page(HTMLParser):
-    """The anchors, the links and the requested files of a page."""
+    """The anchors, the links, the requested files and the images without an alternative text of a page."""
 
     def __init__(self, path: Path) -> None:
         super().__init__()
         self.anchors: set[str] = set()
         self.links: list[str] = []
         self.requests: list[str] = []
+        self.unnamed: list[str] = []
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -34,6 +39,8 @@ class Page(HTMLParser):
         if tag == "link" and REQUESTED_RELS & set(values.get("rel", "").split()):
             self.requests.append(values["href"])
         self.requests += re.findall(r"url\(([^)]*)\)", values.get("style", ""))
+        if tag == "img" and values.get("alt", values.get("src")) == values.get("src"):
+            self.unnamed.append(values.get("src", ""))
         if tag == "a" and "href" in values:
             self.links.append(values["href"])
 
@@ -50,6 +57,7 @@ def faults(site: Path) -> list[str]:
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
         found += [f"{name} requests {url}" for url in page.requests if is_foreign(url)]
+        found += [f"{name} has {image} without an alternative text" for image in page.unnamed]
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -65,6 +73,11 @@ def faults(site: Path) -> list[str]:
     names = set(belated.__all__) - {"Params", "__version__", "errors", "papers", "plotting"}
     names |= {f"{module}.{name}" for module in ("errors", "papers") for name in getattr(belated, module).__all__}
     found += [f"{name} has no page" for name in sorted(names) if not (site / "api" / f"belated.{name}.html").exists()]
+    for name in OPTIMIZERS:
+        page = site / "api" / f"belated.{name}.html"
+        text = page.read_text(encoding="utf-8") if page.exists() else ""
+        arguments = inspect.signature(getattr(belated, name)).parameters
+        found += [f"{page.name} lacks {each}" for each in arguments if text and f"<strong>{each}</strong>" not in text]
     return found
 
 

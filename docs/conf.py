@@ -25,6 +25,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "arguments",
+    "images",
     "mathml",
     "links",
     "names",
@@ -53,25 +56,28 @@ numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 toc_object_entries_show_parents = "hide"
 
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
 html_math_renderer = "mathml"
 html_theme = "pydata_sphinx_theme"
 html_title = "belated"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_search_scorer = str(DOCS / "_static" / "scorer.js")
 html_favicon = "_static/favicon.svg"
 html_sidebars = {page: [] for page in ("index", "start", "questions", "architecture")}
 html_show_sourcelink = False
 html_copy_source = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "header_links_before_dropdown": 9,
     "navbar_persistent": ["search-button"],
     "navigation_with_keys": False,
     "show_prev_next": True,
     "secondary_sidebar_items": ["page-toc"],
-    "footer_start": [],
+    "footer_start": ["licence.html"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "monokai",
 }
 
 # Sphinx reads only files in docs/, so the notebooks are copied.

@@ -273,7 +273,7 @@ fn supporting(what: &str) -> &'static str {
     match what {
         "a context" => "BayesOpt or RandomSearch",
         "a fidelity" => "RandomSearch or TreeSearch",
-        "fixed" | "shared" | "linear constraints" => "BayesOpt or RandomSearch",
+        "fixed" | "shared" | "linear constraints" | "outcomes" => "BayesOpt or RandomSearch",
         "candidates" => "BayesOpt, BPEDelay or RandomSearch",
         _ => "BayesOpt, RandomSearch or TreeSearch",
     }

@@ -26,8 +26,9 @@ def inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def display(translator: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a displayed equation, which scrolls on narrow screens."""
-    translator.body.append(f'<div class="equation">{mathml(node, "block")}</div>')
+    """Write a displayed equation, which scrolls on narrow screens, also by the keyboard, as the theme's tables do."""
+    box = '<div class="equation pst-scrollable-table-container">'
+    translator.body.append(f"{box}{mathml(node, 'block')}</div>")
     raise nodes.SkipNode
 
 

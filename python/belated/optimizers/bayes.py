@@ -13,11 +13,12 @@ from belated.optimizers.optimizer import Optimizer
 class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     """Bayesian optimisation with a Gaussian process that accounts for pending trials.
 
+    The model uses the values of finished trials and the curves of running and stopped trials.
+
     Parameters
     ----------
-    space, context, candidates, constraints, clock, direction, seed, time, curve, stopping
-        As for `RandomSearch`. The model uses the values of finished trials and the curves of running and stopped
-        trials. If a curve was declared, ``stopping="auto"`` means `ModelStopping`.
+    space, context, candidates, constraints, clock, direction, seed, time, curve, stopping, outcomes
+        As for `RandomSearch`.
     acquisition : LogEI, UCB, ThompsonSampling, MaxVariance, UCBPE, AEGiS or str, default "log_ei"
         The function that is maximised to choose a point. A string ("log_ei", "ucb", "thompson", "max_variance",
         "ucb_pe" or "aegis") denotes the value of this name with its defaults.

@@ -96,7 +96,9 @@ class Round:
 
 
 @dataclass(eq=False, repr=False)
-class BPEDelay(Optimizer, strategy="BPEDelay", lacks=("context", "constraints", "fidelity", "curve", "stopping")):
+class BPEDelay(
+    Optimizer, strategy="BPEDelay", lacks=("context", "constraints", "fidelity", "curve", "stopping", "outcomes")
+):
     """Batched pure exploration with elimination for delayed results (BPE-Delay, Vakili et al. 2023).
 
     The search consists of rounds. Within a round, each suggestion is the point with the largest uncertainty. The
@@ -108,7 +110,7 @@ class BPEDelay(Optimizer, strategy="BPEDelay", lacks=("context", "constraints", 
 
     Results that arrive after the end of a round do not change the eliminated points. Enqueued and added trials do not
     belong to a round. Points may be suggested more than once. A space is represented by a quasi-random set of points.
-    Contexts, conditions, constraints, fidelities and learning curves are not supported.
+    Contexts, conditions, constraints, fidelities, learning curves and outcomes are not supported.
 
     With ``clock="seconds"``, a round ends when the bound on the delays, in seconds, has passed since its suggestion
     number `Round.n_explored`. The number of suggestions in a round then depends on the time between suggestions.

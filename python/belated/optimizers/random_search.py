@@ -37,6 +37,7 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
     clock : {"iterations", "seconds"}, default "iterations"
         The unit of times and delays: suggestions started, or seconds.
     direction : {"maximize", "minimize"}, default "maximize"
+        Whether large or small values are better.
     seed : int, optional
         From 0 to 2**64 - 1. Default None: a seed is drawn. In both cases, the attribute `seed_` contains the seed. The
         seed and the reports, in their order, determine the suggestions. In a run that only ``timeout`` ends, `BayesOpt`
@@ -50,6 +51,10 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         The rule that stops trials before the last step, if a curve was declared. A string ("asha", "median" or "model")
         denotes the rule of this name with its defaults. "auto" means "model" for `BayesOpt`, and None for
         `RandomSearch`, which has no model. None: trials are not stopped.
+    outcomes : mapping, optional
+        Name → goal, if a trial has several values: "minimize", "maximize", `Minimize`, `Maximize`, `AtMost`, `AtLeast`,
+        `Between` or `Record`. One outcome is the objective; `RandomSearch` allows several objectives. Default None: a
+        trial has one value.
 
     Raises
     ------

@@ -77,7 +77,7 @@ class Tree:
 
 
 @dataclass(eq=False, repr=False)
-class TreeSearch(Optimizer, strategy="TreeSearch", lacks=("context", "candidates", "curve", "stopping")):
+class TreeSearch(Optimizer, strategy="TreeSearch", lacks=("context", "candidates", "curve", "stopping", "outcomes")):
     """Optimistic tree search: HOO, its extension PCTS for delays, and its extension POO for unknown smoothness.
 
     The search builds a tree of cells. The root is the whole space, and the children of a cell are its halves along the
@@ -90,14 +90,14 @@ class TreeSearch(Optimizer, strategy="TreeSearch", lacks=("context", "candidates
 
     A failed trial does not change the mean of its cell. The cell is halved further, and a low rate of success lowers
     the bound of the cell. An abandoned trial is left out. If all parameters are discrete, a point may be suggested more
-    than once, but not while the same point is in flight in the same cell. Candidates, contexts and learning curves are
-    not supported.
+    than once, but not while the same point is in flight in the same cell. The search tries at most 512 points in a
+    cell. If all of these points violate the constraints, the cell is permanently excluded. Candidates, contexts,
+    learning curves and outcomes are not supported.
 
     Parameters
     ----------
     space, constraints, fidelity, clock, direction, seed, time
-        As for `RandomSearch`. The search tries at most 512 points in a cell. If all of these points violate the
-        constraints, the cell is permanently excluded.
+        As for `RandomSearch`.
     bound : DUCB1, DUCB1Sigma, DUCBV or str, default "ducbv"
         The upper confidence bound of a cell. The strings "ducb1", "ducb1_sigma" and "ducbv" denote these values with
         their defaults.

@@ -247,8 +247,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     candidates : array-like of shape (N, d), DataFrame, mapping of columns, or list of dicts, optional
         A finite set of points, as for `RandomSearch`. Pass either `space` or `candidates`.
     optimizer : Optimizer or Study, optional
-        An existing optimizer, which replaces space, candidates and settings. Its pending trials do not change, unless
-        `retry_pending` is True.
+        An existing optimizer, which replaces space, candidates and settings, as in ``bl.BayesOpt(space, window=20)``.
+        Its pending trials do not change, unless `retry_pending` is True.
     n_trials : int, optional
         The number of trials to start in this run. With 0, the run returns immediately. None: without limit.
     n_trials_total : int, optional
@@ -298,7 +298,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         Whether to show a progress bar, which requires tqdm. None: show a progress bar in a terminal or notebook if tqdm
         is installed.
     acquisition, initial, constraints, seed, curve, stopping, outcomes
-        As for `BayesOpt`. For its other arguments, pass an optimizer: ``optimizer=bl.BayesOpt(space, window=20)``.
+        As for `BayesOpt`.
 
     Returns
     -------

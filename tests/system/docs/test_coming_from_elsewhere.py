@@ -9,7 +9,7 @@ from tests.system.docs.pages import COMPARISONS, blocks, n_statements
 
 pytestmark = pytest.mark.skipif(not COMPARISONS, reason="the installed package comes without its pages")
 
-PAGES = {"optuna", "scikit_optimize", "bayesian_optimization", "ax", "ray_tune", "hyperopt"}
+PAGES = {"optuna", "scikit_optimize", "bayesian_optimization", "ax", "baybe", "ray_tune", "hyperopt"}
 
 
 def sections(page):

@@ -1,6 +1,7 @@
 """The checks of the built site find each kind of fault. `.ci/run` builds the site and runs the checks."""
 
 import importlib.util
+import inspect
 
 import pytest
 
@@ -19,13 +20,17 @@ def check():
 
 
 @pytest.fixture
-def site(tmp_path):
+def site(check, tmp_path):
     """A site with the pages of all public names."""
     (tmp_path / "api").mkdir()
     papers = [f"papers.{name}" for name in belated.papers.__all__]
     errors = [f"errors.{name}" for name in belated.errors.__all__]
     for name in [*belated.__all__, *errors, *papers]:
         (tmp_path / "api" / f"belated.{name}.html").write_text("<p>text</p>")
+    for name in check.OPTIMIZERS:
+        arguments = inspect.signature(getattr(belated, name)).parameters
+        text = "".join(f"<strong>{argument}</strong>" for argument in arguments)
+        (tmp_path / "api" / f"belated.{name}.html").write_text(text)
     return tmp_path
 
 
@@ -34,7 +39,7 @@ def site(tmp_path):
     [
         '<a id="here" href="#here">a</a>',
         '<a href="https://example.org/paper">a link is not a request</a>',
-        '<img src="data:image/png;base64,AAAA">',
+        '<img src="data:image/png;base64,AAAA" alt="a curve">',
         '<a href="api/belated.Study.html">a</a>',
     ],
 )
@@ -47,7 +52,9 @@ def test_a_page_without_faults(check, site, html):
     ("html", "fault"),
     [
         ('<script src="https://example.org/math.js"></script>', "requests https://example.org/math.js"),
-        ('<img src="//example.org/a.png">', "requests //example.org/a.png"),
+        ('<img src="//example.org/a.png" alt="a curve">', "requests //example.org/a.png"),
+        ('<img src="a.png">', "has a.png without an alternative text"),
+        ('<img src="a.png" alt="a.png">', "has a.png without an alternative text"),
         ('<link rel="stylesheet" href="https://example.org/a.css">', "requests https://example.org/a.css"),
         ('<a href="missing.html">a</a>', "links to missing.html, which does not exist"),
         ('<a href="#missing">a</a>', "links to #missing, but the page does not have this anchor"),
@@ -69,3 +76,9 @@ def test_fonts_of_other_hosts_are_found(check, site):
 def test_a_name_without_a_page_is_found(check, site):
     (site / "api" / "belated.Study.html").unlink()
     assert check.faults(site) == ["Study has no page"]
+
+
+def test_an_argument_that_is_not_described_is_found(check, site):
+    page = site / "api" / "belated.TreeSearch.html"
+    page.write_text(page.read_text().replace("<strong>seed</strong>", "<strong>seed, time</strong>"))
+    assert check.faults(site) == ["belated.TreeSearch.html lacks seed"]
