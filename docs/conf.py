@@ -21,6 +21,7 @@ version = release = belated.__version__
 extensions = [
     "myst_nb",
     "numpydoc",
+    "sphinx_design",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
@@ -35,7 +36,7 @@ exclude_patterns = ["_extensions"]
 templates_path = ["_templates"]
 default_role = "name"
 
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_fence_as_directive = ["math"]
 myst_heading_anchors = 3
 nb_execution_mode = "auto"
@@ -43,6 +44,7 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_output_stderr = "remove"  # progress bars
+nb_merge_streams = True
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
