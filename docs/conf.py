@@ -75,9 +75,10 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 
-# Sphinx reads only files in docs/, so the notebooks are copied.
+# Sphinx reads only files in docs/, so the notebooks are copied. Copies of notebooks that were removed are deleted.
 NOTEBOOKS = DOCS / "gallery"
-NOTEBOOKS.mkdir(exist_ok=True)
+shutil.rmtree(NOTEBOOKS, ignore_errors=True)
+NOTEBOOKS.mkdir()
 for notebook in sorted((DOCS.parent / "notebooks").glob("*.ipynb")):
     shutil.copyfile(notebook, NOTEBOOKS / notebook.name)
 if not find_spec("torch"):
