@@ -15,6 +15,8 @@ from PIL import Image
 DOCS = Path(__file__).parent
 NOTEBOOKS = DOCS.parent / "notebooks"
 SIZE = (400, 250)
+# Pictures are drawn small, so that their texts can be read in a thumbnail.
+SETTINGS = "import matplotlib\nmatplotlib.rcParams['figure.figsize'] = (4.8, 3.0)"
 
 
 def is_drawn(cell: nbformat.NotebookNode) -> bool:
@@ -24,6 +26,7 @@ def is_drawn(cell: nbformat.NotebookNode) -> bool:
 
 def picture(notebook: nbformat.NotebookNode) -> Image.Image:
     """Execute a notebook, and return the picture of its tagged cell."""
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(SETTINGS))
     NotebookClient(notebook, resources={"metadata": {"path": NOTEBOOKS}}).execute()
     [cell] = filter(is_drawn, notebook.cells)
     [data] = [each.data["image/png"] for each in cell.outputs if "image/png" in each.get("data", {})]
