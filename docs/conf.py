@@ -22,6 +22,7 @@ extensions = [
     "myst_nb",
     "sphinx_design",
     "numpydoc",
+    "sphinx_design",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
@@ -47,6 +48,7 @@ nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_execution_timeout = 120
 nb_output_stderr = "remove"  # progress bars
+nb_merge_streams = True
 
 autosummary_generate = True
 autodoc_typehints = "none"  # the docstrings state the types
@@ -80,9 +82,10 @@ html_theme_options = {
     "footer_end": [],
 }
 
-# Sphinx reads only files in docs/, so the notebooks are copied.
+# Sphinx reads only files in docs/, so the notebooks are copied. Copies of notebooks that were removed are deleted.
 NOTEBOOKS = DOCS / "gallery"
-NOTEBOOKS.mkdir(exist_ok=True)
+shutil.rmtree(NOTEBOOKS, ignore_errors=True)
+NOTEBOOKS.mkdir()
 for notebook in sorted((DOCS.parent / "notebooks").glob("*.ipynb")):
     shutil.copyfile(notebook, NOTEBOOKS / notebook.name)
 if not find_spec("torch"):

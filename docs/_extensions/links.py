@@ -1,10 +1,10 @@
-"""Replace links to files outside docs/, which work in the repository, by links to pages of the site."""
+"""Replace links to files outside docs/ and links of notebooks, which work in the repository, by links of the site."""
 
 import re
 
 from sphinx.application import Sphinx
 
-PAGES = {"../README.md": "start.md", "../notebooks/": "gallery/"}
+PAGES = {"../README.md": "start.md", "../notebooks/": "gallery/", "../docs/": "../"}
 
 
 def rewrite(app: Sphinx, name: str, source: list[str]) -> None:
