@@ -20,13 +20,12 @@ version = release = belated.__version__
 
 extensions = [
     "myst_nb",
-    "sphinx_design",
     "numpydoc",
-    "sphinx_design",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
+    "sphinx_design",
     "arguments",
     "images",
     "mathml",
