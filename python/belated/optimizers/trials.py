@@ -717,10 +717,13 @@ class Reading(ABC):
         i = source._position(outcome)
         return _fitted(what, self._model_log(what).surrogate(source._problem.wall_time(), False, i))
 
-    def _leave_one_out(self, outcome: str | None = None) -> tuple[list[int], Array, Array]:
-        """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
-        log, i = self._model_log("leave-one-out"), self._source._position(outcome)
-        return _fitted("leave-one-out", log.leave_one_out(self._source._problem.wall_time(), i))
+    def _leave_one_out(self, outcome: str | None = None, caller: str = "leave-one-out") -> tuple[list[int], Array, Array]:
+        """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions.
+
+        `caller` is the name of the caller, for messages.
+        """
+        log, i = self._model_log(caller), self._source._position(outcome)
+        return _fitted(caller, log.leave_one_out(self._source._problem.wall_time(), i))
 
     def _model_log(self, what: str) -> Log:
         """Return the log; raise InvalidSetting if the source does not have a model."""

@@ -79,6 +79,12 @@ def boxes_of_texts(figure):
     return [(text.get_text(), text.get_window_extent()) for text in found if text.get_text()]
 
 
+def pixels(line):
+    """Return the pixels of a line's markers, or of many points of the line."""
+    path = line.get_path() if line.get_linestyle() == "None" else line.get_path().interpolated(50)
+    return line.get_transform().transform(path.vertices)
+
+
 def check(figure):
     figure.canvas.draw()
     texts = boxes_of_texts(figure)
@@ -90,7 +96,11 @@ def check(figure):
     for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
         if legend is not None:
             box = legend.get_window_extent()
-            assert [ax for ax in figure.axes if box.overlaps(ax.get_window_extent())] == []
+            for ax in figure.axes:
+                if ax.get_legend() is legend and ax.bbox.containsy(box.y0) and ax.bbox.containsx(box.x1):
+                    assert [line.get_label() for line in ax.lines if box.count_contains(pixels(line))] == []
+                else:
+                    assert not box.overlaps(ax.get_window_extent())
             # Each entry is an artist of the figure.
             entries = [text.get_text() for text in legend.get_texts()]
             artists = {label for ax in figure.axes for label in ax.get_legend_handles_labels()[1]}
