@@ -717,7 +717,9 @@ class Reading(ABC):
         i = source._position(outcome)
         return _fitted(what, self._model_log(what).surrogate(source._problem.wall_time(), False, i))
 
-    def _leave_one_out(self, outcome: str | None = None, caller: str = "leave-one-out") -> tuple[list[int], Array, Array]:
+    def _leave_one_out(
+        self, outcome: str | None = None, caller: str = "leave-one-out"
+    ) -> tuple[list[int], Array, Array]:
         """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions.
 
         `caller` is the name of the caller, for messages.

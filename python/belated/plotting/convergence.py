@@ -94,12 +94,12 @@ def plot_convergence(
             ax.margins(y=0.12 if marks else None)
             ax.plot(run.at / unit, run.values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
             ax.step(run.at / unit, run.best, where="post", color=ORANGE, label="best so far")
-        for state, at in marks.items():
+        for state, times in marks.items():
             colour, marker = LOOKS[state]
             look: Any = {"color": colour, "markersize": 5, "transform": ax.get_xaxis_transform()}
-            ax.plot(np.array(at) / unit, [0.04] * len(at), marker, label=state, **look)
-        if marks and not len(run.at):
-            figures.add_note(ax, "no values")
+            ax.plot(np.array(times) / unit, [0.04] * len(times), marker, label=state, **look)
+        if not len(run.at):
+            figures.add_note(ax, "no values" if first.trials else "no trials")
     else:
         for (name, group), colour, dash in zip(runs.items(), cycle(PALETTE), cycle(DASHES)):
             group = [run for run in group if len(run.at)]
@@ -141,7 +141,7 @@ def _add_numbers(ax: Axes, search: Reading, unit: float) -> None:
     low, high = ax.get_xlim()
     trials = {trial.number: trial for trial in search.trials}
     shown: dict[float, str] = {}
-    for number in MaxNLocator(10, integer=True).tick_values(0, max(trials)).astype(int):
+    for number in map(int, MaxNLocator(10, integer=True).tick_values(0, max(trials))):
         at = (trials[number].suggested_at - _first_time(search)) / unit if number in trials else np.inf
         # Numbers of trials that were suggested at about the same time would overlap.
         if low <= at <= high and at - max(shown, default=-np.inf) > 0.07 * (high - low):

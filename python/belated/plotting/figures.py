@@ -145,10 +145,10 @@ def finished_predictions(
 
 
 def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
-    """Add one legend for all axes: below the figure, inside the axes if there is room, or to the right of the last axes.
+    """Add one legend for all axes: below the figure, inside the axes if there is room, or to their right.
 
-    If the figure has no layout that reserves space for the legend, the legend is inside the last axes. If the axes do
-    not have labelled artists, they have the text "no trials".
+    If the figure has no layout that reserves space for the legend, the legend is inside the last axes. Axes without
+    labelled artists and texts get the text "no trials".
     """
     entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}
@@ -162,7 +162,8 @@ def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
             axes[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **settings)
     else:
         for ax in axes:
-            add_note(ax, "no trials")
+            if not ax.texts:
+                add_note(ax, "no trials")
 
 
 def covered_lines(ax: Axes, legend: Any) -> list[Any]:
@@ -172,14 +173,12 @@ def covered_lines(ax: Axes, legend: Any) -> list[Any]:
     found: list[Any] = []
     for line in ax.lines:
         path = line.get_transform().transform_path(line.get_path())
-        if line.get_linestyle() == "None":
-            covers = box.count_contains(path.vertices) > 0
-        else:
-            covers = len(path.vertices) > 0 and path.intersects_bbox(box, filled=False)
-        found += [line] if covers else []
+        is_line = line.get_linestyle() != "None"
+        if path.intersects_bbox(box, filled=False) if is_line else box.count_contains(path.vertices):
+            found.append(line)
     for band in ax.collections:
         paths = [band.get_transform().transform_path(path) for path in band.get_paths()]
-        found += [band] if any(path.intersects_bbox(box) for path in paths if len(path.vertices)) else []
+        found += [band] if any(path.intersects_bbox(box) for path in paths) else []
     return found
 
 

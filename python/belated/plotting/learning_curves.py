@@ -94,8 +94,8 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
 
 def _finite(curves: Iterable[Mapping[int, float]]) -> Array:
     """Return all finite values of curves."""
-    values = np.array([value for curve in curves for value in curve.values()], dtype=float)
-    return values[np.isfinite(values)]
+    values: Array = np.array([value for curve in curves for value in curve.values() if np.isfinite(value)], dtype=float)
+    return values
 
 
 def _limits(usual: Array, values: Array, log: bool) -> tuple[float, float]:

@@ -16,8 +16,9 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
 
     The Gaussian process predicts each value from all other values, with unchanged hyperparameters. The prediction has
     the mean y_i - [K⁻¹y]_i / [K⁻¹]_ii and the variance 1 / [K⁻¹]_ii, which includes the noise (Rasmussen and Williams
-    2006, eq. 5.12). Lines are 95 % intervals; the lines of values outside their interval are black. If the predictions are reliable, about 95 % of the lines cross the
-    diagonal. If every line spans the range of the values, the model has found no dependence on the params.
+    2006, eq. 5.12). Lines are 95 % intervals; the lines of values outside their interval are black. If the predictions
+    are reliable, about 95 % of the lines cross the diagonal. If every line spans the range of the values, the model has
+    found no dependence on the params.
 
     Parameters
     ----------

@@ -94,8 +94,8 @@ def plot_slice(
         set_parameter(each, "x", space, name)
         each.set(yscale=scale, ylabel="" if ax is None else figures.value_label(search, outcome))
         each.grid(alpha=0.3)
-        if name not in models and not observed and each.lines:
-            figures.add_note(each, "no values")
+        if name not in models and not observed:
+            figures.add_note(each, "no values" if search.trials else "no trials")
         if log and observed:
             each.set_ylim(bottom=0.5 * min(observed))
     if ax is None:

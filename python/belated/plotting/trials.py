@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
@@ -42,10 +43,7 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     unit, xlabel = figures.time_scale(clock, max((end for _, _, end in drawn), default=0.0))
     spans = [(start / unit, end / unit) for _, start, end in drawn]
     lanes = lanes_of(spans)
-    source = search._source
-    late = set(source._current_log().late(source._problem.wall_time()))
-    of_late = {"observed": "late", "pending": "expired"}
-    fates = [of_late.get(trial.state, trial.state) if trial.number in late else trial.state for trial, _, _ in drawn]
+    fates = fates_of(search, [trial for trial, _, _ in drawn])
     for fate, (colour, marker) in LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:
@@ -58,6 +56,14 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     ax.set_ylim(0.4, max(lanes, default=1) + 0.6)
     figures.integer_ticks(ax.yaxis)
     return figures.finished(ax, axis="x", xlabel=xlabel, ylabel="Trials in flight")
+
+
+def fates_of(search: Reading, trials: Iterable[Trial]) -> list[str]:
+    """Return the state of each trial; "late" and "expired" are states of trials whose window or lease has ended."""
+    source = search._source
+    late = set(source._current_log().late(source._problem.wall_time()))
+    of_late = {"observed": "late", "pending": "expired"}
+    return [of_late.get(trial.state, trial.state) if trial.number in late else trial.state for trial in trials]
 
 
 def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:

@@ -27,6 +27,16 @@ SPACE = {
     "augmentation_strength_of_the_images": bl.Real(0.0, 1.0),
     "warmup": bl.Integer(0, 2000),
 }
+FEW = {name: SPACE[name] for name in ("learning_rate", "optimizer", "momentum")}
+OF_TRIALS = [
+    "plot_convergence",
+    "plot_delays",
+    "plot_parallel_coordinates",
+    "plot_slice",
+    "plot_trials",
+    "plot_workers",
+]
+OF_VALUES = ["plot_convergence", "plot_learning_curves", "plot_parallel_coordinates", "plot_predictions", "plot_slice"]
 NAMES = [name for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
 
 
@@ -114,7 +124,7 @@ def test_texts_and_legends_have_space(name, search):
     check(np.ravel(getattr(plotting, name)(search))[0].figure)
 
 
-@pytest.mark.parametrize("name", ["plot_convergence", "plot_slice", "plot_predictions", "plot_learning_curves"])
+@pytest.mark.parametrize("name", OF_VALUES)
 def test_logarithmic_axes_of_values_have_space(name, search):
     check(np.ravel(getattr(plotting, name)(search, log=True))[0].figure)
 
@@ -131,8 +141,32 @@ def test_one_slice_and_six_long_names_have_space():
 
 
 def test_searches_without_trials_have_axes_with_a_text():
-    for name in ("plot_convergence", "plot_trials", "plot_delays", "plot_slice"):
-        check(np.ravel(getattr(plotting, name)(bl.BayesOpt(SPACE, seed=0)))[0].figure)
+    for name in OF_TRIALS:
+        for ax in np.ravel(getattr(plotting, name)(bl.BayesOpt(FEW, seed=0))):
+            check(ax.figure)
+            assert [text.get_text() for text in ax.texts][-1:] == ["no trials"]
+
+
+@pytest.mark.parametrize("name", OF_TRIALS)
+def test_searches_without_a_value_say_so(name):
+    for report in (bl.Trial.fail, bl.Trial.abandon, None):
+        opt = bl.BayesOpt(FEW, seed=0)
+        for trial in opt.suggest(3):
+            if report is not None:
+                report(trial)
+        for ax in np.ravel(getattr(plotting, name)(opt)):
+            check(ax.figure)
+            notes = {text.get_text() for text in ax.texts} & {"no trials", "no values", "no trial has ended"}
+            # The bars of plots of times, and delays until a failure, do not depend on values.
+            is_full = name in ("plot_trials", "plot_workers") or (name == "plot_delays" and report is bl.Trial.fail)
+            assert len(notes) == (not is_full)
+
+
+def test_new_figures_are_opaque_in_dark_notebooks():
+    with pyplot.rc_context({"figure.facecolor": (1.0, 1.0, 1.0, 0.0)}):
+        opt = bl.BayesOpt(FEW, seed=0)
+        for name in OF_TRIALS:
+            assert np.ravel(getattr(plotting, name)(opt))[0].figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_legends_are_within_axes_of_figures_without_a_layout(search):
@@ -144,15 +178,15 @@ def test_legends_are_within_axes_of_figures_without_a_layout(search):
 
 
 def test_arguments_have_the_same_names_order_and_defaults():
-    order = ["search", "names", "ax", "context", "clock", "optimum", "log", "outcome"]
+    order = ["search", "names", "ax", "context", "clock", "optimum", "log", "outcome", "max_params"]
+    defaults = {"search": inspect.Parameter.empty, "clock": "seconds", "log": False}
     for name in NAMES:
         parameters = inspect.signature(getattr(plotting, name)).parameters
         assert list(parameters) == [each for each in order if each in parameters], name
         assert {"search", "ax"} <= set(parameters), name
         for each, parameter in parameters.items():
-            default = {"search": inspect.Parameter.empty, "clock": "seconds", "log": False}.get(each)
             positional = each in ("search", "names", "ax")
-            assert parameter.default == default, name
+            assert parameter.default == defaults.get(each) or each == "max_params", name
             assert (parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD) == positional, name
 
 
