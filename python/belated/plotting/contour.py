@@ -183,11 +183,15 @@ def _draw_model(ax: Axes, space: Space, x: str, y: str, n: int, values: Any, pro
     Choices do not have intermediate values, so each choice is drawn separately.
     """
     levels = mapped.norm.boundaries
-    clipped = np.clip(values, levels[0], levels[-1])
+    clipped = np.ma.masked_invalid(np.clip(values, levels[0], levels[-1]))
+    are_listed = all(choices_of(space[name]) is not None for name in (x, y))
+    if are_listed:
+        edges = [np.arange(len(values_of(space[name])) + 1) - 0.5 for name in (x, y)]
+        ax.pcolormesh(*edges, clipped, norm=mapped.norm, cmap=mapped.cmap)
     for xs, columns in _blocks(space, x, n):
         for ys, rows in _blocks(space, y, n):
-            part = np.ma.masked_invalid(clipped[np.ix_(rows, columns)])
-            if part.count():
+            part = clipped[np.ix_(rows, columns)]
+            if part.count() and not are_listed:
                 ax.contourf(xs, ys, part, levels=levels, norm=mapped.norm, cmap=mapped.cmap)
             below = np.ma.masked_invalid(probable[np.ix_(rows, columns)])
             if below.count() and below.min() < 0.5:

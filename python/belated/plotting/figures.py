@@ -200,7 +200,8 @@ def tidy(axes: Any) -> None:
         for axis in crowded:
             axis.set_tick_params(rotation=90)
         draw()
-    for which, turned in (("xaxis", {"rotation": 90}), ("yaxis", {"rotation": 0, "ha": "right", "va": "center"})):
+    ways = (("xaxis", {"rotation": 90}), ("yaxis", {"rotation": 0, "ha": "right", "va": "center"}))
+    for which, turned in 2 * ways:  # labels of one axis that are turned leave less space for labels of the other axis
         if _overlapping(axes, which, lambda axis: [axis.label] if axis.label.get_text() else []):
             for ax in axes:
                 getattr(ax, which).label.set(**turned)
