@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from belated._core import InvalidSetting
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import LOOKS, RED, Axes
+from belated.plotting.figures import LOOKS, Axes
 from belated.plotting.slices import base_point, positions, predict_at, set_parameter, values_of
 from belated.space.dimensions import choices_of
 from belated.space.space import Space
@@ -225,5 +225,6 @@ def _draw_trials(
             ax.plot(*at, marker, color=colour, markersize=4 if state == "observed" else 6, label=state, **_EDGE)
     if x in best and y in best:
         at = [positions(space[name], [best[name]]) for name in (x, y)]
-        look = _EDGE | {"markeredgecolor": "white", "zorder": 4}
-        ax.plot(*at, "*", color=RED, markersize=12, label="recommended", **look)
+        # The star is visible on dark and on light colours.
+        look = _EDGE | {"markeredgewidth": 1.0, "zorder": 4}
+        ax.plot(*at, "*", color="white", markersize=14, label="recommended", **look)

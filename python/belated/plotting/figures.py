@@ -184,7 +184,8 @@ def covered_lines(ax: Axes, legend: Any) -> list[Any]:
 
 def add_note(ax: Axes, text: str) -> None:
     """Write a text in the middle of axes that do not show a value, and remove the numbers of the vertical axis."""
-    ax.annotate(text, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
+    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none"}
+    ax.annotate(text, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", bbox=ground, zorder=5)
     ax.tick_params(axis="y", which="both", left=False, labelleft=False)
 
 
@@ -371,6 +372,23 @@ def spans_of(search: Reading, clock: str, what: str) -> list[tuple[Trial, float,
     first = min((start for _, start, _ in spans), default=0.0) if clock == "seconds" else 0.0
     spans.sort(key=lambda span: (span[1], span[0].number))
     return [(trial, start - first, end - first) for trial, start, end in spans]
+
+
+def shown_time(search: Reading, clock: str, what: str) -> tuple[list[tuple[Trial, float, float]], float, float, str]:
+    """Return the spans of trials (`spans_of`), the end of the time axis, its unit and its label.
+
+    If the current time is more than three times the time of the last start or end of a trial, the axis ends shortly
+    after this last event, and its label has the current time.
+    """
+    spans = spans_of(search, clock, what)
+    now = max((end for _, _, end in spans), default=0.0)
+    last = max((start if trial.state == "pending" else end for trial, start, end in spans), default=0.0)
+    end = 1.1 * last if 0 < 3 * last < now else now
+    unit, label = time_scale(clock, end)
+    if end < now:
+        own_unit, name = time_unit(clock, now)
+        label += f"; the current time is {now / own_unit:.3g} {name}"
+    return spans, end, unit, label
 
 
 def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:

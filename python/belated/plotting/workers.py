@@ -30,9 +30,10 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
     Trials do not record their workers. Therefore a trial is assigned to the worker that became free last, and to a new
     worker if none is free. The number of rows is the maximum number of concurrent trials, but a row may join trials of
     different workers. The title has the idle share: the share of the time from the first start to the last end in
-    which a worker did not have a trial, in the mean over the workers. A pending trial ends at the current time. The
-    states of trials have different colours and
-    hatches; *late* and *expired* are explained at `plot_trials`.
+    which a worker did not have a trial, in the mean over the workers. A pending trial ends at the current time. If
+    trials started or ended only in the first third of the time until now, the axis ends after the last of these events,
+    and the idle share still includes all times. The states of trials have different colours and hatches; `plot_trials`
+    explains *late* and *expired*.
 
     Parameters
     ----------
@@ -70,15 +71,16 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
         order = search.started.argsort(kind="stable")
         spans = [(float(search.started[i]), float(search.arrivals[i])) for i in order]
         fates = ["observed"] * len(spans)
+        shown = max((end for _, end in spans), default=0.0)
+        unit, xlabel = figures.time_scale(clock, shown)
     else:
-        drawn = figures.spans_of(search, clock, "plot_workers")
+        drawn, shown, unit, xlabel = figures.shown_time(search, clock, "plot_workers")
         spans, fates = [(start, end) for _, start, end in drawn], fates_of(search, [trial for trial, _, _ in drawn])
     kept = [(span, fate) for span, fate in zip(spans, fates, strict=True) if span[1] > span[0]]
     spans, fates = [span for span, _ in kept], [fate for _, fate in kept]
     first, last = min((start for start, _ in spans), default=0.0), max((end for _, end in spans), default=0.0)
     workers = workers_of(spans)
     n = max(workers, default=0)
-    unit, xlabel = figures.time_scale(clock, last)
     ax = figures.axes_for(ax, n)
     # A line shows that a worker was idle.
     ax.hlines(range(1, n + 1), first / unit, last / unit, color=GREY, linewidth=1.0, zorder=1)
@@ -90,6 +92,8 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
             look: Any = {"color": colour, "edgecolor": "white", "linewidth": 0.5, "hatch": _HATCHES[fate], "zorder": 2}
             ax.barh([workers[i] for i in own], widths, left=starts, height=0.7, label=fate, **look)
     ax.set_ylim(max(n, 1) + 0.6, 0.4)
+    if last > shown:
+        ax.set_xlim(right=shown / unit)
     figures.integer_ticks(ax.yaxis)
     title = ""
     if n:

@@ -10,6 +10,7 @@ import belated as bl
 from belated import plotting
 from belated.plotting.workers import workers_of
 from belated.simulate import Exponential, Uniform, simulate, simulate_workers
+from tests.unit.plotting.searches import drawn
 
 pytest.importorskip("matplotlib").use("Agg")
 SPACE = {"x": (0.0, 1.0)}
@@ -110,3 +111,25 @@ def test_runs_have_as_many_rows_as_workers(tmp_path):
         bars = bars_of(plotting.plot_workers(result))
         assert len(bars) == 12 and {row for _, row, _, _ in bars} == {1, 2, 3}
     assert bars_of(plotting.plot_workers(study)) == bars
+
+
+def test_the_axis_of_times_is_cut_if_pending_trials_are_much_older():
+    now = [0.0]
+    opt = bl.RandomSearch(SPACE, time=lambda: now[0], seed=0)
+    opt.suggest()
+    for _ in range(4):
+        trial = opt.suggest()
+        now[0] += 25.0
+        trial.observe(1.0)
+    for plot in (plotting.plot_workers, plotting.plot_trials):
+        now[0] = 300.0
+        ax = plot(opt)
+        assert ax.get_xlabel() == "Time (minutes)" and ax.get_xlim()[1] >= 5.0
+        now[0] = 36000.0
+        ax = plot(opt)
+        assert ax.get_xlabel() == "Time (seconds); the current time is 10 hours"
+        assert ax.get_xlim()[1] == pytest.approx(110.0)
+        assert max(bar[3] for bar in bars_of(ax)) >= 110.0
+    assert drawn(ax)["pending"].get_xdata() == [pytest.approx(110.0)]
+    # One of two workers is idle after 100 seconds.
+    assert plotting.plot_workers(opt).get_title() == "2 workers, idle 50 % of the time"
