@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -70,14 +72,15 @@ def plot_delays(search: Reading, ax: Axes | None = None, *, clock: str = "second
         ax.plot(share[0] / unit, share[1], "--", color=figures.RED, label="fitted")
     older = [age for age in ages if age > end]
     ages = [age for age in ages if age <= end]
+    look: Any = {"color": figures.ink(ax), "markersize": 8}
     if ages:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
-        ax.plot(np.array(ages) / unit, heights, "k+", markersize=8, label=f"in flight ({len(ages)})")
+        ax.plot(np.array(ages) / unit, heights, "+", label=f"in flight ({len(ages)})", **look)
     if older:
         own_unit, name = figures.time_unit(clock, max(older))
         label = f"in flight, older ({len(older)}): up to\n{max(older) / own_unit:.3g} {name}"
         # A line of one point has one arrow, also if several trials are older.
-        ax.plot([end / unit], [arrived[-1]], ">", color="black", markersize=8, clip_on=False, zorder=3, label=label)
+        ax.plot([end / unit], [arrived[-1]], ">", clip_on=False, zorder=3, label=label, **look)
     if window is not None:
         ax.axvline(window / unit, color=figures.GREY, linestyle=":", label="window")
     ax.set_xlim(0, end / unit if older else None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -121,7 +122,7 @@ def finished(ax: Axes, *, legend: bool | str = True, axis: Any = "both", **label
 def draw_intervals(ax: Axes, at: Any, low: Any, middle: Any, high: Any, label: str | None, state: str) -> None:
     """Draw predictions with intervals against known numbers, with the look of a state of trials.
 
-    The lines of known numbers within their intervals are the paler, the more numbers there are; the others are black.
+    The lines of known numbers within their intervals are the paler, the more numbers there are; the others are dark.
     """
     colour, marker = LOOKS[state]
     look: Any = {"color": colour, "markersize": 5 if len(at) <= 30 else 4, "elinewidth": 1}
@@ -129,7 +130,7 @@ def draw_intervals(ax: Axes, at: Any, low: Any, middle: Any, high: Any, label: s
     pale = min(0.7, 25 / max(len(at), 1))
     within = (low <= at) & (at <= high)
     drawn.lines[0].set_alpha(0.7)
-    drawn.lines[2][0].set_color([(colour, pale) if each else ("black", 0.8) for each in within])
+    drawn.lines[2][0].set_color([(colour, pale) if each else (ink(ax), 0.8) for each in within])
 
 
 def finished_predictions(
@@ -138,7 +139,7 @@ def finished_predictions(
     """Return axes of predicted against known numbers, with the diagonal; the title counts the known numbers that are
     within their intervals of `level` percent."""
     ends = [min(known.min(), predicted.min()), max(known.max(), predicted.max())]
-    ax.plot(ends, ends, color="black", linestyle="--", linewidth=1)
+    ax.plot(ends, ends, color=ink(ax), linestyle="--", linewidth=1)
     title = f"{int(is_within.sum())} of {len(known)} {what} in their interval"
     ylabel = f"Predicted from the others, {level} % interval"
     return finished(ax, xscale=scale, yscale=scale, ylabel=ylabel, title=title, **labels)
@@ -255,6 +256,21 @@ def shortened(name: Any, length: int = 20) -> str:
     """Return a text of at most `length` characters; the middle of a longer text is replaced by dots."""
     text = str(name)
     return text if len(text) <= length else f"{text[: length - 6]}…{text[-5:]}"
+
+
+def short_choices(choices: Sequence[Any], length: int = 12) -> list[str]:
+    """Return a text of at most `length` characters for each choice; if texts were equal, the parts that differ."""
+    texts = [str(choice) for choice in choices]
+    if len({shortened(text, length) for text in texts}) < len(texts):
+        start = len(commonprefix(texts))
+        end = min(len(commonprefix([text[::-1] for text in texts])), min(map(len, texts)) - start)
+        texts = [f"{'…' * (start > 0)}{text[start : len(text) - end]}{'…' * (end > 0)}" for text in texts]
+    return [shortened(text, length) for text in texts]
+
+
+def ink(ax: Axes) -> Any:
+    """Return the colour of the labels of axes, which is visible on the ground of the figure."""
+    return ax.xaxis.label.get_color()
 
 
 def _pyplot() -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from belated.optimizers.trials import Reading
-from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, shortened
+from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, ink, shortened
 
 
 def plot_importance(
@@ -60,7 +60,7 @@ def plot_importance(
     order = np.argsort(middle, kind="stable")
     ax = axes_for(ax, len(order))
     error = np.array([middle - low, high - middle])[:, order]
-    ax.barh(range(len(order)), middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
+    ax.barh(range(len(order)), middle[order], xerr=error, color=BLUE, ecolor=ink(ax), capsize=3, height=0.6)
     ax.set_yticks(range(len(order)), [shortened(names[i], 28) for i in order])
     for y, i in enumerate(order):
         ax.annotate(f"{middle[i]:.2f}", (high[i], y), (5, 0), textcoords="offset points", va="center", fontsize="small")

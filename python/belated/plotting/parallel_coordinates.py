@@ -204,7 +204,7 @@ def _draw_without_value(ax: Axes, rows: list[list[float]], state: str) -> None:
 
 def _draw_axes(ax: Axes, space: Space, names: list[str], rows: list[list[float]]) -> None:
     """Draw the axes of the parameters and of the value, and write the ticks of the parameters."""
-    ax.vlines(range(len(names) + 1), 0.0, 1.0, color="black", linewidth=1.0, zorder=3)
+    ax.vlines(range(len(names) + 1), 0.0, 1.0, color=figures.ink(ax), linewidth=1.0, zorder=3)
     for i, name in enumerate([*names, None]):
         if any(heights[i] == _BELOW for heights in rows):
             _write(ax, i, _BELOW, "no value" if name is None else "inactive")
@@ -216,15 +216,15 @@ def _draw_axes(ax: Axes, space: Space, names: list[str], rows: list[list[float]]
             ticks = _ticks(low, high, getattr(space[name], "log", False), isinstance(space[name], Integer))
             texts = [f"{tick:.4g}" for tick in ticks]
         else:
-            ticks = list(listed)[:: -(-len(listed) // _MAX_TICKS)]
-            texts = [figures.shortened(choice, 12) for choice in ticks]
+            step = -(-len(listed) // _MAX_TICKS)
+            ticks, texts = list(listed)[::step], figures.short_choices(listed)[::step]
         for tick, text in zip(ticks, texts, strict=True):
             _write(ax, i, _height(space[name], tick), text)
 
 
 def _write(ax: Axes, at: int, height: float, text: str) -> None:
-    """Write a text to the right of an axis, on a white ground that covers the lines."""
-    ground = {"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
+    """Write a text to the right of an axis, on a ground that covers the lines."""
+    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none", "alpha": 0.75, "pad": 0.5}
     look: Any = {"fontsize": "x-small", "va": "center", "bbox": ground, "zorder": 4}
     ax.annotate(text, (at, height), (6, 0), textcoords="offset points", **look)
 

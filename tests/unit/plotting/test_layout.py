@@ -9,6 +9,7 @@ import pytest
 
 import belated as bl
 from belated import plotting
+from belated.plotting.figures import short_choices
 
 pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -167,6 +168,13 @@ def test_new_figures_are_opaque_in_dark_notebooks():
         opt = bl.BayesOpt(FEW, seed=0)
         for name in OF_TRIALS:
             assert np.ravel(getattr(plotting, name)(opt))[0].figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_shortened_choices_differ():
+    assert short_choices(["relu", None, "leaky_relu(slope=0.01)"]) == ["relu", "None", "leaky_…0.01)"]
+    assert short_choices([f"a long choice number {i} of 9" for i in range(3)]) == ["…0…", "…1…", "…2…"]
+    assert short_choices(["begin long middle end!!", "begin long long middle end!!"]) == ["……", "…long …"]
+    assert short_choices(["the same name"]) == ["the sa… name"]
 
 
 def test_legends_are_within_axes_of_figures_without_a_layout(search):
