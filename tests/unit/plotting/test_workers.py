@@ -41,8 +41,10 @@ def test_a_trial_is_assigned_to_the_worker_that_became_free_last():
 
 
 def test_bars_gaps_and_the_idle_share():
-    now = [50.0]
+    now = [46.0]
     opt = bl.RandomSearch(SPACE, time=lambda: now[0], curve=bl.Curve(3), seed=0)
+    opt.add({"x": 0.5}, 2.0)  # it does not have a duration
+    now[0] = 50.0
     a, b = opt.suggest(n=2)
     now[0] = 54.0
     a.observe(1.0)
@@ -54,15 +56,14 @@ def test_bars_gaps_and_the_idle_share():
     now[0] = 59.0
     c.report(1.0, 1)
     c.stop()
-    opt.add({"x": 0.5}, 2.0)  # it does not have a duration
     now[0] = 60.0
     ax = plotting.plot_workers(opt)
     assert d.state == "pending"
     assert bars_of(ax) == [
-        ("observed", 1, 0.0, 4.0),
-        ("pending", 1, 8.0, 10.0),
-        ("failed", 2, 0.0, 6.0),
-        ("stopped", 2, 6.0, 9.0),
+        ("observed", 1, 4.0, 8.0),
+        ("pending", 1, 12.0, 14.0),
+        ("failed", 2, 4.0, 10.0),
+        ("stopped", 2, 10.0, 13.0),
     ]
     # Of 2 * 10 seconds, 5 seconds are idle.
     assert ax.get_title() == "2 workers, idle 25 % of the time"
