@@ -29,9 +29,8 @@ def plot_importance(
     over the draws, and a line shows the interval from the 5 % to the 95 % quantile of T_i. A long line means that the
     model is too uncertain to show the importance. The line begins at 0 if the parameter is without effect with a
     probability of 5 % or more: if the evidence of the model is at most 19 times the evidence without the parameter, or
-    if there are at most as many values as parameters. If this holds for all parameters, the title says that there are
-    too few values. With more than 1000 values, evidences are not compared. A parameter does not have an effect at
-    points where it is inactive.
+    if there are at most as many values as parameters. If this holds for all parameters, the title says so. With more
+    than 1000 values, evidences are not compared. A parameter does not have an effect at points where it is inactive.
 
     Parameters
     ----------
@@ -70,7 +69,7 @@ def plot_importance(
     for y, i in enumerate(order):
         ax.annotate(f"{middle[i]:.2f}", (high[i], y), (5, 0), textcoords="offset points", va="center", fontsize="small")
     label = f"Share of the variance of {shortened(outcome or search._source._problem.objective or 'f')} (total effect)"
-    title = f"Too few values ({len(figures.values(search, outcome))}): any parameter may be without effect"
+    title = f"The {len(figures.values(search, outcome))} values do not show that a parameter has an effect"
     ax.set_title("" if low.any() else title, fontsize="small")
     # The figure at the end of the longest line needs space to its right.
     return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, max(0.01, 1.15 * high.max())))
