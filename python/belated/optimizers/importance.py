@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from belated._core import GaussianProcess
 from belated.optimizers.log import Array
 from belated.space.candidates import NamedCandidates
 from belated.space.dimensions import Categorical, Dimension
@@ -16,6 +19,9 @@ from belated.space.space import Space
 _MAX_ROWS = 1200
 _MAX_POINTS = 300
 _N_DRAWS = 100
+# The time to compare evidences is cubic in the number of values. With more values, lengthscales hardly fit the noise.
+_MAX_COMPARED = 1000
+_LOG_RATIO = math.log(0.95 / 0.05)
 
 
 def total_effects(space: Space, draw: Callable[[Array, int], Array]) -> tuple[list[str], Array]:
@@ -32,6 +38,42 @@ def total_effects(space: Space, draw: Callable[[Array, int], Array]) -> tuple[li
     effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)
     searched = [i for i, name in enumerate(space) if name in space.searched]
     return [list(space)[i] for i in searched], effects[:, searched]
+
+
+def can_be_zero(space: Space, model: GaussianProcess) -> NDArray[np.bool_]:
+    """Return whether each parameter that is not a constant may be without effect, as booleans; `model` is changed.
+
+    The draws of `total_effects` have the fitted lengthscales, and a parameter without effect often has a lengthscale
+    that fits the noise. The evidence p(y) of the model is therefore compared with the evidence without the parameter,
+    at the same hyperparameters. If both models are equally probable before the data, the parameter is without effect
+    with probability 1 / (1 + ratio of the evidences). At 5 % or more, the 5 % quantile of the total effect is 0.
+    """
+    x, y = model.x[: model.n_observed], model.y[: model.n_observed]
+    n_params = len(space.searched)
+    # Linear functions of all parameters but one have n_params coefficients, and can have any n_params values.
+    if len(y) <= n_params or len(y) > _MAX_COMPARED:
+        return np.full(n_params, len(y) <= n_params)
+
+    def log_evidence(rows: Array) -> float:
+        model.fit(rows, y)
+        return model.log_marginal_likelihood()
+
+    found, start, full = [], 0, log_evidence(x)
+    for name, dimension in space.items():
+        end = start + _n_columns(space, dimension)
+        if name in space.searched:
+            without = x.copy()
+            without[:, start:end] = without[0, start:end]
+            found.append(full - log_evidence(without) <= _LOG_RATIO)
+        start = end
+    return np.array(found)
+
+
+def _n_columns(space: Space, dimension: Dimension) -> int:
+    """Return the number of columns of the model's rows. In a table of candidates, constants also have columns."""
+    if dimension.width or not isinstance(space, NamedCandidates):
+        return dimension.width
+    return len(dimension.choices) if isinstance(dimension, Categorical) else 1
 
 
 def _rows(space: Space, n: int) -> Array:

@@ -34,7 +34,7 @@ from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
 from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.hand_overs import n_hand_overs
-from belated.optimizers.importance import total_effects
+from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
@@ -711,16 +711,32 @@ class Reading(ABC):
         assert isinstance(space, Space)
         return total_effects(space, lambda rows, n: model.sample(problem.with_context(rows, context), n, 0))
 
+    def _effect_intervals(
+        self, context: Mapping[str, Any] | None, caller: str, outcome: str | None = None
+    ) -> tuple[list[str], Array]:
+        """Return the names of all parameters except constants, and three rows: the 5 %, 50 % and 95 % quantiles of
+        their total effects. The 5 % quantile is 0 if the parameter may be without effect."""
+        names, effects = self._total_effects(context, caller, outcome)
+        quantiles = np.quantile(effects, [0.05, 0.5, 0.95], axis=0)
+        assert isinstance(self.domain, Space)
+        quantiles[0, can_be_zero(self.domain, self._fitted(caller, outcome)[0])] = 0.0
+        return names, quantiles
+
     def _fitted(self, what: str, outcome: str | None = None) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
         source = self._source
         i = source._position(outcome)
         return _fitted(what, self._model_log(what).surrogate(source._problem.wall_time(), False, i))
 
-    def _leave_one_out(self, outcome: str | None = None) -> tuple[list[int], Array, Array]:
-        """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions."""
-        log, i = self._model_log("leave-one-out"), self._source._position(outcome)
-        return _fitted("leave-one-out", log.leave_one_out(self._source._problem.wall_time(), i))
+    def _leave_one_out(
+        self, outcome: str | None = None, caller: str = "leave-one-out"
+    ) -> tuple[list[int], Array, Array]:
+        """Return the trial numbers of the model's rows, and the means and stds of leave-one-out predictions.
+
+        `caller` is the name of the caller, for messages.
+        """
+        log, i = self._model_log(caller), self._source._position(outcome)
+        return _fitted(caller, log.leave_one_out(self._source._problem.wall_time(), i))
 
     def _model_log(self, what: str) -> Log:
         """Return the log; raise InvalidSetting if the source does not have a model."""

@@ -8,9 +8,11 @@ from belated.plotting.durations import plot_durations
 from belated.plotting.figures import grid, save
 from belated.plotting.importance import plot_importance
 from belated.plotting.learning_curves import plot_learning_curves
+from belated.plotting.parallel_coordinates import plot_parallel_coordinates
 from belated.plotting.predictions import plot_predictions
 from belated.plotting.slices import plot_slice
 from belated.plotting.trials import plot_trials
+from belated.plotting.workers import plot_workers
 
 __all__ = [
     "grid",
@@ -21,8 +23,10 @@ __all__ = [
     "plot_durations",
     "plot_importance",
     "plot_learning_curves",
+    "plot_parallel_coordinates",
     "plot_predictions",
     "plot_slice",
     "plot_trials",
+    "plot_workers",
     "save",
 ]

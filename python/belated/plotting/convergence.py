@@ -14,7 +14,7 @@ from belated.optimizers.outcomes import Outcomes, Record, is_within
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import BLUE, DASHES, ORANGE, PALETTE, Axes
+from belated.plotting.figures import BLUE, DASHES, LOOKS, ORANGE, PALETTE, Axes
 
 Array = NDArray[np.float64]
 Runs: TypeAlias = Reading | Sequence[Reading]
@@ -35,6 +35,10 @@ def plot_convergence(
     search: Runs | Mapping[str, Runs], ax: Axes | None = None, *, optimum: float | None = None, log: bool = False
 ) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
+
+    Marks at the bottom show trials without a value: failed and stopped trials at the time of their end, and pending
+    trials at the time of their suggestion. Time t of the axis of suggestions is the suggestion of trial t; above an
+    axis of seconds, a second axis shows the numbers of the trials at their suggestions.
 
     If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far. If
     outcomes were declared, values are values of the objective, drawn when the outcomes with bounds have arrived, too;
@@ -78,14 +82,24 @@ def plot_convergence(
     runs = {name: [_run_of(each, optimum) for each in group] for name, group in groups.items()}
     known = [run for group in runs.values() for run in group]
     scale = figures.value_scale(log, np.concatenate([run.values for run in known if optimum is None] or [np.empty(0)]))
-    longest = max((run.at[-1] for run in known if len(run.at)), default=0.0)
+    marks = _without_value(first) if first is search else {}
+    ends = [run.at[-1] for run in known if len(run.at)] + [max(at) for at in marks.values()]
+    longest = max(ends, default=0.0)
     unit, xlabel = figures.time_scale(first.clock, longest)
     ax = figures.axes_for(ax)
     if first is search:
         [run] = known
         if len(run.at):
+            # The lower margin is the place of the marks of trials without a value.
+            ax.margins(y=0.12 if marks else None)
             ax.plot(run.at / unit, run.values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
             ax.step(run.at / unit, run.best, where="post", color=ORANGE, label="best so far")
+        for state, times in marks.items():
+            colour, marker = LOOKS[state]
+            look: Any = {"color": colour, "markersize": 5, "transform": ax.get_xaxis_transform()}
+            ax.plot(np.array(times) / unit, [0.04] * len(times), marker, label=state, **look)
+        if not len(run.at):
+            figures.add_note(ax, "no values" if first.trials else "no trials")
     else:
         for (name, group), colour, dash in zip(runs.items(), cycle(PALETTE), cycle(DASHES)):
             group = [run for run in group if len(run.at)]
@@ -97,7 +111,45 @@ def plot_convergence(
     if first.clock == "iterations":
         figures.integer_ticks(ax.xaxis)
     ylabel = figures.value_label(first) if optimum is None else "Regret"
-    return figures.finished(ax, xlabel=xlabel, ylabel=ylabel, yscale=scale)
+    ax = figures.finished(ax, legend="inside", xlabel=xlabel, ylabel=ylabel, yscale=scale)
+    if first is search and first.clock == "seconds" and longest:
+        _add_numbers(ax, first, unit)
+    return ax
+
+
+def _first_time(search: Reading) -> float:
+    """Return the time from which a time axis in the units of the clock is counted."""
+    return 0.0 if search.clock == "iterations" else min((trial.suggested_at for trial in search.trials), default=0.0)
+
+
+def _without_value(search: Reading) -> dict[str, list[float]]:
+    """Return the times of trials without a value by state: the suggestions of pending trials, the ends of others."""
+    first = _first_time(search)
+    times: dict[str, list[float]] = {}
+    for state in ("failed", "stopped", "pending"):
+        own = [trial for trial in search.trials if trial.state == state and trial.left_out is None]
+        at = [trial.suggested_at if trial.ended_at is None else trial.ended_at for trial in own]
+        if at:
+            times[state] = [each - first for each in at]
+    return times
+
+
+def _add_numbers(ax: Axes, search: Reading, unit: float) -> None:
+    """Add a second axis at the top, with the numbers of trials at the times of their suggestions."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = ax.get_xlim()
+    trials = {trial.number: trial for trial in search.trials}
+    shown: dict[float, str] = {}
+    for number in map(int, MaxNLocator(10, integer=True).tick_values(0, max(trials))):
+        at = (trials[number].suggested_at - _first_time(search)) / unit if number in trials else np.inf
+        # Numbers of trials that were suggested at about the same time would overlap.
+        if low <= at <= high and at - max(shown, default=-np.inf) > 0.07 * (high - low):
+            shown[at] = str(number)
+    top = ax.secondary_xaxis("top", xlabel="Trial number")
+    # The first draw of a second axis removes the texts of its ticks.
+    ax.figure.figure.draw_without_rendering()
+    top.set_xticks(list(shown), list(shown.values()))
 
 
 def _run_of(search: Reading, optimum: float | None) -> _Run:
@@ -105,8 +157,7 @@ def _run_of(search: Reading, optimum: float | None) -> _Run:
     times = {trial.number: _arrived_at(trial, goals) for trial in search.trials if trial.value is not None}
     observed = sorted((t for t in search.trials if t.number in times), key=lambda t: (times[t.number], t.number))
     at = np.array([times[t.number] for t in observed], dtype=float)
-    if search.clock == "seconds":
-        at -= min((trial.suggested_at for trial in search.trials), default=0.0)
+    at -= _first_time(search)
     values = np.array([t.value for t in observed], dtype=float)
     fidelity = search._source._problem.fidelity
     shares = np.array([1.0 if fidelity is None else fidelity.encode(t.fidelity) for t in observed])

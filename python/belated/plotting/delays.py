@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,7 +18,9 @@ def plot_delays(search: Reading, ax: Axes | None = None, *, clock: str = "second
     """Plot, against the delay, the share of trials that ended within this delay, with a band of one standard error.
 
     The delay of a trial is known if it ended with a value or a failure. The delay of a trial in flight is *censored*:
-    it is longer than the current age of the trial. A cross marks this age. An abandoned trial is censored at the time
+    it is longer than the current age of the trial. A cross marks this age. If the oldest trial in flight is older than
+    three times the longest known delay, the axis ends at one and a half times this delay (or at the window, if that is
+    longer), and arrows at its end mark the trials that are older. An abandoned trial is censored at the time
     when it was abandoned. The step curve is 1 - S(t) with the estimator of Kaplan and Meier (1958), S(t) = Π (1 -
     d_i/n_i) over the delays t_i <= t. Here d_i trials had the delay t_i, and n_i trials were in flight for at least
     t_i. The standard error follows from Greenwood's formula, Var S(t) = S(t)² Σ d_i / (n_i (n_i - d_i)). A vertical
@@ -53,23 +57,41 @@ def plot_delays(search: Reading, ax: Axes | None = None, *, clock: str = "second
         elif end > start:
             known.append(end - start)
     ax = figures.axes_for(ax)
-    unit, xlabel = figures.time_scale(clock, max(known + ages, default=0.0), "Delay")
+    window = search.window_ if clock == search.clock else None
+    end = _end_of_axis(known, ages, window)
+    unit, xlabel = figures.time_scale(clock, end, "Delay")
     at, arrived, error = arrived_within(known, ages)
     if known:
         ax.step(at / unit, arrived, where="post", color=figures.BLUE, label=f"ended ({len(known)})")
         low, high = np.clip(arrived - error, 0, 1), np.clip(arrived + error, 0, 1)
         ax.fill_between(at / unit, low, high, step="post", color=figures.BLUE, alpha=0.2, linewidth=0)
-    share = fitted_share(search, at[-1]) if clock == search.clock else None
+    elif ages:
+        figures.add_note(ax, "no trial has ended")
+    share = fitted_share(search, min(at[-1], end)) if clock == search.clock else None
     if share is not None:
         ax.plot(share[0] / unit, share[1], "--", color=figures.RED, label="fitted")
+    older = [age for age in ages if age > end]
+    ages = [age for age in ages if age <= end]
+    look: Any = {"color": figures.ink(ax), "markersize": 8}
     if ages:
         heights = arrived[np.searchsorted(at, ages, side="right") - 1]
-        ax.plot(np.array(ages) / unit, heights, "k+", markersize=8, label=f"in flight ({len(ages)})")
-    window = search.window_
-    if window is not None and clock == search.clock:
+        ax.plot(np.array(ages) / unit, heights, "+", label=f"in flight ({len(ages)})", **look)
+    if older:
+        own_unit, name = figures.time_unit(clock, max(older))
+        label = f"in flight, older ({len(older)}): up to\n{max(older) / own_unit:.3g} {name}"
+        # A line of one point has one arrow, also if several trials are older.
+        ax.plot([end / unit], [arrived[-1]], ">", clip_on=False, zorder=3, label=label, **look)
+    if window is not None:
         ax.axvline(window / unit, color=figures.GREY, linestyle=":", label="window")
-    ax.set_xlim(left=0)
-    return figures.finished(ax, xlabel=xlabel, ylabel="Share of trials ended", ylim=(-0.03, 1.05))
+    ax.set_xlim(0, end / unit if older else None)
+    return figures.finished(ax, legend="inside", xlabel=xlabel, ylabel="Share of trials ended", ylim=(-0.03, 1.05))
+
+
+def _end_of_axis(known: list[float], ages: list[float], window: float | None) -> float:
+    """Return the largest delay to show: the maximum, unless trials in flight are much older than all known delays."""
+    longest = max(known + ages, default=0.0)
+    usual = max([*known, window or 0.0], default=0.0)
+    return 1.5 * usual if known and longest > 3 * usual else longest
 
 
 def fitted_share(search: Reading, last: float) -> tuple[Array, Array] | None:

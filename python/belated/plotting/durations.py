@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from belated.errors import NotFitted
 from belated.optimizers.trials import Reading
-from belated.plotting.figures import LOOKS, Axes, axes_for, checked_search, finished_predictions, time_scale
+from belated.plotting.figures import Axes, axes_for, checked_search, draw_intervals, finished_predictions, time_scale
 
 
 def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
@@ -16,7 +14,8 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
 
     The trials are split into at most ten parts, and the model of `durations_` predicts each part from the other parts.
     The hyperparameters of the Gaussian process were fitted to all trials and are not fitted again. Lines are 80 %
-    intervals. If the model is right, about 80 % of the lines cross the diagonal. If all predictions are about equal,
+    intervals; the lines of durations outside their interval are black. If the model is right, about 80 % of the lines
+    cross the diagonal. If all predictions are about equal,
     durations do not depend on the params, or the model has not learned how.
 
     Parameters
@@ -52,10 +51,7 @@ def plot_durations(search: Reading, ax: Axes | None = None) -> Axes:
     for name in ("observed", "failed", "withdrawn"):
         chosen = states == name
         if chosen.any():
-            color, marker = LOOKS[name]
-            lengths = np.stack([median - low, high - median])[:, chosen]
-            look: Any = {"fmt": marker, "color": color, "markersize": 5, "elinewidth": 1, "alpha": 0.7}
-            ax.errorbar(known[chosen], median[chosen], yerr=lengths, label=name, **look)
+            draw_intervals(ax, known[chosen], low[chosen], median[chosen], high[chosen], name, name)
     is_within, several = (low <= known) & (known <= high), bool((states != "observed").any())
     return finished_predictions(
         ax,

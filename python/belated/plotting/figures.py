@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from itertools import combinations
+from os.path import commonprefix
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -39,7 +41,7 @@ LOOKS = {
     "late": (ORANGE, "D"),
     "failed": (RED, "X"),
     "abandoned": (GREY, "v"),
-    "stopped": (GREY, "s"),
+    "stopped": ("#4D4D4D", "s"),
     "withdrawn": (GREY, "x"),
     "pending": (GREEN, ">"),
     "expired": (PURPLE, "P"),
@@ -76,10 +78,18 @@ def axes_for(ax: Axes | None, rows: int = 0) -> Axes:
     """Return the given axes, or the axes of a new figure that is high enough for `rows` rows of text."""
     if ax is not None:
         return ax
-    pyplot = _pyplot()
-    width, height = pyplot.rcParams["figure.figsize"]
-    made: Axes = pyplot.subplots(layout="constrained", figsize=(width, max(height, 0.25 * rows)))[1]
+    width, height = _pyplot().rcParams["figure.figsize"]
+    made: Axes = new_figure((width, max(height, 0.25 * rows)))[1][0, 0]
     return made
+
+
+def new_figure(size: tuple[float, float], rows: int = 1, columns: int = 1, **share: Any) -> tuple[Figure, Any]:
+    """Return a new figure of a size in inches, and its axes as an array of rows and columns."""
+    pyplot = _pyplot()
+    figure, made = pyplot.subplots(rows, columns, squeeze=False, layout="constrained", figsize=size, **share)
+    # Dark text on a transparent figure could not be read in a dark notebook.
+    figure.set_facecolor((*figure.get_facecolor()[:3], 1.0))
+    return figure, made
 
 
 def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.object_]:
@@ -89,7 +99,7 @@ def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.obj
         rows = -(-n // columns)
         width = max(1.4, min(6.4, _FIGURE_WIDTH / columns))
         size = (width * columns, 0.8 * width * rows + 0.4)  # the legend is 0.4 inches high
-        figure, made = _pyplot().subplots(rows, columns, squeeze=False, layout="constrained", figsize=size, **share)
+        figure, made = new_figure(size, rows, columns, **share)
         for unused in made.flat[n:]:
             figure.delaxes(unused)
         return np.asarray(made.ravel()[:n])
@@ -99,14 +109,28 @@ def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.obj
     return found
 
 
-def finished(ax: Axes, *, legend: bool = True, axis: Any = "both", **labels: Any) -> Axes:
-    """Return axes with these labels and limits, a grid along `axis`, and a legend."""
+def finished(ax: Axes, *, legend: bool | str = True, axis: Any = "both", **labels: Any) -> Axes:
+    """Return axes with these labels and limits, a grid along `axis`, and a legend, which may be "inside"."""
     ax.set(**labels)
     ax.grid(alpha=0.3, axis=axis)
     if legend:
-        add_legend([ax])
+        add_legend([ax], inside=legend == "inside")
     tidy([ax])
     return ax
+
+
+def draw_intervals(ax: Axes, at: Any, low: Any, middle: Any, high: Any, label: str | None, state: str) -> None:
+    """Draw predictions with intervals against known numbers, with the look of a state of trials.
+
+    The lines of known numbers within their intervals are the paler, the more numbers there are; the others are dark.
+    """
+    colour, marker = LOOKS[state]
+    look: Any = {"color": colour, "markersize": 5 if len(at) <= 30 else 4, "elinewidth": 1}
+    drawn = ax.errorbar(at, middle, yerr=[middle - low, high - middle], fmt=marker, label=label, **look)
+    pale = min(0.7, 25 / max(len(at), 1))
+    within = (low <= at) & (at <= high)
+    drawn.lines[0].set_alpha(0.7)
+    drawn.lines[2][0].set_color([(colour, pale) if each else (ink(ax), 0.8) for each in within])
 
 
 def finished_predictions(
@@ -115,29 +139,55 @@ def finished_predictions(
     """Return axes of predicted against known numbers, with the diagonal; the title counts the known numbers that are
     within their intervals of `level` percent."""
     ends = [min(known.min(), predicted.min()), max(known.max(), predicted.max())]
-    ax.plot(ends, ends, color=GREY, linestyle="--")
+    ax.plot(ends, ends, color=ink(ax), linestyle="--", linewidth=1)
     title = f"{int(is_within.sum())} of {len(known)} {what} in their interval"
     ylabel = f"Predicted from the others, {level} % interval"
     return finished(ax, xscale=scale, yscale=scale, ylabel=ylabel, title=title, **labels)
 
 
-def add_legend(axes: Any, below: bool = False) -> None:
-    """Add one legend for all axes: below the figure, or to the right of the last axes.
+def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
+    """Add one legend for all axes: below the figure, inside the axes if there is room, or to their right.
 
-    If the figure has no layout that reserves space for the legend, the legend is inside the last axes. If the axes do
-    not have labelled artists, they have the text "no trials".
+    If the figure has no layout that reserves space for the legend, the legend is inside the last axes. Axes without
+    labelled artists and texts get the text "no trials".
     """
     entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}
     if entries and below:
-        axes[-1].figure.legend(loc="outside lower center", ncols=len(entries), **settings)
+        columns = max(1, min(len(entries), int(axes[-1].figure.get_figwidth() / 1.1)))
+        axes[-1].figure.legend(loc="outside lower center", ncols=columns, **settings)
     elif entries:
-        if axes[-1].figure.figure.get_layout_engine() is not None:
-            settings |= {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
-        axes[-1].legend(**settings)
+        legend = axes[-1].legend(**settings)
+        has_layout = axes[-1].figure.figure.get_layout_engine() is not None
+        if has_layout and not (inside and not covered_lines(axes[-1], legend)):
+            axes[-1].legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), **settings)
     else:
         for ax in axes:
-            ax.annotate("no trials", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
+            if not ax.texts:
+                add_note(ax, "no trials")
+
+
+def covered_lines(ax: Axes, legend: Any) -> list[Any]:
+    """Return the lines and bands of axes that a legend inside the axes covers, at least in part."""
+    ax.figure.figure.draw_without_rendering()  # the place of the legend is known after a draw
+    box = legend.get_window_extent()
+    found: list[Any] = []
+    for line in ax.lines:
+        path = line.get_transform().transform_path(line.get_path())
+        is_line = line.get_linestyle() != "None"
+        if path.intersects_bbox(box, filled=False) if is_line else box.count_contains(path.vertices):
+            found.append(line)
+    for band in ax.collections:
+        paths = [band.get_transform().transform_path(path) for path in band.get_paths()]
+        found += [band] if any(path.intersects_bbox(box) for path in paths) else []
+    return found
+
+
+def add_note(ax: Axes, text: str) -> None:
+    """Write a text in the middle of axes that do not show a value, and remove the numbers of the vertical axis."""
+    ground = {"facecolor": ax.get_facecolor(), "edgecolor": "none"}
+    ax.annotate(text, (0.5, 0.5), xycoords="axes fraction", ha="center", va="center", bbox=ground, zorder=5)
+    ax.tick_params(axis="y", which="both", left=False, labelleft=False)
 
 
 def tidy(axes: Any) -> None:
@@ -152,7 +202,8 @@ def tidy(axes: Any) -> None:
         for axis in crowded:
             axis.set_tick_params(rotation=90)
         draw()
-    for which, turned in (("xaxis", {"rotation": 90}), ("yaxis", {"rotation": 0, "ha": "right", "va": "center"})):
+    ways = (("xaxis", {"rotation": 90}), ("yaxis", {"rotation": 0, "ha": "right", "va": "center"}))
+    for which, turned in 2 * ways:  # labels of one axis that are turned leave less space for labels of the other axis
         if _overlapping(axes, which, lambda axis: [axis.label] if axis.label.get_text() else []):
             for ax in axes:
                 getattr(ax, which).label.set(**turned)
@@ -207,12 +258,48 @@ def shortened(name: Any, length: int = 20) -> str:
     return text if len(text) <= length else f"{text[: length - 6]}…{text[-5:]}"
 
 
+def short_choices(choices: Sequence[Any], length: int = 12) -> list[str]:
+    """Return a text of at most `length` characters for each choice; if texts were equal, the parts that differ."""
+    texts = [str(choice) for choice in choices]
+    if len({shortened(text, length) for text in texts}) < len(texts):
+        start = len(commonprefix(texts))
+        end = min(len(commonprefix([text[::-1] for text in texts])), min(map(len, texts)) - start)
+        texts = [f"{'…' * (start > 0)}{text[start : len(text) - end]}{'…' * (end > 0)}" for text in texts]
+    return [shortened(text, length) for text in texts]
+
+
+def ink(ax: Axes) -> Any:
+    """Return the colour of the labels of axes, which is visible on the ground of the figure."""
+    return ax.xaxis.label.get_color()
+
+
 def _pyplot() -> Any:
     try:
         import matplotlib.pyplot as pyplot
     except ImportError:
         raise ImportError("plots need matplotlib: pip install matplotlib") from None
     return pyplot
+
+
+def check_max_params(max_params: Any, least: int) -> None:
+    """Raise an error if `max_params` is not an integer from `least` on."""
+    if not isinstance(max_params, (int, np.integer)) or isinstance(max_params, bool) or max_params < least:
+        raise InvalidSetting(f"max_params={short_repr(max_params)} is not usable: pass an integer >= {least}")
+
+
+def by_importance(search: Reading, names: Sequence[str], context: Any, outcome: str | None, caller: str) -> list[str]:
+    """Return names of parameters in the order of their total effects (`plot_importance`), the largest first."""
+    drawn, draws = search._total_effects(context, caller, outcome)
+    effects = dict(zip(drawn, np.median(draws, axis=0), strict=True))
+    return sorted(names, key=lambda name: -effects[name])
+
+
+def note_left_out(names: Sequence[str], width: float) -> str:
+    """Return a text that says which parameters were left out, in lines for a figure of a width in inches."""
+    if not names:
+        return ""
+    shown = [shortened(name) for name in names[:10]] + [f"{len(names) - 10} more"] * (len(names) > 10)
+    return textwrap.fill(f"Less important and not shown: {', '.join(shown)}", int(13 * width))
 
 
 def value_label(search: Reading, outcome: str | None = None) -> str:
@@ -261,13 +348,19 @@ def value_scale(log: bool, values: Any) -> str:
     return "log" if log else "linear"
 
 
-def time_scale(clock: str, longest: float, what: str = "Time") -> tuple[float, str]:
-    """Return the unit of a time axis up to `longest`, in units of the clock, and the label of the axis."""
+def time_unit(clock: str, longest: float) -> tuple[float, str]:
+    """Return a unit that suits times up to `longest`, in units of the clock, and its name."""
     if clock == "iterations":
-        return 1.0, f"{what} (suggestions started)"
+        return 1.0, "suggestions started"
     units = {"days": 86400.0, "hours": 3600.0, "minutes": 60.0}
     name = next((name for name, unit in units.items() if longest >= 3 * unit), "seconds")
-    return units.get(name, 1.0), f"{what} ({name})"
+    return units.get(name, 1.0), name
+
+
+def time_scale(clock: str, longest: float, what: str = "Time") -> tuple[float, str]:
+    """Return the unit of a time axis up to `longest`, in units of the clock, and the label of the axis."""
+    unit, name = time_unit(clock, longest)
+    return unit, f"{what} ({name})"
 
 
 def spans_of(search: Reading, clock: str, what: str) -> list[tuple[Trial, float, float]]:
@@ -295,6 +388,23 @@ def spans_of(search: Reading, clock: str, what: str) -> list[tuple[Trial, float,
     first = min((start for _, start, _ in spans), default=0.0) if clock == "seconds" else 0.0
     spans.sort(key=lambda span: (span[1], span[0].number))
     return [(trial, start - first, end - first) for trial, start, end in spans]
+
+
+def shown_time(search: Reading, clock: str, what: str) -> tuple[list[tuple[Trial, float, float]], float, float, str]:
+    """Return the spans of trials (`spans_of`), the end of the time axis, its unit and its label.
+
+    If the current time is more than three times the time of the last start or end of a trial, the axis ends shortly
+    after this last event, and its label has the current time.
+    """
+    spans = spans_of(search, clock, what)
+    now = max((end for _, _, end in spans), default=0.0)
+    last = max((start if trial.state == "pending" else end for trial, start, end in spans), default=0.0)
+    end = 1.1 * last if 0 < 3 * last < now else now
+    unit, label = time_scale(clock, end)
+    if end < now:
+        own_unit, name = time_unit(clock, now)
+        label += f"; the current time is {now / own_unit:.3g} {name}"
+    return spans, end, unit, label
 
 
 def grid(n_rows: int, n_columns: int) -> tuple[Figure, list[Axes]]:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from belated.optimizers.trials import Reading
-from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, shortened
+from belated.plotting import figures
+from belated.plotting.figures import BLUE, Axes, axes_for, checked_search, finished, ink, shortened
 
 
 def plot_importance(
@@ -26,7 +27,10 @@ def plot_importance(
     f(a)) over evenly spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). T_i is computed for each of
     100 draws of f from the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar and a number show the median of T_i
     over the draws, and a line shows the interval from the 5 % to the 95 % quantile of T_i. A long line means that the
-    model is too uncertain to show the importance. A parameter does not have an effect at points where it is inactive.
+    model is too uncertain to show the importance. The line begins at 0 if the parameter is without effect with a
+    probability of 5 % or more: if the evidence of the model is at most 19 times the evidence without the parameter, or
+    if there are at most as many values as parameters. If this holds for all parameters, the title says so. With more
+    than 1000 values, evidences are not compared. A parameter does not have an effect at points where it is inactive.
 
     Parameters
     ----------
@@ -54,16 +58,18 @@ def plot_importance(
     InvalidValue
         The outcome was not declared.
     """
-    names, effects = checked_search(search, "plot_importance")._total_effects(context, "plot_importance", outcome)
-    low, middle, high = np.quantile(effects, [0.05, 0.5, 0.95], axis=0)
+    found = checked_search(search, "plot_importance")._effect_intervals(context, "plot_importance", outcome)
+    names, (low, middle, high) = found
     # Draw the most important parameter on top.
     order = np.argsort(middle, kind="stable")
     ax = axes_for(ax, len(order))
     error = np.array([middle - low, high - middle])[:, order]
-    ax.barh(range(len(order)), middle[order], xerr=error, color=BLUE, ecolor="black", capsize=3, height=0.6)
+    ax.barh(range(len(order)), middle[order], xerr=error, color=BLUE, ecolor=ink(ax), capsize=3, height=0.6)
     ax.set_yticks(range(len(order)), [shortened(names[i], 28) for i in order])
     for y, i in enumerate(order):
         ax.annotate(f"{middle[i]:.2f}", (high[i], y), (5, 0), textcoords="offset points", va="center", fontsize="small")
     label = f"Share of the variance of {shortened(outcome or search._source._problem.objective or 'f')} (total effect)"
+    title = f"The {len(figures.values(search, outcome))} values do not show that a parameter has an effect"
+    ax.set_title("" if low.any() else title, fontsize="small")
     # The figure at the end of the longest line needs space to its right.
     return finished(ax, legend=False, axis="x", xlabel=label, xlim=(0, max(0.01, 1.15 * high.max())))

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from belated.errors import InvalidSetting, NotFitted
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
 
-_STATES = (
-    "abandoned",
-    "failed",
-    "stopped",
-    "pending",
-    "observed",
-)  # the last ones are on top
+Array = NDArray[np.float64]
+
+_STATES = ("abandoned", "observed", "stopped", "failed", "pending")  # the last ones are on top
 
 
 def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool = False) -> Axes:
@@ -23,7 +23,8 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
 
     A marker at the last step shows that a trial is running or has ended without a value. The curve of the best trial is
     wide. A dashed line leads from a running trial to its forecast (`predict_final`) at the last step, which has a 95 %
-    interval.
+    interval. The curve of a failed trial may have diverged, so the axis of values has the range of the other curves,
+    extended at both ends by at most this range; a failed curve that leaves the axis ends at its edge.
 
     Parameters
     ----------
@@ -32,7 +33,7 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
     log : bool, default False
-        Whether the axis of values is logarithmic. All values must be positive.
+        Whether the axis of values is logarithmic. All values of trials that did not fail must be positive.
 
     Returns
     -------
@@ -55,8 +56,9 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
     curves = {trial: trial.curve for trial in trials if trial.state in _STATES}
     if not any(curves.values()):
         raise NotFitted("plot_learning_curves needs reports: no trial has reported a step")
-    reported = np.array([value for curve in curves.values() for value in curve.values()])
-    scale = figures.value_scale(log, reported[~np.isnan(reported)])
+    usual = _finite(curve for trial, curve in curves.items() if trial.state != "failed")
+    scale = figures.value_scale(log, usual)
+    low, high = _limits(usual, _finite(curves.values()), log)
     ax, best = figures.axes_for(ax), search.best_trial_
     for state in _STATES:
         label: str | None = state
@@ -66,10 +68,15 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
                 continue
             steps, values = np.array(list(curve)), np.array(list(curve.values()))
             known = ~np.isnan(values)
+            if state == "failed":
+                beyond = np.flatnonzero((values < low) | (values > high))
+                known &= np.arange(len(values)) <= min(beyond, default=len(values))
+                values = np.clip(values, low, high)
             marked = [int(known.sum()) - 1] if known.any() else []
-            [line] = ax.plot(steps[known], values[known], color=colour, label=label, alpha=0.6, linewidth=1.0)
+            look: Any = {"alpha": 0.5 if state == "observed" else 0.9, "linewidth": 1.0, "clip_on": state != "failed"}
+            [line] = ax.plot(steps[known], values[known], color=colour, label=label, **look)
             if trial == best:
-                line.set(alpha=1.0, linewidth=2.5)
+                line.set(alpha=1.0, linewidth=2.5, zorder=3)
             if state != "observed":
                 line.set(marker=marker, markersize=5, markevery=marked)
             if state == "pending" and has_model and known.any():
@@ -83,3 +90,22 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
     ax.set_xlim(left=0)
     figures.integer_ticks(ax.xaxis)
     return figures.finished(ax, xlabel="Step", ylabel=figures.value_label(search), yscale=scale)
+
+
+def _finite(curves: Iterable[Mapping[int, float]]) -> Array:
+    """Return all finite values of curves."""
+    values: Array = np.array([value for curve in curves for value in curve.values() if np.isfinite(value)], dtype=float)
+    return values
+
+
+def _limits(usual: Array, values: Array, log: bool) -> tuple[float, float]:
+    """Return the range of those values that are beyond the range of the usual values by at most its length."""
+    if log:
+        low, high = _limits(np.log(usual), np.log(values[values > 0]), False)
+        return float(np.exp(low)), float(np.exp(high))
+    if not values.size:
+        return -np.inf, np.inf
+    # If all trials failed, half of the values are usual.
+    low, high = (usual.min(), usual.max()) if usual.size else np.quantile(values, [0.25, 0.75])
+    shown = values[(values >= 2 * low - high) & (values <= 2 * high - low)]
+    return float(shown.min()), float(shown.max())

@@ -6,7 +6,7 @@ import numpy as np
 
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import BLUE, Axes
+from belated.plotting.figures import Axes
 
 _Z = 1.96  # a normal variable is within this number of standard deviations of its mean with probability 0.95
 
@@ -16,8 +16,9 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
 
     The Gaussian process predicts each value from all other values, with unchanged hyperparameters. The prediction has
     the mean y_i - [K⁻¹y]_i / [K⁻¹]_ii and the variance 1 / [K⁻¹]_ii, which includes the noise (Rasmussen and Williams
-    2006, eq. 5.12). Lines are 95 % intervals. If the predictions are reliable, about 95 % of the lines cross the
-    diagonal. If every line spans the range of the values, the model has found no dependence on the params.
+    2006, eq. 5.12). Lines are 95 % intervals; the lines of values outside their interval are black. If the predictions
+    are reliable, about 95 % of the lines cross the diagonal. If every line spans the range of the values, the model has
+    found no dependence on the params.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
         The outcome was not declared.
     """
     figures.checked_search(search, "plot_predictions")
-    numbers, mean, std = search._leave_one_out(outcome)
+    numbers, mean, std = search._leave_one_out(outcome, "plot_predictions")
     trials = search.trials
     found = [trials[i].value if outcome is None else trials[i].values.get(outcome) for i in numbers]
     values = np.array(found, dtype=float)  # None becomes NaN
@@ -55,7 +56,7 @@ def plot_predictions(search: Reading, ax: Axes | None = None, *, log: bool = Fal
     figures.check_values(observed, "plot_predictions")
     scale = figures.value_scale(log, observed)
     ax = figures.axes_for(ax)
-    ax.errorbar(observed, mean, yerr=_Z * std, fmt="o", color=BLUE, ecolor=BLUE, markersize=4, elinewidth=1, alpha=0.7)
+    figures.draw_intervals(ax, observed, mean - _Z * std, mean, mean + _Z * std, None, "observed")
     is_within = np.abs(observed - mean) <= _Z * std
     limits = (0.5 * observed.min() if log else None, None)
     xlabel = f"Observed: {figures.value_label(search, outcome).lower()}"

@@ -94,6 +94,8 @@ def plot_slice(
         set_parameter(each, "x", space, name)
         each.set(yscale=scale, ylabel="" if ax is None else figures.value_label(search, outcome))
         each.grid(alpha=0.3)
+        if name not in models and not observed:
+            figures.add_note(each, "no values" if search.trials else "no trials")
         if log and observed:
             each.set_ylim(bottom=0.5 * min(observed))
     if ax is None:
@@ -179,7 +181,7 @@ def set_parameter(ax: Axes, axis: Literal["x", "y"], space: Space, name: str) ->
     margin = 0.0 if listed is None else 0.5
     ax.set(**{f"{axis}label": figures.shortened(name), f"{axis}lim": (ends[0] - margin, ends[-1] + margin)})
     if listed is not None:
-        ax.set(**{f"{axis}ticks": range(len(listed)), f"{axis}ticklabels": [figures.shortened(c, 12) for c in listed]})
+        ax.set(**{f"{axis}ticks": range(len(listed)), f"{axis}ticklabels": figures.short_choices(listed)})
     elif getattr(space[name], "log", False):
         ax.set(**{f"{axis}scale": "log"})
     elif isinstance(space[name], Integer):

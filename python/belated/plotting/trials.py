@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
@@ -15,7 +16,8 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
     therefore the maximum number of concurrent trials. Bars of trials without a value are hatched. *late* means that a
     value was reported after the end of the trial's window or lease. *expired* means that the window or lease of a
-    pending trial has ended.
+    pending trial has ended. If trials started or ended only in the first third of the time until now, the axis ends
+    after the last of these events.
 
     Parameters
     ----------
@@ -37,15 +39,11 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     InvalidSetting
         `search` is not a result, study or optimizer, or `clock` is not a clock of the search.
     """
-    drawn = figures.spans_of(search, clock, "plot_trials")
+    drawn, last, unit, xlabel = figures.shown_time(search, clock, "plot_trials")
     ax = figures.axes_for(ax)
-    unit, xlabel = figures.time_scale(clock, max((end for _, _, end in drawn), default=0.0))
-    spans = [(start / unit, end / unit) for _, start, end in drawn]
+    spans = [(start / unit, min(end, last) / unit) for _, start, end in drawn]
     lanes = lanes_of(spans)
-    source = search._source
-    late = set(source._current_log().late(source._problem.wall_time()))
-    of_late = {"observed": "late", "pending": "expired"}
-    fates = [of_late.get(trial.state, trial.state) if trial.number in late else trial.state for trial, _, _ in drawn]
+    fates = fates_of(search, [trial for trial, _, _ in drawn])
     for fate, (colour, marker) in LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:
@@ -54,10 +52,20 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
             hatch = None if fate in ("observed", "late") else "///"
             ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white", hatch=hatch)
-            ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", label=fate)
+            ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", clip_on=False, label=fate)
     ax.set_ylim(0.4, max(lanes, default=1) + 0.6)
+    if any(end > last for _, _, end in drawn):
+        ax.set_xlim(right=last / unit)
     figures.integer_ticks(ax.yaxis)
     return figures.finished(ax, axis="x", xlabel=xlabel, ylabel="Trials in flight")
+
+
+def fates_of(search: Reading, trials: Iterable[Trial]) -> list[str]:
+    """Return the state of each trial; "late" and "expired" are states of trials whose window or lease has ended."""
+    source = search._source
+    late = set(source._current_log().late(source._problem.wall_time()))
+    of_late = {"observed": "late", "pending": "expired"}
+    return [of_late.get(trial.state, trial.state) if trial.number in late else trial.state for trial in trials]
 
 
 def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:

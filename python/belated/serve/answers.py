@@ -4,8 +4,6 @@ import time
 from bisect import bisect_left
 from typing import Any, get_args
 
-import numpy as np
-
 from belated._core import NumericalError
 from belated.optimizers.outcomes import is_within_bounds, missing
 from belated.optimizers.report import merged_attrs
@@ -97,12 +95,11 @@ def importance_as_data(study: Study) -> dict[str, Any]:
         if contexts is not None and best is not None:
             context = contexts.params_at(list(log.trial(best).context))
         try:
-            names, effects = study._total_effects(context, "importance")
+            names, quantiles = study._effect_intervals(context, "importance")
         except NumericalError as error:
             unknown = str(error)
         else:
-            quantiles = np.quantile(effects, [0.05, 0.5, 0.95], axis=0).T.tolist()
-            named = [(name, *effect) for name, effect in zip(names, quantiles, strict=True)]
+            named = [(name, *each) for name, each in zip(names, quantiles.T.tolist(), strict=True)]
             named.sort(key=lambda each: -each[2])
             importance = [dict(zip(("name", "low", "middle", "high"), each, strict=True)) for each in named]
     return {"importance": importance, "context": context, "unknown": unknown}

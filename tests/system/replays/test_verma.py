@@ -318,7 +318,8 @@ CONVERGENCE = [("maximize", [1, 3, 3]), ("minimize", [1, 1, 0])]
 
 
 def plotted(search):
-    points, line = plotting.plot_convergence(search, pytest.importorskip("matplotlib.figure").Figure().subplots()).lines
+    ax = plotting.plot_convergence(search, pytest.importorskip("matplotlib.figure").Figure().subplots())
+    points, line = ax.lines[:2]  # the other lines are marks of trials without a value
     assert list(points.get_xdata()) == list(line.get_xdata())
     return [list(data) for data in (line.get_xdata(), points.get_ydata(), line.get_ydata())]
 

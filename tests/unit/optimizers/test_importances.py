@@ -98,3 +98,58 @@ def test_searches_without_importances():
         bl.RandomSearch({"x": (0.0, 1.0)}).importances()
     with pytest.raises(bl.errors.InvalidSetting, match="importances needs a space of named parameters"):
         bl.BayesOpt(candidates=np.eye(3)).importances()
+
+
+# Intervals.
+
+
+def test_intervals_begin_at_zero_if_the_evidence_without_the_parameter_is_not_much_smaller():
+    """The evidences are computed with numpy."""
+    gp = bl.GP(kernel="squared_exponential", lengthscale=0.5, signal_std=1.0, noise_std=0.5, mean=0.0, targets="raw")
+    found = set()
+    for seed, weight in enumerate((0.0, 0.3, 0.5, 0.7, 0.9, 2.0)):
+        rng = np.random.default_rng(seed)
+        x = rng.random((15, 2))
+        y = x[:, 0] + weight * x[:, 1] - (1 + weight) / 2 + rng.normal(0, 0.5, 15)
+
+        def log_evidence(columns, x=x, y=y):
+            squares = ((x[:, None, columns] - x[None, :, columns]) ** 2).sum(axis=2)
+            covariance = np.exp(-0.5 * squares / 0.5**2) + 0.25 * np.eye(15)
+            return -0.5 * y @ np.linalg.solve(covariance, y) - 0.5 * np.linalg.slogdet(covariance)[1]
+
+        opt = bl.BayesOpt({"a": (0.0, 1.0), "c": 3, "b": (0.0, 1.0)}, surrogate=gp, seed=0)
+        opt.add([{"a": a, "b": b} for a, b in x], y)
+        names, (low, middle, high) = opt._effect_intervals(None, "test")
+        without = [log_evidence([1]), log_evidence([0])]
+        expected = [log_evidence([0, 1]) - each <= math.log(19) for each in without]
+        assert names == ["a", "b"] and (low == 0).tolist() == expected
+        assert (low <= middle).all() and (middle <= high).all()
+        found |= set(expected)
+    assert found == {True, False}
+
+
+@pytest.mark.parametrize("is_table", [False, True])
+def test_most_intervals_of_parameters_without_effect_begin_at_zero(is_table):
+    n_zero = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        columns = {f"x{i}": rng.random(80).round(3).tolist() for i in range(4)}
+        columns = {"fixed": [2.0] * 80, "long": columns.pop("x0"), "k": rng.choice(["u", "v"], 80).tolist(), **columns}
+        points = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        space = {"fixed": 2.0, "k": ["u", "v"], **dict.fromkeys(["long", "x1", "x2", "x3"], (0.0, 1.0))}
+        opt = bl.BayesOpt(**({"candidates": columns} if is_table else {"space": space}), seed=seed)
+        opt.add(points, [3 * p["long"] + rng.normal(0, 0.3) for p in points])
+        names, (low, _, _) = opt._effect_intervals(None, "test")
+        lows = dict(zip(names, low, strict=True))
+        assert lows.pop("long") > 0.5
+        n_zero += sum(each == 0 for each in lows.values())
+    assert n_zero >= 14  # of 16
+
+
+def test_a_plot_of_few_values_says_so():
+    pytest.importorskip("matplotlib").use("Agg")
+    titles = []
+    for n in (4, 30):
+        opt = searched(dict.fromkeys("abcd", (0.0, 1.0)), lambda p: math.sin(3 * p["a"]) * p["b"], n)
+        titles.append(plotting.plot_importance(opt).get_title())
+    assert titles == ["The 4 values do not show that a parameter has an effect", ""]

@@ -76,3 +76,38 @@ def test_a_logarithmic_axis_needs_positive_values_or_an_optimum():
         ax = plotting.plot_convergence(search, optimum=sign * -1.5, log=True)
         assert labels(ax)[1] == "Regret" and ax.get_yscale() == "log"
         assert drawn(ax)["best so far"].get_ydata().tolist() == [4.5, 1.5, 0.5]
+
+
+def test_trials_without_a_value_are_marked_at_the_bottom():
+    now = [1000.0]
+    for clock, suggested in (("seconds", 10.0), ("iterations", 1.0)):
+        search = bl.RandomSearch({"x": (0.0, 1.0)}, clock=clock, curve=bl.Curve(5), time=lambda: now[0], seed=0)
+        for i, end in enumerate(("observe", "fail", "observe", "fail", "stop", None, None)):
+            trial = search.suggest()
+            now[0] += 10.0
+            if end is not None:
+                trial.report(1.0, 1)
+                getattr(trial, end)(*[float(i)] * (end == "observe"))
+        ax = plotting.plot_convergence(search)
+        lines = drawn(ax)
+        ends = {"failed": [2, 4], "stopped": [5], "pending": [5, 6]}
+        for state, times in ends.items():
+            assert lines[state].get_xdata().tolist() == [time * suggested for time in times]
+            low, high = ax.transAxes.inverted().transform(lines[state].get_transform().transform([[0, 0.04], [0, 1]]))
+            assert set(lines[state].get_ydata()) == {0.04} and (low[1], high[1]) == pytest.approx((0.04, 1.0))
+        # The marks do not cover values.
+        assert ax.transAxes.inverted().transform(ax.transData.transform((0.0, 0.0)))[1] > 0.08
+        ax.figure.canvas.draw()
+        assert ax.bbox.containsx(ax.get_legend().get_window_extent().x1)
+        numbers = [child for child in ax.child_axes if child.get_xlabel() == "Trial number"]
+        assert len(numbers) == (clock == "seconds")
+        for top in numbers:
+            ticks = {label.get_text(): at for at, label in zip(top.get_xticks(), top.get_xticklabels(), strict=True)}
+            assert ticks.items() >= {"2": 20.0, "6": 60.0}.items() and all(10 * int(n) == ticks[n] for n in ticks)
+
+
+def test_a_legend_that_would_cover_values_is_beside_the_axes():
+    rng = np.random.default_rng(0)
+    ax = plotting.plot_convergence(run_of(rng.random(600).tolist()))
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().x0 > ax.bbox.x1

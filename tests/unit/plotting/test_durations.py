@@ -52,6 +52,20 @@ def test_each_duration_is_predicted_from_the_others(tmp_path):
     assert container.lines[0].get_xdata().tolist() == pytest.approx(known) and ax.get_legend() is None
 
 
+def test_the_lines_of_many_durations_are_pale_unless_they_miss_the_diagonal():
+    opt = bl.BayesOpt(SPACE, initial=60, seed=0)
+    rng = np.random.default_rng(0)
+    for trial in opt.suggest(n=60):
+        trial.observe(0.0, duration=float(rng.lognormal(0.0, 1.0)))
+    ax = plotting.plot_durations(opt)
+    [container] = ax.containers
+    bars, known = container.lines[2][0], container.lines[0].get_xdata()
+    within = [low <= x <= high for x, (low, high) in zip(known, (s[:, 1] for s in bars.get_segments()), strict=True)]
+    assert 0 < sum(within) < 60
+    for colour, each in zip(bars.get_colors(), within, strict=True):
+        assert (tuple(colour[:3]) == (0.0, 0.0, 0.0)) != each and (colour[3] < 0.5) == each
+
+
 def test_durations_are_needed():
     opt = bl.BayesOpt(SPACE, seed=0)
     with pytest.raises(bl.errors.NotFitted, match=r"plot_durations needs durations: no duration is known: .*duration="):

@@ -9,6 +9,7 @@ import pytest
 
 import belated as bl
 from belated import plotting
+from belated.plotting.figures import short_choices
 
 pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -27,6 +28,16 @@ SPACE = {
     "augmentation_strength_of_the_images": bl.Real(0.0, 1.0),
     "warmup": bl.Integer(0, 2000),
 }
+FEW = {name: SPACE[name] for name in ("learning_rate", "optimizer", "momentum")}
+OF_TRIALS = [
+    "plot_convergence",
+    "plot_delays",
+    "plot_parallel_coordinates",
+    "plot_slice",
+    "plot_trials",
+    "plot_workers",
+]
+OF_VALUES = ["plot_convergence", "plot_learning_curves", "plot_parallel_coordinates", "plot_predictions", "plot_slice"]
 NAMES = [name for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
 
 
@@ -79,6 +90,12 @@ def boxes_of_texts(figure):
     return [(text.get_text(), text.get_window_extent()) for text in found if text.get_text()]
 
 
+def pixels(line):
+    """Return the pixels of a line's markers, or of many points of the line."""
+    path = line.get_path() if line.get_linestyle() == "None" else line.get_path().interpolated(50)
+    return line.get_transform().transform(path.vertices)
+
+
 def check(figure):
     figure.canvas.draw()
     texts = boxes_of_texts(figure)
@@ -90,7 +107,11 @@ def check(figure):
     for legend in [*figure.legends, *(ax.get_legend() for ax in figure.axes)]:
         if legend is not None:
             box = legend.get_window_extent()
-            assert [ax for ax in figure.axes if box.overlaps(ax.get_window_extent())] == []
+            for ax in figure.axes:
+                if ax.get_legend() is legend and ax.bbox.containsy(box.y0) and ax.bbox.containsx(box.x1):
+                    assert [line.get_label() for line in ax.lines if box.count_contains(pixels(line))] == []
+                else:
+                    assert not box.overlaps(ax.get_window_extent())
             # Each entry is an artist of the figure.
             entries = [text.get_text() for text in legend.get_texts()]
             artists = {label for ax in figure.axes for label in ax.get_legend_handles_labels()[1]}
@@ -104,7 +125,7 @@ def test_texts_and_legends_have_space(name, search):
     check(np.ravel(getattr(plotting, name)(search))[0].figure)
 
 
-@pytest.mark.parametrize("name", ["plot_convergence", "plot_slice", "plot_predictions", "plot_learning_curves"])
+@pytest.mark.parametrize("name", OF_VALUES)
 def test_logarithmic_axes_of_values_have_space(name, search):
     check(np.ravel(getattr(plotting, name)(search, log=True))[0].figure)
 
@@ -121,8 +142,39 @@ def test_one_slice_and_six_long_names_have_space():
 
 
 def test_searches_without_trials_have_axes_with_a_text():
-    for name in ("plot_convergence", "plot_trials", "plot_delays", "plot_slice"):
-        check(np.ravel(getattr(plotting, name)(bl.BayesOpt(SPACE, seed=0)))[0].figure)
+    for name in OF_TRIALS:
+        for ax in np.ravel(getattr(plotting, name)(bl.BayesOpt(FEW, seed=0))):
+            check(ax.figure)
+            assert [text.get_text() for text in ax.texts][-1:] == ["no trials"]
+
+
+@pytest.mark.parametrize("name", OF_TRIALS)
+def test_searches_without_a_value_say_so(name):
+    for report in (bl.Trial.fail, bl.Trial.abandon, None):
+        opt = bl.BayesOpt(FEW, seed=0)
+        for trial in opt.suggest(3):
+            if report is not None:
+                report(trial)
+        for ax in np.ravel(getattr(plotting, name)(opt)):
+            check(ax.figure)
+            notes = {text.get_text() for text in ax.texts} & {"no trials", "no values", "no trial has ended"}
+            # The bars of plots of times, and delays until a failure, do not depend on values.
+            is_full = name in ("plot_trials", "plot_workers") or (name == "plot_delays" and report is bl.Trial.fail)
+            assert len(notes) == (not is_full)
+
+
+def test_new_figures_are_opaque_in_dark_notebooks():
+    with pyplot.rc_context({"figure.facecolor": (1.0, 1.0, 1.0, 0.0)}):
+        opt = bl.BayesOpt(FEW, seed=0)
+        for name in OF_TRIALS:
+            assert np.ravel(getattr(plotting, name)(opt))[0].figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
+
+
+def test_shortened_choices_differ():
+    assert short_choices(["relu", None, "leaky_relu(slope=0.01)"]) == ["relu", "None", "leaky_…0.01)"]
+    assert short_choices([f"a long choice number {i} of 9" for i in range(3)]) == ["…0…", "…1…", "…2…"]
+    assert short_choices(["begin long middle end!!", "begin long long middle end!!"]) == ["……", "…long …"]
+    assert short_choices(["the same name"]) == ["the sa… name"]
 
 
 def test_legends_are_within_axes_of_figures_without_a_layout(search):
@@ -134,15 +186,15 @@ def test_legends_are_within_axes_of_figures_without_a_layout(search):
 
 
 def test_arguments_have_the_same_names_order_and_defaults():
-    order = ["search", "names", "ax", "context", "clock", "optimum", "log", "outcome"]
+    order = ["search", "names", "ax", "context", "clock", "optimum", "log", "outcome", "max_params"]
+    defaults = {"search": inspect.Parameter.empty, "clock": "seconds", "log": False}
     for name in NAMES:
         parameters = inspect.signature(getattr(plotting, name)).parameters
         assert list(parameters) == [each for each in order if each in parameters], name
         assert {"search", "ax"} <= set(parameters), name
         for each, parameter in parameters.items():
-            default = {"search": inspect.Parameter.empty, "clock": "seconds", "log": False}.get(each)
             positional = each in ("search", "names", "ax")
-            assert parameter.default == default, name
+            assert parameter.default == defaults.get(each) or each == "max_params", name
             assert (parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD) == positional, name
 
 

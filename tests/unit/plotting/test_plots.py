@@ -18,6 +18,7 @@ OTHER = ("plot_curves", "plot_learning_curves")
 PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name not in OTHER]
 OF_A_SPACE = [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance]
 OF_A_MODEL = [plotting.plot_contour, plotting.plot_importance, plotting.plot_predictions]
+OF_TIMES = [plotting.plot_trials, plotting.plot_workers, plotting.plot_delays]
 OF_DURATIONS = [plotting.plot_durations]
 
 
@@ -32,7 +33,7 @@ def test_results_studies_and_optimizers_are_drawn_alike(plot, tmp_path):
     found = []
     for search in searches:
         # The searches have different wall-clock times, so times are compared in iterations.
-        clock = {"clock": "iterations"} if plot in (plotting.plot_trials, plotting.plot_delays) else {}
+        clock = {"clock": "iterations"} if plot in OF_TIMES else {}
         axes = plot(search, **clock)
         found.append([np.ma.filled(line.get_xydata(), -1.0).tolist() for ax in np.ravel(axes) for line in ax.lines])
     assert found[0] == found[1] == found[2]
@@ -151,9 +152,20 @@ def test_contours_of_several_parameters_are_a_matrix(opt):
     many = bl.BayesOpt({name: (0.0, 1.0) for name in names}, initial=12, seed=0)
     for trial in many.suggest(12):
         trial.observe(sum(trial.params[name] for name in names[2:]))
-    made = plotting.plot_contour(many)
-    labelled = [made[i, 0].get_ylabel() for i in range(5)] + [ax.get_xlabel() for ax in made[-1]]
-    assert set(labelled) == set(names[2:])
+    for settings, n in (({}, 4), ({"max_params": 3}, 3), ({"max_params": 2}, 2)):
+        made = plotting.plot_contour(many, **settings)
+        if n > 2:
+            labelled = {made[i, 0].get_ylabel() for i in range(n - 1)} | {ax.get_xlabel() for ax in made[-1]}
+        else:
+            labelled = {made[0].get_xlabel(), made[0].get_ylabel()}
+        figure = made.ravel()[0].figure
+        left_out = figure.get_suptitle().replace("\n", " ").removeprefix("Less important and not shown: ").split(", ")
+        # The value does not depend on the first two parameters.
+        assert len(labelled) == n and set(left_out[-2:]) == set(names[:2])
+        assert labelled | set(left_out) == set(names) and len(left_out) == 8 - n
+    for max_params in (1, 2.5, True):
+        with pytest.raises(bl.errors.InvalidSetting, match=f"max_params={max_params} is not usable"):
+            plotting.plot_contour(many, max_params=max_params)
 
 
 @pytest.mark.parametrize("names", [["x"], ["x", "x"], ["x", "C", "x"], "x", ["x", "y"]])

@@ -111,6 +111,29 @@ def test_delays_with_trials_in_flight(opt):
     assert drawn(plotting.plot_delays(windowed, clock="iterations"))["window"].get_xdata() == [7.0, 7.0]
 
 
+def test_the_axis_of_delays_ends_before_trials_that_are_much_older():
+    now = [0.0]
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, time=lambda: now[0], seed=0)
+    lost = opt.suggest(n=2)
+    for delay in (20.0, 40.0, 30.0):
+        trial = opt.suggest()
+        now[0] += delay
+        trial.observe(1.0)
+    ax = plotting.plot_delays(opt)
+    assert ax.get_xlim()[1] >= 90.0 and sorted(drawn(ax)["in flight (2)"].get_xdata()) == [90.0, 90.0]
+    now[0] = 7200.0
+    opt.suggest()
+    now[0] = 7210.0
+    ax = plotting.plot_delays(opt)
+    lines = drawn(ax)
+    assert all(trial.state == "pending" for trial in lost)
+    assert ax.get_xlabel() == "Delay (seconds)" and ax.get_xlim() == (0.0, 60.0)
+    assert lines["in flight (1)"].get_xdata() == [10.0]
+    older = lines["in flight, older (2): up to\n120 minutes"]
+    assert older.get_xdata() == [60.0] and older.get_marker() == ">" and not older.get_clip_on()
+    assert lines["ended (3)"].get_xdata()[:4].tolist() == [0.0, 20.0, 30.0, 40.0]
+
+
 def test_the_fitted_distribution_is_drawn_if_the_axis_has_the_clock_of_the_search():
     opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
     for _ in range(200):
