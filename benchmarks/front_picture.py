@@ -113,7 +113,7 @@ def draw():
         coloured = ["text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"]
         plt.rcParams.update(dict.fromkeys(coloured, colours["text"]))
         for shape, mosaic, size in (
-            ("wide", [["synchronous", "regret"], ["asynchronous", "regret"]], (9.2, 3.4)),
+            ("wide", [["synchronous", "regret"], ["asynchronous", "regret"]], (9.2, 2.7)),
             ("narrow", [["synchronous"], ["asynchronous"], ["regret"], ["regret"]], (4.3, 5.6)),
         ):
             plt.rcParams["font.size"] = 10 if shape == "wide" else 11

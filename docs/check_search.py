@@ -15,14 +15,19 @@ FIRST = {
     "withdraw": "runs.html#withdraw-a-value",
     "excel": "tables.html#excel-and-csv-files",
     "fix a parameter": "spaces.html#fix-a-parameter",
-    "reproducible": "runs.html#reproducible-results",
-    "reproducible results": "runs.html#reproducible-results",
+    "reproducible": "runs.html#reproducible-results-and-seeds",
+    "reproducible results": "runs.html#reproducible-results-and-seeds",
     "change bounds": "studies.html#change-bounds-parameters-or-constraints",
     "gpu": "processes.html#one-gpu-for-each-worker",
     "stop early": "curves.html#stop-trials-early",
     "several objectives": "outcomes.html#several-objectives",
     "windows": "install.html#windows-and-macos",
     "macos": "install.html#windows-and-macos",
+    "seed": "questions.html#are-suggestions-the-same-with-the-same-seed",
+    "undo result": "questions.html#a-result-was-wrong-how-do-i-change-undo-delete-or-withdraw-it",
+    "multi-objective": "questions.html#does-it-do-multi-objective-optimisation-with-multiple-objectives-and-a-pareto-front",
+    "widen search space": "questions.html#can-i-widen-the-search-space-while-trials-run",
+    "missing results": "questions.html#which-results-are-still-missing",
 }
 
 
