@@ -3,6 +3,7 @@
 import heapq
 import math
 import re
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -88,9 +89,10 @@ def batches() -> History:
 
 
 def example(page: str) -> dict[str, Any]:
-    """Run the first block of a page, and return its variables."""
+    """Run the first block of a page without its output, and return its variables."""
     text = (DOCS / page).read_text(encoding="utf-8")
     [code, *_] = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     variables: dict[str, Any] = {}
-    exec(code, variables)
+    with redirect_stdout(None):
+        exec(code, variables)
     return variables
