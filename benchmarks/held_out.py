@@ -7,9 +7,9 @@
     python benchmarks/page_tables.py                         # writes the page
 
 A cell has the mean score, its standard error and the number of seeds. Two optimizers are compared on the seeds that
-both have. A cell is bold if the optimizer is at most two standard errors of the paired difference worse than the
-optimizer with the lowest mean. In the summary, belated wins if its paired difference is below minus two standard
-errors, and loses if it is above two standard errors.
+both have. A cell is bold if no other optimizer is better by more than two standard errors of the paired difference. In
+the summary, belated wins if its paired difference is below minus two standard errors, and loses if it is above two
+standard errors.
 """
 
 import argparse
@@ -99,14 +99,13 @@ def signed(mean: float, error: float, plus: bool = False) -> str:
 
 
 def best(by: dict[str, dict[int, float]]) -> set[str]:
-    """Return the optimizers that are at most two paired errors worse than the optimizer with the lowest mean."""
-    lowest = min(by, key=lambda name: np.mean(list(by[name].values())))
-    near = {lowest}
-    for name in set(by) - near:
-        mean, error = difference(by[name], by[lowest])
-        if mean <= 2 * error:
-            near.add(name)
-    return near
+    """Return the optimizers that no other optimizer surpasses by more than two paired errors."""
+
+    def is_surpassed(name: str) -> bool:
+        differences = [difference(by[name], by[other]) for other in by if other != name]
+        return any(mean > 2 * error for mean, error in differences)
+
+    return {name for name in by if not is_surpassed(name)}
 
 
 def score_table(found: Scores) -> list[list[str]]:
