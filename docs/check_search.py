@@ -25,7 +25,7 @@ FIRST = {
     "macos": "install.html#windows-and-macos",
     "seed": "questions.html#are-suggestions-the-same-with-the-same-seed",
     "undo result": "questions.html#a-result-was-wrong-how-do-i-change-undo-delete-or-withdraw-it",
-    "multi-objective": "questions.html#does-it-do-multi-objective-optimisation-with-multiple-objectives-and-a-pareto-front",
+    "multi-objective": "questions.html#does-it-do-multi-objective-optimisation-with-a-pareto-front",
     "widen search space": "questions.html#can-i-widen-the-search-space-while-trials-run",
     "missing results": "questions.html#which-results-are-still-missing",
 }
