@@ -36,16 +36,16 @@ OPTIMIZERS = {
     "random": "random",
 }
 SETTINGS = {
-    "hartmann6-growing": "Hartmann6, noise that grows with the value",
-    "park2-poisson30": "Park2, Poisson(30) delays",
-    "camel-halfnormal": "six-hump camel, 4 workers, half-normal times",
-    "shekel-exponential": "Shekel, d = 4, 6 workers, exponential times",
-    "cosines8-uniform": "cosine mixture, d = 8, 8 workers, uniform times",
-    "mixed-uniform": "three reals, an integer, two choices",
-    "hartmann3of12-exponential": "Hartmann3 in 12 dimensions",
+    "hartmann6-growing": "Hartmann6, growing noise",
+    "park2-poisson30": "Park2, Poisson(30)",
+    "camel-halfnormal": "six-hump camel, 4 workers",
+    "shekel-exponential": "Shekel, 6 workers",
+    "cosines8-uniform": "cosine mixture, d = 8",
+    "mixed-uniform": "mixed space",
+    "hartmann3of12-exponential": "Hartmann3, d = 12",
     "branin-noiseless": "Branin, no noise",
-    "mlp-wine": "network on the data set wine",
-    "pipeline-breast_cancer": "pipeline on the data set breast cancer",
+    "mlp-wine": "network, wine",
+    "pipeline-breast_cancer": "pipeline, breast cancer",
 }
 MIN_SEEDS = 2  # an optimizer with fewer seeds in a setting has no cell
 

@@ -28,6 +28,11 @@ FIRST = {
     "multi-objective": "questions.html#does-it-do-multi-objective-optimisation-with-a-pareto-front",
     "widen search space": "questions.html#can-i-widen-the-search-space-while-trials-run",
     "missing results": "questions.html#which-results-are-still-missing",
+    "gpu per worker": "processes.html#one-gpu-for-each-worker",
+    "early stopping of poor runs": "curves.html#stop-trials-early",
+    "widen the search range": "questions.html#can-i-widen-the-search-space-while-trials-run",
+    "keep one parameter fixed": "spaces.html#fix-a-parameter",
+    "read an excel file": "tables.html#excel-and-csv-files",
 }
 
 
