@@ -98,7 +98,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// The projection onto the bounds and the linear constraints, if there are many free columns.
+/// The projection onto the bounds and the linear constraints, if there are many free columns and it is fast.
 fn projection<'a>(
     product: &'a Product,
     start: &[f64],
@@ -115,6 +115,12 @@ fn projection<'a>(
         return None;
     }
     let body = product.body(linear, start);
+    if linear
+        .columns_of(body)
+        .is_some_and(|(_, body)| !body.projects_fast())
+    {
+        return None;
+    }
     let bounded = (0..start.len()).filter(move |&column| {
         let is_part = relaxed && linear.is_in_lattice(column);
         !is_part && !(is_free(column) && linear.is_constrained(column))

@@ -22,8 +22,10 @@ const ROUNDING: f64 = 1e-12;
 const DEPENDENT: f64 = 1e-9;
 /// A step is parallel to a row if it changes the slack by at most this share of its length.
 const PARALLEL: f64 = 1e-10;
-/// The largest number of sweeps over the bands in a projection.
-const MAX_SWEEPS: usize = 100;
+/// The largest number of visits to bands in a projection.
+const MAX_VISITS: usize = 100;
+/// With more bands, projections take longer than the quadratic programs of SLSQP.
+const MAX_FAST: usize = 3;
 /// The number of sweeps of the chain from the centre to the first stored point, per dimension, and between two points
 /// of a chain.
 const SWEEPS_TO_FIRST: usize = 12;
@@ -180,7 +182,10 @@ impl Polytope {
     pub fn project(&self, z: &mut [f64]) {
         let mut moved = z.to_vec();
         let mut shifts = vec![0.0; self.bands.len()];
-        let n_sweeps = if self.is_separate { 1 } else { MAX_SWEEPS };
+        let n_sweeps = match self.is_separate {
+            true => 1,
+            false => MAX_VISITS / self.bands.len(),
+        };
         for _ in 0..n_sweeps {
             let mut change = 0.0_f64;
             for (band, shift) in self.bands.iter().zip(&mut shifts) {
@@ -288,6 +293,11 @@ impl Polytope {
             x
         };
         (0..n).map(point).collect()
+    }
+
+    /// Whether projections are fast.
+    pub fn projects_fast(&self) -> bool {
+        self.is_separate || self.bands.len() <= MAX_FAST
     }
 
     /// Moves a point away from the centre, by twice its distance, and replaces it by the nearest point of the set,
@@ -693,11 +703,12 @@ fn length(a: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Band, Polytope, dot};
+    use super::{Band, Polytope, dot, maximize, rows};
     use crate::random::Rng;
     use proptest::prelude::*;
     // Imported by name, because proptest's prelude has another `Rng`.
     use rand::{RngExt, SeedableRng};
+    use rand_distr::StandardNormal;
 
     fn band(coefficients: &[f64], low: f64, high: f64) -> Band {
         Band {
@@ -757,7 +768,19 @@ mod tests {
             };
             let draws = body.sample(4, &mut rng);
             let mut vertices = body.vertices();
-            let corners: Vec<Vec<f64>> = (0..4).map(|_| vertices.draw(&mut rng)).collect();
+            let normalised: Vec<Band> = bands.iter().map(Band::normalised).collect();
+            let (at_most, equal) = rows(4, &normalised, &(0..bands.len()).collect::<Vec<_>>());
+            let mut corners = Vec::new();
+            for _ in 0..4 {
+                // No point is farther in the direction that was drawn.
+                let mut twin = rng.clone();
+                let direction: Vec<f64> = (0..4).map(|_| twin.sample(StandardNormal)).collect();
+                let corner = vertices.draw(&mut rng);
+                let farthest = maximize(&direction, &at_most, &equal).unwrap();
+                let missing = dot(&direction, &farthest) - dot(&direction, &corner);
+                prop_assert!(missing.abs() <= 1e-7, "{:?} {}", bands, missing);
+                corners.push(corner);
+            }
             let z: Vec<f64> = (0..4).map(|_| 4.0 * rng.random::<f64>() - 1.5).collect();
             let mut p = z.clone();
             body.project(&mut p);
