@@ -425,15 +425,31 @@ impl<'a> Chain<'a> {
 }
 
 impl Band {
-    /// The band with coefficients of unit length. Without coefficients, the sum is 0.
+    /// The band with coefficients of unit length, without negligible coefficients. An equality has equal bounds.
     fn normalised(&self) -> Self {
-        let size = length(&self.coefficients);
+        // Two divisions, because the squares of large coefficients overflow.
+        let largest = self
+            .coefficients
+            .iter()
+            .fold(0.0, |most: f64, a| most.max(a.abs()));
+        let largest = if largest > 0.0 { largest } else { 1.0 };
+        let scaled: Vec<f64> = self.coefficients.iter().map(|a| a / largest).collect();
+        let size = length(&scaled);
         let size = if size > 0.0 { size } else { 1.0 };
-        Self {
-            coefficients: self.coefficients.iter().map(|a| a / size).collect(),
-            low: self.low / size,
-            high: self.high / size,
+        let coefficient = |a: f64| match (a / size).abs() > f64::EPSILON {
+            true => a / size,
+            false => 0.0,
+        };
+        let mut band = Self {
+            coefficients: scaled.into_iter().map(coefficient).collect(),
+            low: self.low / largest / size,
+            high: self.high / largest / size,
+        };
+        if band.is_equality() {
+            let middle = 0.5 * (band.low + band.high);
+            (band.low, band.high) = (middle, middle);
         }
+        band
     }
 
     pub fn is_equality(&self) -> bool {
@@ -530,7 +546,7 @@ fn rows(d: usize, bands: &[Band], used: &[usize]) -> (Vec<Row>, Vec<Row>) {
     for band in used.iter().map(|&i| &bands[i]) {
         let a = &band.coefficients;
         if band.is_equality() {
-            equal.push((a.clone(), 0.5 * (band.low + band.high)));
+            equal.push((a.clone(), band.high));
             continue;
         }
         if band.high < f64::INFINITY {

@@ -142,6 +142,23 @@ def test_rotated_thin_body_is_uniform():
     assert stats.kstest(across, stats.uniform(-1, 2).cdf).pvalue > 1e-4
 
 
+@pytest.mark.parametrize("large", [1e160, 1e300, 1.7e308])
+@pytest.mark.parametrize("bound", [9661.0, 0.1, -1e300])
+def test_coefficients_of_any_size_are_usable(large, bound):
+    limit = bl.Linear({"a": 1, "b": 0.3, "c": -large if bound < 0 else large}, at_most=bound)
+    for kind in (bl.RandomSearch, bl.BayesOpt):
+        try:
+            optimizer = kind(PARTS, constraints=[limit, bl.Linear({"a": 1, "b": 1}, at_most=1.5)], seed=0)
+        except InvalidSpace:
+            assert bound < 0 and large < 1e300
+            continue
+        for _ in range(8):
+            trial = optimizer.suggest()
+            c = trial.params["c"]
+            assert c * large >= 1e300 * (1 - 1e-6) if bound < 0 else c <= 1e-8
+            optimizer.observe(trial, c + trial.params["a"])
+
+
 @pytest.mark.parametrize("limits", [[], [({"x0": 1, "x1": 1, "x30": 1}, 0.3)]])
 def test_optimum_of_many_parts_is_found(limits):
     names = list(wide(40))
