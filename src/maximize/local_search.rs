@@ -123,7 +123,7 @@ fn projection<'a>(
     }
     let bounded = (0..start.len()).filter(move |&column| {
         let is_part = relaxed && linear.is_in_lattice(column);
-        !is_part && !(is_free(column) && linear.is_constrained(column))
+        !(is_part || is_free(column) && linear.is_constrained(column))
     });
     let bounded: Vec<usize> = bounded.collect();
     Some(move |x: &mut [f64]| {

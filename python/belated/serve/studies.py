@@ -232,6 +232,9 @@ def _linear_work(problem: dict[str, Any]) -> float:
     linear = problem.get("linear")
     constraints = [each for each in linear if isinstance(each, dict)] if isinstance(linear, list) else []
     work = 0.0
+    # Quadratic programs over all columns are solved for steps, or for several constraints.
+    if len(constraints) > 3 or any(each.get("step") is not None for each in constraints):
+        work += 9 * _n_columns(problem)
     for each in constraints:
         n_terms = max(_length(each, "names"), _length(each, "coefficients"))
         work += n_terms * (3 if each.get("step") is None else 16)

@@ -64,6 +64,7 @@ LARGE = {
         "linear": [{"kind": "Linear", "coefficients": [[name, 1] for name in names(64)], "at_most": 9}] * 5,
     },
     "parts with a step": {"space": reals(60), "linear": [{"kind": "Mixture", "names": names(60), "step": 0.1}]},
+    "few parts with a step": {"space": reals(200), "linear": [{"kind": "Mixture", "names": names(3), "step": 0.1}]},
     "conditional parts": {
         "space": [*choices(7, 2), *reals(4, when=[["c0", [1]]])],
         "linear": [{"kind": "Mixture", "names": names(4)}],
