@@ -3,20 +3,19 @@
 There are three problems with a temperature T and two other parameters:
 
 * ``peak``: at T = 40, earlier trials show the flank of one narrow peak, so the best single point is its top. At the
-  other temperatures, f is a random function without earlier trials, where a batch gains more. The model has the true
-  hyperparameters, so that only the rules differ;
+  other temperatures, f is a random function without earlier trials. The model has the true hyperparameters, so that
+  only the rules differ;
 * ``choice``: f is an independent random function at each of four temperatures, and one of them was explored;
 * ``number``: f is a random function that changes with the number T, and one temperature was explored.
 
 Each run continues with batches of 8. The rules are:
 
-* ``joint``: ``suggest(n=8, shared=["T"])``, which compares whole batches;
-* ``first point``: the batch has the temperature of the best single point;
+* ``shared``: ``suggest(n=8, shared=["T"])``, whose batch has the temperature of the best single point;
 * ``random``: the batch has a random temperature;
 * ``free``: each trial has its own temperature, which a real oven does not allow.
 
 The program prints the mean improvement of the best value of f after each batch, in units of the standard deviation of
-f, and the paired differences to ``joint`` with two standard errors.
+f, and the paired differences to ``shared`` with two standard errors.
 
 Run: ``python benchmarks/shared_batches.py --seeds 50``
 """
@@ -29,7 +28,7 @@ import numpy as np
 import belated as bl
 
 KINDS = ("peak", "choice", "number")
-RULES = ("joint", "first point", "random", "free")
+RULES = ("shared", "random", "free")
 LENGTHSCALE, NOISE, N_FEATURES, N_CHOICES, HEIGHT = 0.15, 0.1, 400, 4, 1.0
 
 
@@ -76,11 +75,8 @@ def run(kind, rule, seed, n_batches, n_explored=25, n=8):
     optimizer.add(earlier, [measured(params) for params in earlier])
     best = [max(f(params) for params in earlier)]
     for _ in range(n_batches):
-        if rule == "joint":
+        if rule == "shared":
             trials = optimizer.suggest(n=n, shared=["T"])
-        elif rule == "first point":
-            first = optimizer.suggest()
-            trials = [first, *optimizer.suggest(n=n - 1, fixed={"T": first.params["T"]})]
         elif rule == "random":
             drawn = rng.uniform(20.0, 80.0) if kind == "number" else int(rng.choice([20, 40, 60, 80]))
             trials = optimizer.suggest(n=n, fixed={"T": drawn})
@@ -106,10 +102,10 @@ def main():
         }
         gains = {rule: found[:, 1:] - found[:, :1] for rule, found in runs.items()}
         for rule, gain in gains.items():
-            difference = gains["joint"] - gain
+            difference = gains["shared"] - gain
             errors = 2 * difference.std(axis=0, ddof=1) / math.sqrt(arguments.seeds)
             pairs = zip(gain.mean(axis=0), difference.mean(axis=0), errors, strict=True)
-            text = "; ".join(f"{mean:.3f} (joint {ahead:+.3f} ± {error:.3f})" for mean, ahead, error in pairs)
+            text = "; ".join(f"{mean:.3f} (shared {ahead:+.3f} ± {error:.3f})" for mean, ahead, error in pairs)
             print(f"{kind:7} {rule:12} {text}", flush=True)
 
 

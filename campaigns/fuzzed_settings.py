@@ -61,6 +61,16 @@ def parameter(chance, name, kind):
     return {"name": name, "kind": kind} | data
 
 
+def constraint(chance, names):
+    """Return a random linear constraint: parts of a total, perhaps in steps, or a weighted sum."""
+    names = chance.sample(names, chance.randint(2, len(names)))
+    if chance.random() < 0.5:
+        data = {"kind": "Mixture", "names": names, "total": chance.choice([1.0, len(names) / 2, number(chance)])}
+        return data | ({"step": chance.choice([0.1, 0.01])} if chance.random() < 0.2 else {})
+    coefficients = [[name, chance.choice([1, -1, chance.random(), number(chance)])] for name in names]
+    return {"kind": "Linear", "coefficients": coefficients, "at_most": chance.choice([1.0, number(chance)])}
+
+
 def definition(chance):
     """Return a random definition."""
     problem = {}
@@ -79,6 +89,9 @@ def definition(chance):
                 each["when"] = [["c", [1]]]
             space.append({"name": "c", "kind": "Categorical", "choices": [0, 1]})
         problem["space"] = space
+        parts = [each["name"] for each in space if each["kind"] == "Real"][: size(chance, 80)]
+        if len(parts) > 1 and chance.random() < 0.4:
+            problem["linear"] = [constraint(chance, parts) for _ in range(size(chance, 5))]
     optimizer = chance.choices(["BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay"], [7, 1, 1, 1])[0]
     strategy, stopping = {"kind": optimizer}, {}
     if chance.random() < 0.4:

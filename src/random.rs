@@ -16,11 +16,9 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The streams for calls of `recommend`, for draws that a strategy makes once, and for the seed of shared values.
-/// Suggestions use other streams.
+/// The streams for calls of `recommend`, and for draws that a strategy makes once. Suggestions use other streams.
 pub const RECOMMENDATION: u64 = u64::MAX;
 pub const SETUP: u64 = u64::MAX - 1;
-pub const SHARED: u64 = u64::MAX - 2;
 
 /// The generator of suggestion k, whose stream does not depend on other draws.
 ///

@@ -276,6 +276,9 @@ class Candidates:
     def width(self) -> int:
         """Number of encoded columns of a point."""
 
+    def far_rows(self) -> list[tuple[int, int, tuple[float, float]]]:
+        """The rows whose numbers are far from the others: row and column, and the range of the other numbers."""
+
     def domain(self) -> Domain:
         """The set of encoded candidates."""
 

@@ -1,4 +1,5 @@
-//! Local search by L-BFGS-B over the continuous coordinates of a box, or by SLSQP under linear constraints.
+//! Local search by L-BFGS-B over the continuous coordinates of a box, or by SLSQP or projected gradients under linear
+//! constraints.
 
 use ndarray::{ArrayView1, Axis};
 
@@ -6,11 +7,14 @@ use super::scoring::Search;
 use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{Scaling, Tolerance, minimize_scaled};
 use crate::numerics::linear_program::Row;
-use crate::numerics::slsqp;
+use crate::numerics::{projected_gradient, slsqp};
 use crate::problem::{Coordinate, Product};
 
 /// The number of gradient evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 16;
+/// The largest number of free columns for SLSQP, whose iterations take a time in proportion to the cube of this number.
+/// With more columns, the projected gradient method is used.
+const MAX_SLSQP: usize = 16;
 
 impl Search<'_, '_> {
     /// Runs L-BFGS-B or SLSQP over the active continuous coordinates. With `relaxed`, active integers with three or
@@ -66,7 +70,12 @@ impl Search<'_, '_> {
                 at_most: &at_most,
             };
             let accuracy = (tolerance.relative_reduction, tolerance.max_iterations);
-            slsqp::minimize(&mut minimised, &start, &feasible, &self.units, accuracy)
+            match projection(self.product, &start, (&lower, &upper), relaxed) {
+                Some(project) => {
+                    projected_gradient::minimize(&mut minimised, &start, &project, accuracy)
+                }
+                None => slsqp::minimize(&mut minimised, &start, &feasible, &self.units, accuracy),
+            }
         };
         interrupted?;
         let mut found = reference - scale * least;
@@ -87,6 +96,45 @@ impl Search<'_, '_> {
             (start, value)
         })
     }
+}
+
+/// The projection onto the bounds and the linear constraints, if there are many free columns and it is fast.
+fn projection<'a>(
+    product: &'a Product,
+    start: &[f64],
+    (lower, upper): (&'a [f64], &'a [f64]),
+    relaxed: bool,
+) -> Option<impl Fn(&mut [f64]) + 'a> {
+    let linear = product.linear()?;
+    let is_free = |column: usize| lower[column] < upper[column];
+    if (0..start.len()).filter(|&column| is_free(column)).count() <= MAX_SLSQP {
+        return None;
+    }
+    let mut parts = linear.lattices.iter().flat_map(|each| &each.columns);
+    if relaxed && !parts.all(|&column| is_free(column)) {
+        return None;
+    }
+    let body = product.body(linear, start);
+    if linear
+        .columns_of(body)
+        .is_some_and(|(_, body)| !body.projects_fast())
+    {
+        return None;
+    }
+    let bounded = (0..start.len()).filter(move |&column| {
+        let is_part = relaxed && linear.is_in_lattice(column);
+        !(is_part || is_free(column) && linear.is_constrained(column))
+    });
+    let bounded: Vec<usize> = bounded.collect();
+    Some(move |x: &mut [f64]| {
+        for &i in &bounded {
+            x[i] = x[i].clamp(lower[i], upper[i]);
+        }
+        match relaxed {
+            true => linear.snap_relaxed(body, x),
+            false => linear.snap(body, x),
+        }
+    })
 }
 
 /// The linear constraints on the continuous coordinates that are active at `x`: equalities and inequalities. With

@@ -2,6 +2,8 @@
 //!
 //! Notation: d is the number of coordinates; points are rows; u ∈ [0, 1]^d has one entry per coordinate.
 
+use std::collections::BTreeMap;
+
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, concatenate, s};
 use rand::RngExt;
 use rand::seq::SliceRandom;
@@ -92,16 +94,19 @@ fn write_within_constraints(
         return;
     };
     write_spread(product, points, rng);
+    let mut vertices = BTreeMap::new();
     for (i, mut row) in points.outer_iter_mut().enumerate() {
         let mut x = row.to_vec();
-        let Some((columns, body)) = linear.columns_of(product.body(linear, &x)) else {
+        let number = product.body(linear, &x);
+        let Some((columns, body)) = linear.columns_of(number) else {
             continue;
         };
         let mut own: Vec<f64> = columns.iter().map(|&column| x[column]).collect();
         if i >= n_even {
-            own = body.vertex(rng);
+            let vertices = vertices.entry(number).or_insert_with(|| body.vertices());
+            own = vertices.draw(rng);
             if i % 2 == 1 {
-                let (other, share) = (body.vertex(rng), rng.random::<f64>());
+                let (other, share) = (vertices.draw(rng), rng.random::<f64>());
                 own.iter_mut()
                     .zip(other)
                     .for_each(|(v, o)| *v += share * (o - *v));

@@ -18,32 +18,48 @@ const DANTZIG_PIVOTS: usize = 8;
 
 /// Returns a vertex at which cᵀx is largest, or None if no x satisfies the rows. The rows must bound cᵀx.
 pub fn maximize(c: &[f64], at_most: &[Row], equal: &[Row]) -> Option<Vec<f64>> {
-    let mut tableau = Tableau::new(c.len(), at_most, equal);
-    let n_real = tableau.n_real;
-    if tableau.n_columns > n_real {
-        let costs = (0..tableau.n_columns).map(|j| if j < n_real { 0.0 } else { -1.0 });
-        tableau.solve(&costs.collect::<Vec<f64>>());
-        let violations = tableau.rows.iter().zip(&tableau.basis);
-        let violations = violations.filter(|(_, j)| **j >= n_real);
-        if violations
-            .map(|(row, _)| row[tableau.n_columns])
-            .sum::<f64>()
-            > FEASIBLE
-        {
-            return None;
+    Program::new(c.len(), at_most, equal).map(|mut program| program.maximize(c))
+}
+
+/// The rows of linear programs that differ in c. Each search starts at the vertex at which the search before ended.
+pub struct Program(Tableau);
+
+impl Program {
+    /// Finds a vertex of the rows of n variables. None if no x satisfies them.
+    pub fn new(n: usize, at_most: &[Row], equal: &[Row]) -> Option<Self> {
+        let mut tableau = Tableau::new(n, at_most, equal);
+        let n_real = tableau.n_real;
+        if tableau.n_columns > n_real {
+            let costs = (0..tableau.n_columns).map(|j| if j < n_real { 0.0 } else { -1.0 });
+            tableau.solve(&costs.collect::<Vec<f64>>());
+            let violations = tableau.rows.iter().zip(&tableau.basis);
+            let violations = violations.filter(|(_, j)| **j >= n_real);
+            if violations
+                .map(|(row, _)| row[tableau.n_columns])
+                .sum::<f64>()
+                > FEASIBLE
+            {
+                return None;
+            }
+            tableau.drop_artificial();
         }
-        tableau.drop_artificial();
+        Some(Self(tableau))
     }
-    let mut costs = vec![0.0; tableau.n_columns];
-    costs[..c.len()].copy_from_slice(c);
-    tableau.solve(&costs);
-    let mut x = vec![0.0; c.len()];
-    for (row, &j) in tableau.rows.iter().zip(&tableau.basis) {
-        if j < c.len() {
-            x[j] = row[tableau.n_columns].max(0.0);
+
+    /// Returns a vertex at which cᵀx is largest. The rows must bound cᵀx.
+    pub fn maximize(&mut self, c: &[f64]) -> Vec<f64> {
+        let tableau = &mut self.0;
+        let mut costs = vec![0.0; tableau.n_columns];
+        costs[..c.len()].copy_from_slice(c);
+        tableau.solve(&costs);
+        let mut x = vec![0.0; c.len()];
+        for (row, &j) in tableau.rows.iter().zip(&tableau.basis) {
+            if j < c.len() {
+                x[j] = row[tableau.n_columns].max(0.0);
+            }
         }
+        x
     }
-    Some(x)
 }
 
 /// The rows in terms of the basis: each row is solved for its basic column. The last entry of a row is the right side.

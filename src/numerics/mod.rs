@@ -2,6 +2,7 @@
 //!
 //! * [`cholesky`], [`growing_cholesky`]: factors and triangular solves (faer); [`lbfgsb`], [`direct`]:
 //!   minimisation over a box (basin); [`slsqp`]: minimisation under linear constraints (basin)
+//! * [`projected_gradient`]: minimisation over a convex set with a fast projection
 //! * [`linear_program`]: small linear programs
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
 //! * [`order`]: the order of values
@@ -14,6 +15,7 @@ pub mod growing_cholesky;
 pub mod lbfgsb;
 pub mod linear_program;
 pub mod order;
+pub mod projected_gradient;
 pub mod simd;
 pub mod slsqp;
 pub(crate) mod special;

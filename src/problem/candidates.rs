@@ -74,8 +74,8 @@ pub struct Candidates {
     points: Array2<f64>,
     /// Empty if the columns do not have names.
     declared: Vec<Column>,
-    /// The smallest and the largest number of each column.
-    bounds: Vec<(f64, f64)>,
+    /// How the numbers of each column are scaled.
+    scales: Vec<Scale>,
     domain: Arc<Domain>,
 }
 
@@ -129,12 +129,17 @@ impl Candidates {
     }
 
     fn of(points: Array2<f64>, declared: Vec<Column>) -> Self {
-        let bounds: Vec<_> = points.columns().into_iter().map(bounds).collect();
         let coordinates = match declared.is_empty() {
             true => vec![Coordinate::Continuous; points.ncols()],
             false => declared.iter().map(Column::coordinate).collect(),
         };
-        let rows = encoded(points.view(), &bounds, &coordinates);
+        let of_columns = points.columns().into_iter().zip(&coordinates);
+        let scales = of_columns.map(|(column, coordinate)| match coordinate.choices() {
+            Some(_) => Scale::default(),
+            None => Scale::of(column),
+        });
+        let scales: Vec<Scale> = scales.collect();
+        let rows = encoded(points.view(), &scales, &coordinates);
         let rows = Rows {
             points: rows,
             coordinates,
@@ -142,7 +147,7 @@ impl Candidates {
         Self {
             points,
             declared,
-            bounds,
+            scales,
             domain: Arc::new(Domain::Candidates(rows)),
         }
     }
@@ -172,7 +177,19 @@ impl Candidates {
     /// The encoded columns of rows that are given in the user's units. The columns of a row that is not a candidate may
     /// be outside [0, 1].
     pub(crate) fn encode(&self, rows: ArrayView2<f64>) -> Array2<f64> {
-        encoded(rows, &self.bounds, &self.rows().coordinates)
+        encoded(rows, &self.scales, &self.rows().coordinates)
+    }
+
+    /// The rows whose numbers are far from the others: row and column, and the range of the other numbers.
+    pub(crate) fn far_rows(&self) -> Vec<(usize, usize, (f64, f64))> {
+        let far = |k: usize| {
+            let (scale, column) = (&self.scales[k], self.points.column(k));
+            let is_far = |x: &f64| !scale.knots.is_empty() && (*x < scale.low || *x > scale.high);
+            let rows: Vec<usize> = (0..column.len()).filter(|&i| is_far(&column[i])).collect();
+            rows.into_iter()
+                .map(move |i| (i, k, (scale.low, scale.high)))
+        };
+        (0..self.scales.len()).flat_map(far).collect()
     }
 
     /// The columns of a measurement at numbers that need not be a candidate.
@@ -281,23 +298,103 @@ impl From<Candidates> for Saved {
     }
 }
 
-/// The smallest and the largest number of a column, or (0, 0) if there is none.
-fn bounds(column: ArrayView1<f64>) -> (f64, f64) {
-    // `min` and `max` ignore NaN.
-    let low = column.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = column.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    match low <= high {
-        true => (low, high),
-        false => (0.0, 0.0),
+/// A gap that is this many times as long as the range of most numbers separates far numbers from these.
+const FAR: f64 = 10.0;
+/// The smallest share of the rows that are not far.
+const NEAR_SHARE: f64 = 0.9;
+/// The length of the part of a column for the far numbers on one side, relative to the part of the others.
+const FAR_PART: f64 = 0.5;
+
+/// The scale of a column of numbers. One far number, perhaps in another unit, would compress all others to a point.
+/// Far numbers are therefore scaled by their ranks.
+#[derive(Clone, Debug, PartialEq, Default)]
+struct Scale {
+    /// The smallest and the largest number that is not far, or 0 if there is none.
+    low: f64,
+    high: f64,
+    /// Increasing numbers with their places in [0, 1]: `low`, `high` and the far numbers. Empty if no number is far.
+    /// Between two of them, the scale is linear.
+    knots: Vec<(f64, f64)>,
+}
+
+impl Scale {
+    fn of(column: ArrayView1<f64>) -> Self {
+        let mut sorted: Vec<f64> = column.iter().copied().filter(|x| !x.is_nan()).collect();
+        sorted.sort_unstable_by(f64::total_cmp);
+        let (Some(&low), Some(&high)) = (sorted.first(), sorted.last()) else {
+            return Self::default();
+        };
+        let ends = near(&sorted);
+        let (low_near, high_near) = (sorted[ends.0], sorted[ends.1]);
+        if low_near == low && high_near == high {
+            return Self {
+                low,
+                high,
+                knots: Vec::new(),
+            };
+        }
+        sorted.dedup();
+        let below = sorted.partition_point(|x| *x < low_near);
+        let above = sorted.partition_point(|x| *x <= high_near);
+        let n_above = sorted.len() - above;
+        // Of m far numbers on one side, number i is FAR_PART (1 + i/m)/2 away from the others.
+        let away = |i: usize, m: usize| 0.5 * FAR_PART * (1.0 + (i + 1) as f64 / m as f64);
+        let first = if below > 0 { FAR_PART } else { 0.0 };
+        let last = if n_above > 0 { FAR_PART } else { 0.0 };
+        let place = |u: f64| (first + u) / (first + 1.0 + last);
+        let lower = (0..below).map(|i| (sorted[i], place(-away(below - 1 - i, below))));
+        let middle = [(low_near, place(0.0)), (high_near, place(1.0))];
+        let upper = (0..n_above).map(|i| (sorted[above + i], place(1.0 + away(i, n_above))));
+        Self {
+            low: low_near,
+            high: high_near,
+            knots: lower.chain(middle).chain(upper).collect(),
+        }
+    }
+
+    fn scaled(&self, x: f64) -> f64 {
+        if self.knots.is_empty() {
+            return scaled(x, (self.low, self.high));
+        }
+        let after = self.knots.partition_point(|knot| knot.0 <= x);
+        let after = after.clamp(1, self.knots.len() - 1);
+        let ((from, at), (to, end)) = (self.knots[after - 1], self.knots[after]);
+        (at + (end - at) * scaled(x, (from, to))).clamp(-MAX_COLUMN, MAX_COLUMN)
+    }
+}
+
+/// The first and the last position of the numbers that are not far, in a sorted list. They include the shortest
+/// interval with most numbers and two different ones, and all numbers that no long gap separates from it.
+fn near(sorted: &[f64]) -> (usize, usize) {
+    let n = sorted.len();
+    // Halves, because the difference of two large floats can overflow.
+    let length = |i: usize, k: usize| sorted[k] / 2.0 - sorted[i] / 2.0;
+    let n_near = (NEAR_SHARE * n as f64).ceil() as usize;
+    let interval = |i: usize| {
+        let end = sorted
+            .partition_point(|x| *x <= sorted[i])
+            .max(i + n_near - 1);
+        (end < n).then_some((i, end))
+    };
+    let shortest = (0..=n - n_near).filter_map(interval);
+    let shortest = shortest.min_by(|a, b| length(a.0, a.1).total_cmp(&length(b.0, b.1)));
+    let Some((mut first, mut last)) = shortest else {
+        return (0, n - 1);
+    };
+    loop {
+        let range = FAR * length(first, last);
+        if first > 0 && length(first - 1, first) <= range {
+            first -= 1;
+        } else if last + 1 < n && length(last, last + 1) <= range {
+            last += 1;
+        } else {
+            return (first, last);
+        }
     }
 }
 
 /// Returns the encoded columns of rows in the user's units. A category is one-hot, and its columns are 0 in a gap.
-fn encoded(
-    rows: ArrayView2<f64>,
-    bounds: &[(f64, f64)],
-    coordinates: &[Coordinate],
-) -> Array2<f64> {
+fn encoded(rows: ArrayView2<f64>, scales: &[Scale], coordinates: &[Coordinate]) -> Array2<f64> {
     let at: Vec<Range<usize>> = columns(coordinates).map(|(_, at)| at).collect();
     let width = at.last().map_or(0, |last| last.end);
     let mut encoded = Array2::zeros((rows.nrows(), width));
@@ -307,7 +404,7 @@ fn encoded(
                 (Some(_), true) => {}
                 (Some(_), false) => x[at[k].start + entry as usize] = 1.0,
                 (None, true) => x[at[k].start] = GAP,
-                (None, false) => x[at[k].start] = scaled(entry, bounds[k]),
+                (None, false) => x[at[k].start] = scales[k].scaled(entry),
             }
         }
     }
@@ -333,7 +430,69 @@ mod tests {
     use super::*;
     use crate::random::Rng;
     use ndarray::array;
-    use rand::SeedableRng;
+    use rand::{RngExt, SeedableRng};
+
+    #[test]
+    fn far_numbers_do_not_compress_the_others() {
+        let mut rng = Rng::seed_from_u64(0);
+        let near: Vec<f64> = (0..300).map(|_| rng.random()).collect();
+        let scale_of = |far: &[f64]| Scale::of(ArrayView1::from(&[&near[..], far].concat()));
+        let plain = scale_of(&[]);
+        assert!(plain.knots.is_empty());
+        assert!(scale_of(&[5.0]).knots.is_empty());
+        for far in [
+            &[1000.0][..],
+            &[-1e6],
+            &[1e3, -1e3, 1e3],
+            &[1e300, 40.0, 50.0, -1e308],
+        ] {
+            let scale = scale_of(far);
+            let all: Vec<f64> = near.iter().chain(far).map(|x| scale.scaled(*x)).collect();
+            assert!(all.iter().all(|u| (0.0..=1.0).contains(u)), "{far:?}");
+            // The other numbers keep their proportions, and fill at least half of the column.
+            let share = scale.scaled(plain.high) - scale.scaled(plain.low);
+            assert!(share >= 0.5 - 1e-12, "{far:?}");
+            for x in &near {
+                let expected = scale.scaled(plain.low) + share * plain.scaled(*x);
+                assert!((scale.scaled(*x) - expected).abs() < 1e-12);
+            }
+            // The scale increases, also beyond the ends.
+            let mut sorted = [&near[..], far, &[-1.5e308, 1.5e308, -2.0, 2.0]].concat();
+            sorted.sort_by(f64::total_cmp);
+            assert!(
+                sorted
+                    .windows(2)
+                    .all(|w| scale.scaled(w[0]) <= scale.scaled(w[1]))
+            );
+        }
+    }
+
+    #[test]
+    fn levels_and_long_tails_are_not_far() {
+        let column = |entries: &[(f64, usize)]| -> Vec<f64> {
+            let each = entries.iter().map(|(x, n)| vec![*x; *n]);
+            each.flatten().collect()
+        };
+        let is_plain = |column: &[f64]| Scale::of(ArrayView1::from(column)).knots.is_empty();
+        assert!(is_plain(&column(&[(0.0, 99), (1.0, 1)])));
+        assert!(is_plain(&column(&[
+            (1e-6, 5),
+            (1e-4, 5),
+            (1e-2, 5),
+            (1.0, 5)
+        ])));
+        assert!(is_plain(&[0.0, 1.0, 1000.0]) && is_plain(&[7.0]) && is_plain(&[]));
+        let decades: Vec<f64> = (0..200).map(|i| libm::pow(10.0, i as f64 / 20.0)).collect();
+        assert!(is_plain(&decades));
+        assert!(!is_plain(&column(&[(0.0, 90), (1.0, 5), (1000.0, 1)])));
+        assert!(!is_plain(&column(&[
+            (0.0, 5),
+            (1.0, 5),
+            (2.0, 5),
+            (3.0, 5),
+            (1000.0, 1)
+        ])));
+    }
 
     #[test]
     fn columns_are_scaled_and_rows_are_found() {

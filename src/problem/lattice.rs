@@ -4,6 +4,7 @@
 
 use rand::RngExt;
 
+use super::polytope::Band;
 use crate::random::Rng;
 
 /// The points of a mixture with a step, in columns of a box.
@@ -63,6 +64,29 @@ impl Lattice {
             a[column] = level as f64;
         }
         (a, self.total as f64)
+    }
+
+    /// Replaces the columns by the nearest point of Σ L_i x_i = K in the cube.
+    pub fn snap_relaxed(&self, x: &mut [f64]) {
+        let size = self
+            .levels
+            .iter()
+            .map(|l| (l * l) as f64)
+            .sum::<f64>()
+            .sqrt();
+        let total = self.total as f64 / size;
+        let coefficients = self.levels.iter().map(|&level| level as f64 / size);
+        let band = Band {
+            coefficients: coefficients.collect(),
+            low: total,
+            high: total,
+        };
+        let mut own: Vec<f64> = self.columns.iter().map(|&column| x[column]).collect();
+        band.project(&mut own);
+        self.columns
+            .iter()
+            .zip(own)
+            .for_each(|(&column, v)| x[column] = v);
     }
 
     fn read(&self, x: &[f64]) -> Vec<u64> {

@@ -161,11 +161,17 @@ impl LinearSet {
         }
     }
 
+    /// Works as `snap`, but the parts of mixtures with a step are replaced by the nearest parts without the step.
+    pub fn snap_relaxed(&self, body: usize, x: &mut [f64]) {
+        self.snap(body, x);
+        self.lattices.iter().for_each(|each| each.snap_relaxed(x));
+    }
+
     /// Returns n rows with uniform points in the constrained columns. The other columns are 0.
     pub fn sample(&self, body: usize, n: usize, width: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
         let mut rows = vec![vec![0.0; width]; n];
         if let Some((columns, body)) = self.columns_of(body) {
-            for (row, point) in rows.iter_mut().zip(body.chain(n, rng)) {
+            for (row, point) in rows.iter_mut().zip(body.sample(n, rng)) {
                 columns.iter().zip(point).for_each(|(&c, v)| row[c] = v);
             }
         }

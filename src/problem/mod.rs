@@ -24,6 +24,7 @@ mod polytope;
 mod product;
 mod restriction;
 mod sampling;
+mod simplices;
 pub mod space;
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,15 @@
 //! Notation: x ∈ [0, 1]^d. Rows aᵀx = b and aᵀx ≤ b have unit length |a| = 1. The affine hull of the set is {c + N u},
 //! where c is the Chebyshev centre and the k columns of N are orthonormal. Its rows are the constraints whose slack is
 //! zero at every point (implicit equalities). The *rounding* T maps the ball to an ellipsoid inside the body, so that
-//! hit-and-run also mixes in thin bodies.
+//! the chain also mixes in thin bodies.
 
-use rand::RngExt;
+use std::collections::BTreeSet;
+
+use rand::{RngExt, SeedableRng};
 use rand_distr::StandardNormal;
 
-use crate::numerics::linear_program::{Row, maximize};
+use super::simplices::Simplices;
+use crate::numerics::linear_program::{Program, Row, maximize};
 use crate::random::Rng;
 
 /// Constraints hold up to this tolerance, in units of x. A constraint whose slack is nowhere larger is an equality.
@@ -19,11 +22,16 @@ const ROUNDING: f64 = 1e-12;
 const DEPENDENT: f64 = 1e-9;
 /// A step is parallel to a row if it changes the slack by at most this share of its length.
 const PARALLEL: f64 = 1e-10;
-/// The number of steps of hit-and-run from the centre to the first point, per squared dimension, and between two points
-/// of a chain, per dimension. From the centre of a rounded body, the law of a coordinate is uniform up to 1 % after
-/// this number of steps (test `margins_of_simplex_are_beta`).
-const STEPS_TO_FIRST: usize = 12;
-const STEPS_BETWEEN: usize = 6;
+/// The largest number of visits to bands in a projection.
+const MAX_VISITS: usize = 100;
+/// With more bands, projections take longer than the quadratic programs of SLSQP.
+const MAX_FAST: usize = 3;
+/// The number of sweeps of the chain from the centre to the first stored point, per dimension, and between two points
+/// of a chain.
+const SWEEPS_TO_FIRST: usize = 12;
+const SWEEPS_BETWEEN: usize = 6;
+/// The number of stored points at which chains start.
+const N_STARTS: usize = 32;
 
 /// A linear constraint: the coefficients, and the interval of the weighted sum.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,6 +56,23 @@ pub struct Polytope {
     steps: Vec<Vec<f64>>,
     /// The bands that no point of the others violates.
     redundant: Vec<usize>,
+    /// The other bands, and whether no two of them have a coordinate in common.
+    bands: Vec<Band>,
+    is_separate: bool,
+    draws: Draws,
+}
+
+/// How uniform points are drawn.
+#[derive(Clone, Debug, PartialEq)]
+enum Draws {
+    /// Exact draws.
+    Exact(Simplices),
+    /// A chain. `rates[j]` has the changes of the slacks of all rows along column j of N·T; `starts` are points of one
+    /// long chain, in terms of these columns.
+    Chain {
+        rates: Vec<Vec<f64>>,
+        starts: Vec<Vec<f64>>,
+    },
 }
 
 impl Polytope {
@@ -70,19 +95,21 @@ impl Polytope {
             return Err(used);
         }
         let redundant = redundant(d, &normalised);
-        let (at_most, mut equal) = rows(d, &normalised, &used);
-        let (mut at_most, flat): (Vec<Row>, Vec<Row>) = at_most
-            .iter()
-            .map(|row| (row.clone(), slack(row, &at_most, &equal)))
-            .fold((vec![], vec![]), |(mut open, mut flat), (row, slack)| {
-                let kind = if slack <= TOLERANCE {
-                    &mut flat
-                } else {
-                    &mut open
-                };
-                kind.push(row);
-                (open, flat)
-            });
+        let (all, mut equal) = rows(d, &normalised, &used);
+        let slacks = largest_slacks(d, &all, &equal);
+        // The first rows are the bounds of the cube, so their slacks are the ranges of the coordinates.
+        let ranges = (0..d).map(|i| {
+            let low = (1.0 - slacks[2 * i]).clamp(0.0, 1.0);
+            (low, slacks[2 * i + 1].clamp(low, 1.0))
+        });
+        let ranges: Vec<(f64, f64)> = ranges.collect();
+        let (mut at_most, mut flat): (Vec<Row>, Vec<Row>) = (Vec::new(), Vec::new());
+        for (row, slack) in all.into_iter().zip(slacks) {
+            match slack <= TOLERANCE {
+                true => flat.push(row),
+                false => at_most.push(row),
+            }
+        }
         equal.extend(flat);
         let equal_rows: Vec<Vec<f64>> = equal.iter().map(|(a, _)| a.clone()).collect();
         let hull = orthonormal(&[], &equal_rows);
@@ -112,6 +139,12 @@ impl Polytope {
         let steps = rounded(&basis, &body);
         let cube = rows(d, &[], &[]).0;
         at_most.retain(|row| !cube.contains(row));
+        let bands = (0..bands.len()).filter(|i| !redundant.contains(i));
+        let bands: Vec<Band> = bands.map(|i| normalised[i].clone()).collect();
+        let draws = match Simplices::new(&ranges, &bands, steps.len()) {
+            Some(simplices) => Draws::Exact(simplices),
+            None => Draws::of_chain(&body, &steps),
+        };
         Ok(Self {
             centre,
             hull,
@@ -119,6 +152,9 @@ impl Polytope {
             at_most,
             steps,
             redundant,
+            is_separate: is_separate(&bands),
+            bands,
+            draws,
         })
     }
 
@@ -139,10 +175,39 @@ impl Polytope {
         (equal.collect(), &self.at_most)
     }
 
-    /// Replaces z by the nearest point of the set, by an active-set method: from the centre, steps towards z in the
-    /// subspace of the active rows end at the next row, and rows with a negative multiplier are dropped (Nocedal and
-    /// Wright 2006, algorithm 16.3). Points of the set are not changed.
+    /// Replaces z by the nearest point of the set. Points of the set are not changed.
+    ///
+    /// The nearest point is clip(z − Σ_j t_j a_j), where the t_j maximise the dual problem. They are found one by one,
+    /// in sweeps over the bands (Hildreth 1957). If the sweeps converge slowly, the active-set method is used.
     pub fn project(&self, z: &mut [f64]) {
+        let mut moved = z.to_vec();
+        let mut shifts = vec![0.0; self.bands.len()];
+        let n_sweeps = match self.is_separate {
+            true => 1,
+            false => MAX_VISITS / self.bands.len(),
+        };
+        for _ in 0..n_sweeps {
+            let mut change = 0.0_f64;
+            for (band, shift) in self.bands.iter().zip(&mut shifts) {
+                band.add(*shift, &mut moved);
+                let next = band.shift(&moved);
+                band.add(-next, &mut moved);
+                change = change.max((next - *shift).abs());
+                *shift = next;
+            }
+            if self.is_separate || change <= ROUNDING {
+                z.iter_mut()
+                    .zip(moved)
+                    .for_each(|(z, m)| *z = m.clamp(0.0, 1.0));
+                return;
+            }
+        }
+        self.project_by_active_set(z);
+    }
+
+    /// The active-set method: from the centre, steps towards z in the subspace of the active rows end at the next row,
+    /// and rows with a negative multiplier are dropped (Nocedal and Wright 2006, algorithm 16.3).
+    fn project_by_active_set(&self, z: &mut [f64]) {
         let offset: Vec<f64> = z.iter().zip(&self.centre).map(|(z, c)| z - c).collect();
         let target = without(&offset, &self.hull);
         let off = offset.iter().zip(&target).map(|(a, b)| (a - b).abs());
@@ -154,12 +219,15 @@ impl Polytope {
         }
         let mut v = vec![0.0; z.len()];
         let mut active: Vec<usize> = Vec::new();
+        // An orthonormal basis of the active rows.
+        let mut basis: Vec<Vec<f64>> = Vec::new();
         for _ in 0..20 * (self.body.len() + 1) {
-            let normals: Vec<Vec<f64>> = active.iter().map(|&j| self.body[j].0.clone()).collect();
             let rest: Vec<f64> = target.iter().zip(&v).map(|(t, v)| t - v).collect();
-            let step = without(&rest, &orthonormal(&[], &normals));
+            let step = without(&rest, &basis);
             if length(&step) <= ROUNDING {
                 // The multipliers of the active rows; a negative one pulls away from its row.
+                let normals = active.iter().map(|&j| self.body[j].0.clone());
+                let normals: Vec<Vec<f64>> = normals.collect();
                 let multipliers = multipliers(&normals, &rest);
                 let least =
                     (0..active.len()).min_by(|&i, &j| multipliers[i].total_cmp(&multipliers[j]));
@@ -167,6 +235,8 @@ impl Polytope {
                     Some(i) => active.remove(i),
                     None => break,
                 };
+                let normals = active.iter().map(|&j| self.body[j].0.clone());
+                basis = orthonormal(&[], &normals.collect::<Vec<_>>());
                 continue;
             }
             let (mut share, mut next) = (1.0, None);
@@ -180,7 +250,10 @@ impl Polytope {
                 }
             }
             v.iter_mut().zip(&step).for_each(|(v, s)| *v += share * s);
-            active.extend(next);
+            if let Some(j) = next {
+                active.push(j);
+                basis.extend(orthonormal(&basis, std::slice::from_ref(&self.body[j].0)));
+            }
         }
         self.write(&v, z);
     }
@@ -192,50 +265,39 @@ impl Polytope {
         }
     }
 
-    /// Draws n points of one chain of hit-and-run (Smith 1984) from the Chebyshev centre: each step goes to a uniform
-    /// point of the chord in a random direction. The law of every point is nearly uniform; nearby points of the chain
-    /// are correlated.
-    pub fn chain(&self, n: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
-        let k = self.dimension();
-        let rates = |a: &[f64]| self.steps.iter().map(|step| dot(a, step)).collect();
-        let rates: Vec<Vec<f64>> = self.body.iter().map(|(a, _)| rates(a)).collect();
-        let mut y = vec![0.0; k];
-        let mut slacks: Vec<f64> = self.body.iter().map(|(_, slack)| *slack).collect();
-        let mut points = Vec::with_capacity(n);
-        for i in 0..n {
-            let n_steps = match i {
-                0 => STEPS_TO_FIRST * k * k + 8 * STEPS_TO_FIRST,
-                _ => STEPS_BETWEEN * k,
-            };
-            for _ in 0..if k == 0 { 0 } else { n_steps } {
-                let direction: Vec<f64> = (0..k).map(|_| rng.sample(StandardNormal)).collect();
-                let moved: Vec<f64> = rates.iter().map(|row| dot(row, &direction)).collect();
-                let (mut back, mut ahead) = (f64::NEG_INFINITY, f64::INFINITY);
-                for (rate, slack) in moved.iter().zip(&slacks) {
-                    if *rate > 0.0 {
-                        ahead = ahead.min(slack / rate);
-                    } else if *rate < 0.0 {
-                        back = back.max(slack / rate);
-                    }
-                }
-                let t = back + (ahead - back) * rng.random::<f64>();
-                if t.is_finite() {
-                    y.iter_mut().zip(&direction).for_each(|(y, d)| *y += t * d);
-                    for (slack, rate) in slacks.iter_mut().zip(moved) {
-                        *slack = (*slack - t * rate).max(0.0);
-                    }
-                }
+    /// Draws n uniform points. If they are not exact, they are points of a chain: their law is nearly uniform, and
+    /// nearby points are correlated.
+    pub fn sample(&self, n: usize, rng: &mut Rng) -> Vec<Vec<f64>> {
+        let mut points = match &self.draws {
+            Draws::Exact(simplices) => (0..n).map(|_| simplices.sample(rng)).collect(),
+            Draws::Chain { rates, starts } => {
+                let start = &starts[rng.random_range(0..starts.len())];
+                self.chain(n, rates, start, rng)
             }
+        };
+        points.iter_mut().for_each(|x| self.project(x));
+        points
+    }
+
+    /// Draws n points of a chain.
+    fn chain(&self, n: usize, rates: &[Vec<f64>], start: &[f64], rng: &mut Rng) -> Vec<Vec<f64>> {
+        let mut chain = Chain::new(&self.body, rates, start);
+        let point = |_| {
+            chain.run(SWEEPS_BETWEEN, rng);
             let mut v = vec![0.0; self.centre.len()];
-            for (step, y) in self.steps.iter().zip(&y) {
+            for (step, y) in self.steps.iter().zip(&chain.y) {
                 v.iter_mut().zip(step).for_each(|(v, s)| *v += y * s);
             }
             let mut x = vec![0.0; v.len()];
             self.write(&v, &mut x);
-            self.project(&mut x);
-            points.push(x);
-        }
-        points
+            x
+        };
+        (0..n).map(point).collect()
+    }
+
+    /// Whether projections are fast.
+    pub fn projects_fast(&self) -> bool {
+        self.is_separate || self.bands.len() <= MAX_FAST
     }
 
     /// Moves a point away from the centre, by twice its distance, and replaces it by the nearest point of the set,
@@ -247,37 +309,231 @@ impl Polytope {
         self.project(x);
     }
 
-    /// Returns the vertex that is farthest in a random direction.
-    pub fn vertex(&self, rng: &mut Rng) -> Vec<f64> {
-        let d = self.centre.len();
-        let direction: Vec<f64> = (0..d).map(|_| rng.sample(StandardNormal)).collect();
+    /// Vertices that are farthest in random directions.
+    pub fn vertices(&self) -> Vertices<'_> {
         // In terms of x, the rows of the body are aᵀx ≤ aᵀc + slack.
-        let body = self.body.iter();
-        let at_most: Vec<Row> = body
-            .map(|(a, slack)| (a.clone(), dot(a, &self.centre) + slack))
-            .collect();
-        let found = maximize(&direction, &at_most, &self.constraints().0);
-        let mut x = found.unwrap_or_else(|| self.centre.clone());
-        self.project(&mut x);
+        let program = || {
+            let body = self.body.iter();
+            let at_most = body.map(|(a, slack)| (a.clone(), dot(a, &self.centre) + slack));
+            let at_most: Vec<Row> = at_most.collect();
+            Program::new(self.centre.len(), &at_most, &self.constraints().0)
+        };
+        Vertices {
+            program: match self.is_separate {
+                true => None,
+                false => program(),
+            },
+            body: self,
+        }
+    }
+}
+
+/// Vertices of a set, each of which is farthest in a random direction.
+pub struct Vertices<'a> {
+    body: &'a Polytope,
+    /// The linear program of a set whose bands are not separate. Each solution starts at the solution before.
+    program: Option<Program>,
+}
+
+impl Vertices<'_> {
+    pub fn draw(&mut self, rng: &mut Rng) -> Vec<f64> {
+        let d = self.body.centre.len();
+        let direction: Vec<f64> = (0..d).map(|_| rng.sample(StandardNormal)).collect();
+        let mut x = match &mut self.program {
+            Some(program) => program.maximize(&direction),
+            None => {
+                let upper = |c: &f64| f64::from(u8::from(*c > 0.0));
+                let mut x: Vec<f64> = direction.iter().map(upper).collect();
+                let bands = &self.body.bands;
+                bands
+                    .iter()
+                    .for_each(|band| band.move_to_vertex(&direction, &mut x));
+                x
+            }
+        };
+        self.body.project(&mut x);
         x
     }
 }
 
-impl Band {
-    /// The band with coefficients of unit length. Without coefficients, the sum is 0.
-    fn normalised(&self) -> Self {
-        let size = length(&self.coefficients);
-        let size = if size > 0.0 { size } else { 1.0 };
+impl Draws {
+    /// Points of a chain, and how to continue it. The points are the same for equal sets.
+    fn of_chain(body: &[Row], steps: &[Vec<f64>]) -> Self {
+        let rates = steps
+            .iter()
+            .map(|step| body.iter().map(|(a, _)| dot(a, step)).collect());
+        let rates: Vec<Vec<f64>> = rates.collect();
+        let mut rng = Rng::seed_from_u64(0);
+        let mut chain = Chain::new(body, &rates, &vec![0.0; steps.len()]);
+        chain.run(SWEEPS_TO_FIRST * (steps.len() + 8), &mut rng);
+        let start = |_| {
+            chain.run(SWEEPS_BETWEEN, &mut rng);
+            chain.y.clone()
+        };
+        let starts = (0..N_STARTS).map(start).collect();
+        Draws::Chain { rates, starts }
+    }
+}
+
+/// A Markov chain whose law tends to the uniform law of a body: each step goes to a uniform point of the chord along
+/// one column of N·T, and a sweep takes all columns in turn (Gibbs sampling; Smith 1984).
+struct Chain<'a> {
+    rates: &'a [Vec<f64>],
+    /// The point, in terms of the columns of N·T.
+    y: Vec<f64>,
+    slacks: Vec<f64>,
+}
+
+impl<'a> Chain<'a> {
+    fn new(body: &[Row], rates: &'a [Vec<f64>], start: &[f64]) -> Self {
+        let mut slacks: Vec<f64> = body.iter().map(|(_, slack)| *slack).collect();
+        for (rates, y) in rates.iter().zip(start) {
+            slacks
+                .iter_mut()
+                .zip(rates)
+                .for_each(|(slack, rate)| *slack -= rate * y);
+        }
+        slacks.iter_mut().for_each(|slack| *slack = slack.max(0.0));
         Self {
-            coefficients: self.coefficients.iter().map(|a| a / size).collect(),
-            low: self.low / size,
-            high: self.high / size,
+            rates,
+            y: start.to_vec(),
+            slacks,
         }
     }
 
-    fn is_equality(&self) -> bool {
+    fn run(&mut self, n_sweeps: usize, rng: &mut Rng) {
+        for _ in 0..n_sweeps {
+            for (y, rates) in self.y.iter_mut().zip(self.rates) {
+                let (mut back, mut ahead) = (f64::NEG_INFINITY, f64::INFINITY);
+                for (rate, slack) in rates.iter().zip(&self.slacks) {
+                    if *rate > 0.0 {
+                        ahead = ahead.min(slack / rate);
+                    } else if *rate < 0.0 {
+                        back = back.max(slack / rate);
+                    }
+                }
+                let t = back + (ahead - back) * rng.random::<f64>();
+                if t.is_finite() {
+                    *y += t;
+                    for (slack, rate) in self.slacks.iter_mut().zip(rates) {
+                        *slack = (*slack - t * rate).max(0.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Band {
+    /// The band with coefficients of unit length, without negligible coefficients. An equality has equal bounds.
+    fn normalised(&self) -> Self {
+        // Two divisions, because the squares of large coefficients overflow.
+        let largest = self
+            .coefficients
+            .iter()
+            .fold(0.0, |most: f64, a| most.max(a.abs()));
+        let largest = if largest > 0.0 { largest } else { 1.0 };
+        let scaled: Vec<f64> = self.coefficients.iter().map(|a| a / largest).collect();
+        let size = length(&scaled);
+        let size = if size > 0.0 { size } else { 1.0 };
+        let coefficient = |a: f64| match (a / size).abs() > f64::EPSILON {
+            true => a / size,
+            false => 0.0,
+        };
+        let mut band = Self {
+            coefficients: scaled.into_iter().map(coefficient).collect(),
+            low: self.low / largest / size,
+            high: self.high / largest / size,
+        };
+        if band.is_equality() {
+            let middle = 0.5 * (band.low + band.high);
+            (band.low, band.high) = (middle, middle);
+        }
+        band
+    }
+
+    pub fn is_equality(&self) -> bool {
         self.high - self.low <= TOLERANCE
     }
+
+    /// The coordinates that have coefficients, with these.
+    pub fn terms(&self) -> impl Iterator<Item = (usize, f64)> + Clone {
+        let all = self.coefficients.iter().copied().enumerate();
+        all.filter(|(_, a)| *a != 0.0)
+    }
+
+    /// The sum at a point.
+    pub fn sum(&self, x: &[f64]) -> f64 {
+        self.terms().map(|(i, a)| a * x[i]).sum()
+    }
+
+    /// Replaces z by the nearest point of the cube in this band, whose coefficients have unit length.
+    pub fn project(&self, z: &mut [f64]) {
+        let t = self.shift(z);
+        self.add(-t, z);
+        z.iter_mut().for_each(|z| *z = z.clamp(0.0, 1.0));
+    }
+
+    /// Adds t a to z.
+    fn add(&self, t: f64, z: &mut [f64]) {
+        if t != 0.0 {
+            self.terms().for_each(|(i, a)| z[i] += t * a);
+        }
+    }
+
+    /// The t for which clip(z − t a) is the nearest point of the cube in this band. The sum at this point is a
+    /// decreasing function of t that is linear between its kinks.
+    fn shift(&self, z: &[f64]) -> f64 {
+        let sum = |t: f64| {
+            let terms = self
+                .terms()
+                .map(|(i, a)| a * (z[i] - t * a).clamp(0.0, 1.0));
+            terms.sum::<f64>()
+        };
+        let now = sum(0.0);
+        let nearest = now.clamp(self.low, self.high);
+        if (now - nearest).abs() <= ROUNDING {
+            return 0.0;
+        }
+        let kinks = self.terms().flat_map(|(i, a)| [z[i] / a, (z[i] - 1.0) / a]);
+        let mut kinks: Vec<f64> = kinks.collect();
+        kinks.sort_unstable_by(f64::total_cmp);
+        let after = kinks.partition_point(|&t| sum(t) > nearest);
+        let end = kinks[after.min(kinks.len() - 1)];
+        let start = after.checked_sub(1).map_or(end, |i| kinks[i]);
+        let (high, low) = (sum(start), sum(end));
+        match high > low {
+            true => start + (end - start) * (high - nearest) / (high - low),
+            false => end,
+        }
+    }
+
+    /// Moves a vertex of the cube into the band at the least loss of cᵀx. The moves with the least loss per change of
+    /// the sum come first, and the last one ends at the bound of the band.
+    fn move_to_vertex(&self, c: &[f64], x: &mut [f64]) {
+        let now = self.sum(x);
+        let missing = now.clamp(self.low, self.high) - now;
+        let to = |i: usize| 1.0 - 2.0 * x[i];
+        let moves = self.terms().filter(|(i, a)| a * to(*i) * missing > 0.0);
+        let mut moves: Vec<(usize, f64, f64)> = moves.map(|(i, a)| (i, a, to(i))).collect();
+        let loss = |(i, a, _): &(usize, f64, f64)| (c[*i] / a).abs();
+        moves.sort_by(|one, other| loss(one).total_cmp(&loss(other)));
+        let mut left = missing.abs();
+        for (i, a, to) in moves {
+            let share = (left / a.abs()).min(1.0);
+            x[i] += share * to;
+            left -= share * a.abs();
+        }
+    }
+}
+
+/// Whether no two bands have a coordinate in common.
+fn is_separate(bands: &[Band]) -> bool {
+    let mut used = BTreeSet::new();
+    bands
+        .iter()
+        .flat_map(Band::terms)
+        .all(|(i, _)| used.insert(i))
 }
 
 /// The inequalities, with the bounds x ≥ 0 and x ≤ 1, and the equalities of the bands in `used`.
@@ -290,7 +546,7 @@ fn rows(d: usize, bands: &[Band], used: &[usize]) -> (Vec<Row>, Vec<Row>) {
     for band in used.iter().map(|&i| &bands[i]) {
         let a = &band.coefficients;
         if band.is_equality() {
-            equal.push((a.clone(), 0.5 * (band.low + band.high)));
+            equal.push((a.clone(), band.high));
             continue;
         }
         if band.high < f64::INFINITY {
@@ -303,10 +559,16 @@ fn rows(d: usize, bands: &[Band], used: &[usize]) -> (Vec<Row>, Vec<Row>) {
     (at_most, equal)
 }
 
-/// The largest slack b − aᵀx of a row.
-fn slack((a, b): &Row, at_most: &[Row], equal: &[Row]) -> f64 {
-    let minus: Vec<f64> = a.iter().map(|v| -v).collect();
-    maximize(&minus, at_most, equal).map_or(0.0, |x| b - dot(a, &x))
+/// The largest slack b − aᵀx of each row.
+fn largest_slacks(d: usize, at_most: &[Row], equal: &[Row]) -> Vec<f64> {
+    let Some(mut program) = Program::new(d, at_most, equal) else {
+        return vec![0.0; at_most.len()];
+    };
+    let mut slack = |(a, b): &Row| {
+        let minus: Vec<f64> = a.iter().map(|v| -v).collect();
+        b - dot(a, &program.maximize(&minus))
+    };
+    at_most.iter().map(&mut slack).collect()
 }
 
 /// The bands that hold at every point of the other bands. Of several equal bands, the first is kept.
@@ -457,11 +719,12 @@ fn length(a: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{Band, Polytope, dot};
+    use super::{Band, Polytope, dot, maximize, rows};
     use crate::random::Rng;
     use proptest::prelude::*;
     // Imported by name, because proptest's prelude has another `Rng`.
     use rand::{RngExt, SeedableRng};
+    use rand_distr::StandardNormal;
 
     fn band(coefficients: &[f64], low: f64, high: f64) -> Band {
         Band {
@@ -490,7 +753,7 @@ mod tests {
         // The sum of two parts is at most 0 and at least 0 by the bounds, and a third one is free.
         let body = Polytope::new(3, &[band(&[1.0, 1.0, 0.0], f64::NEG_INFINITY, 0.0)]).unwrap();
         assert_eq!(body.dimension(), 1);
-        let x = body.chain(1, &mut Rng::seed_from_u64(0)).swap_remove(0);
+        let x = body.sample(1, &mut Rng::seed_from_u64(0)).swap_remove(0);
         assert_eq!(x[..2], [0.0, 0.0]);
         let point = Polytope::new(2, &[band(&[1.0, 1.0], 2.0, 2.0)]).unwrap();
         assert_eq!(point.dimension(), 0);
@@ -519,8 +782,21 @@ mod tests {
                 };
                 bands.iter().all(holds) && x.iter().all(|x| (0.0..=1.0).contains(x))
             };
-            let draws = body.chain(4, &mut rng);
-            let corners: Vec<Vec<f64>> = (0..4).map(|_| body.vertex(&mut rng)).collect();
+            let draws = body.sample(4, &mut rng);
+            let mut vertices = body.vertices();
+            let normalised: Vec<Band> = bands.iter().map(Band::normalised).collect();
+            let (at_most, equal) = rows(4, &normalised, &(0..bands.len()).collect::<Vec<_>>());
+            let mut corners = Vec::new();
+            for _ in 0..4 {
+                // No point is farther in the direction that was drawn.
+                let mut twin = rng.clone();
+                let direction: Vec<f64> = (0..4).map(|_| twin.sample(StandardNormal)).collect();
+                let corner = vertices.draw(&mut rng);
+                let farthest = maximize(&direction, &at_most, &equal).unwrap();
+                let missing = dot(&direction, &farthest) - dot(&direction, &corner);
+                prop_assert!(missing.abs() <= 1e-7, "{:?} {}", bands, missing);
+                corners.push(corner);
+            }
             let z: Vec<f64> = (0..4).map(|_| 4.0 * rng.random::<f64>() - 1.5).collect();
             let mut p = z.clone();
             body.project(&mut p);

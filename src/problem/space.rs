@@ -593,28 +593,6 @@ impl Space {
         })
     }
 
-    /// The values that searched parameter k may have, or None if it is continuous or has more than `limit` values.
-    pub(crate) fn values_of(
-        &self,
-        k: usize,
-        held: Option<&Held>,
-        limit: usize,
-    ) -> Option<Vec<f64>> {
-        let kind = self.kind(self.searched[k]);
-        let levels = || {
-            let n = kind.coordinate().levels()?;
-            (n <= limit as u64).then(|| (0..n).map(|level| kind.member(level)))
-        };
-        match held {
-            Some(Held::Values(values)) => (values.len() <= limit).then(|| values.clone()),
-            Some(Held::Range(low, high)) => {
-                let inside = levels()?.filter(|value| (low..=high).contains(&value));
-                Some(inside.collect())
-            }
-            None => Some(levels()?.collect()),
-        }
-    }
-
     /// The allowed part of the coordinate of parameter i.
     fn allowed(&self, i: usize, held: &Held) -> Result<Allowed> {
         let kind = self.kind(i);

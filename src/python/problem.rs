@@ -235,6 +235,10 @@ impl Candidates {
         self.core.domain().width()
     }
 
+    fn far_rows(&self) -> Vec<(usize, usize, (f64, f64))> {
+        self.core.far_rows()
+    }
+
     fn domain(&self) -> Domain {
         Domain {
             core: self.core.domain().clone(),

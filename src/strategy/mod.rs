@@ -90,16 +90,6 @@ pub struct Proposal {
     pub note: Option<String>,
     /// A warning for the user.
     pub warning: Option<String>,
-    /// What the acquisition gains by the point, if a model chose the point.
-    pub gain: Option<Gain>,
-}
-
-/// What an acquisition gains by a point. The gains of a batch are added.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Gain {
-    /// The logarithm of the gain, for an acquisition that is a logarithm.
-    Log(f64),
-    Linear(f64),
 }
 
 impl Proposal {
@@ -110,7 +100,6 @@ impl Proposal {
             fidelity: None,
             note: None,
             warning: None,
-            gain: None,
         }
     }
 }

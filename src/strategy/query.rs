@@ -23,8 +23,6 @@ pub struct Query<'a> {
     pub within: Option<Within<'a>>,
     /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
-    /// Whether the gain of the proposal is needed.
-    pub wants_gain: bool,
     /// The log of whole trials, if the log of the call has one outcome only.
     pub whole: Option<&'a Ledger>,
 }

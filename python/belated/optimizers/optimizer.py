@@ -195,8 +195,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
             candidates, the names are column numbers. The next enqueued point is used if it has these values; otherwise
             it stays in the queue. The model is the same as without fixed values.
         shared : sequence of str, optional
-            Names of parameters that have one value in all of these trials, such as the temperature of an oven. Batches
-            at several values are compared by the sum of their acquisition's values; see Notes. Parameters with
+            Names of parameters that have one value in all of these trials, such as the temperature of an oven. The
+            first trial is suggested as without `shared`, and the others with its values as `fixed`. Parameters with
             conditions cannot be shared.
 
         Returns
@@ -216,15 +216,6 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
             `fixed` and `shared`, or a constraint raises an exception or returns neither True nor False.
         InvalidSpace
             The search did not find a point that satisfies the constraints.
-
-        Notes
-        -----
-        With `shared`, a batch is chosen for each of up to 32 combinations of the shared values, or for 12 combinations
-        spread over the space and the values of the best four single points if there are more. The batch with the
-        largest sum is kept. For expected improvement, the sum is the expected improvement of the best value of the
-        batch. For bounds and Thompson sampling, it is the sum of the bounds or of the drawn values. Before the model
-        has data, and without a model, the batch has the values of a single point. A call takes at most as long as one
-        batch for each combination.
 
         Examples
         --------

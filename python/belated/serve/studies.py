@@ -208,7 +208,7 @@ def read_definition(definition: dict[str, Any]) -> Any:
         )
     if "constraints" in problem:
         raise InvalidSetting("definition has constraints, which are functions: create such a study in Python")
-    work = _n_columns(problem) * max(1, _length(problem, "outcomes")) * _work(strategy)
+    work = (_n_columns(problem) + _linear_work(problem)) * max(1, _length(problem, "outcomes")) * _work(strategy)
     if work > MOST_WORK:
         raise InvalidSetting(
             f"definition needs {work:,.0f} units of work, and a server accepts {MOST_WORK:,}: pass fewer parameters or "
@@ -225,6 +225,25 @@ def _n_columns(problem: dict[str, Any]) -> float:
     parts = [problem.get(name) for name in ("space", "context", "candidates")]
     sizes = [_size(each) for part in parts if isinstance(part, list) for each in part if isinstance(each, dict)]
     return max(1, sum(sizes), _length(parts[2], "rows") / 100)
+
+
+def _linear_work(problem: dict[str, Any]) -> float:
+    """Return the work of linear constraints, in columns: they are met in each combination of active parameters."""
+    linear = problem.get("linear")
+    constraints = [each for each in linear if isinstance(each, dict)] if isinstance(linear, list) else []
+    work = 0.0
+    # Quadratic programs over all columns are solved for steps, or for several constraints.
+    if len(constraints) > 3 or any(each.get("step") is not None for each in constraints):
+        work += 9 * _n_columns(problem)
+    for each in constraints:
+        n_terms = max(_length(each, "names"), _length(each, "coefficients"))
+        work += n_terms * (3 if each.get("step") is None else 16)
+    space = problem.get("space")
+    dimensions = [each for each in space if isinstance(each, dict)] if work and isinstance(space, list) else []
+    if any(each.get("when") for each in dimensions):
+        for each in dimensions:
+            work *= max(1, _length(each, "choices"))
+    return work
 
 
 def _size(dimension: dict[str, Any]) -> int:

@@ -14,6 +14,7 @@ from belated.short_repr import short_repr
 from belated.space.arguments import axes, copied, finite, is_table, one_line, real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Real
 from belated.space.space import Place, Space, escaped
+from belated.warn import warn
 
 
 def _numbers(given: Any) -> NDArray[Any] | None:
@@ -31,6 +32,9 @@ def _numbers(given: Any) -> NDArray[Any] | None:
 
 class Candidates:
     """A finite set of points, given as the rows of an array. Each column is scaled to [0, 1].
+
+    Numbers that a long gap separates from at least 90 % of their column are scaled by their ranks, so that they do not
+    compress the others. The gap is more than ten times as long as the range of the others.
 
     Parameters
     ----------
@@ -155,9 +159,27 @@ def read_candidates(given: Any) -> "Candidates | NamedCandidates":
     if is_table(given):
         # A table whose columns have their default names is an array.
         n = len(given.columns)
-        return Candidates(given) if n and list(given.columns) == list(range(n)) else NamedCandidates(given)
-    listed = isinstance(given, (list, tuple)) and any(isinstance(each, Mapping) for each in given)
-    return NamedCandidates(given) if listed or isinstance(given, Mapping) else Candidates(given)
+        found = Candidates(given) if n and list(given.columns) == list(range(n)) else NamedCandidates(given)
+    else:
+        listed = isinstance(given, (list, tuple)) and any(isinstance(each, Mapping) for each in given)
+        found = NamedCandidates(given) if listed or isinstance(given, Mapping) else Candidates(given)
+    _warn_of_far_rows(found)
+    return found
+
+
+def _warn_of_far_rows(candidates: "Candidates | NamedCandidates") -> None:
+    """Warn of rows with a number that is far from the other numbers of its column."""
+    far = candidates.core.far_rows()
+    if not far:
+        return
+    row, column, (low, high) = far[0]
+    name = list(candidates)[column] if isinstance(candidates, NamedCandidates) else column
+    n_more = len({each[0] for each in far} - {row})
+    warn(
+        f"candidates has {short_repr(float(candidates.x[row, column]))} in row {row} and column {name!r}, far from the "
+        f"numbers from {low:.6g} to {high:.6g} in other rows{f' ({n_more} more rows have far numbers)' * bool(n_more)}:"
+        " correct it if it has another unit, or leave out the row; such numbers are scaled by their ranks"
+    )
 
 
 class NamedCandidates(Space):

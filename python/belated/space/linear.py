@@ -50,10 +50,12 @@ class Linear:
     where a_i is a coefficient and r_i is the width of the parameter's range.
 
     Constraints that hold with equality at every point are found by linear programs. The other directions are
-    parametrised by an orthonormal basis of the null space, in which the body is rounded. Uniform points come from
-    hit-and-run [1]_. The first suggestions are spread over the body: of many random subsets of a uniform sample, the
+    parametrised by an orthonormal basis of the null space, in which the body is rounded. Uniform points of simplices
+    are exact, also if other bounds leave at least 2 % of the simplex: points outside are drawn again. Other bodies have
+    a Gibbs chain [1]_ that starts at stored points of a long chain. The first suggestions are spread over the body: of many random subsets of a uniform sample, the
     subset with the largest smallest distance is used. The acquisition is maximised by sequential least-squares
-    programming [2]_ from vertices, edges and uniform points. Lengthscales belong to the parameters, as without
+    programming [2]_, or by spectral projected gradients [3]_ in more than 16 columns, from vertices, edges and uniform
+    points. Lengthscales belong to the parameters, as without
     constraints.
 
     References
@@ -61,6 +63,8 @@ class Linear:
     .. [1] R. L. Smith, "Efficient Monte Carlo procedures for generating points uniformly distributed over bounded
        regions", Operations Research 32 (1984), 1296-1308.
     .. [2] D. Kraft, "A software package for sequential quadratic programming", DFVLR-FB 88-28 (1988).
+    .. [3] E. G. Birgin, J. M. Martínez and M. Raydan, "Nonmonotone spectral projected gradient methods on convex sets",
+       SIAM Journal on Optimization 10 (2000), 1196-1211.
 
     Examples
     --------

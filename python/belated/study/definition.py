@@ -166,7 +166,7 @@ def _candidates_as_data(candidates: Candidates | NamedCandidates) -> dict[str, A
 def _candidates_from(data: Mapping[str, Any]) -> Any:
     """Return the candidates from the data that `_candidates_as_data` returned."""
     if "names" not in data:
-        return np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]])
+        return Candidates(np.array(data["rows"], dtype=_KINDS_OF_NUMBER[data["kind"]]))
     columns = map(list, zip(*data["rows"], strict=True))
     found = NamedCandidates(_by_name(zip(data["names"], columns, strict=True)), data.get("descriptors"))
     found.describing = frozenset(data.get("describing", ()))

@@ -44,9 +44,7 @@ use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
 use crate::strategy::theory::Theory;
-use crate::strategy::{
-    Gain, Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point,
-};
+use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
 const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
                          suggested again; stop here, or add points to the space";
@@ -248,7 +246,7 @@ impl BayesOpt {
         query: Query,
         fitted: &mut Vec<(usize, Arc<Fit>)>,
         call: &mut Call,
-    ) -> Result<(Member, Option<String>, Option<Gain>)> {
+    ) -> Result<(Member, Option<String>)> {
         self.fit_all(FitPurpose::Suggest, log, query, fitted, call)?;
         check(call.stop)?;
         let repeats = self.repeats(query);
@@ -275,7 +273,6 @@ impl BayesOpt {
             nu: prepared.nu,
             ..Search::new(scope, &posterior, log, query, call)?
         };
-        let is_logarithm = search.scope.settings.maximizes_logarithm();
         let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
         let draws = matches!(maximand, Maximand::Draw(_));
         let (kept, terms) = (prepared.candidates, (success, expense, bounds));
@@ -285,13 +282,7 @@ impl BayesOpt {
             }
             _ => search.functions(&posterior, maximand, terms, penalty)?,
         };
-        let gain = match (is_logarithm, search.value) {
-            // A repeated point gains nothing.
-            (true, value) if exhausted || value.is_nan() => Some(Gain::Log(f64::NEG_INFINITY)),
-            (true, value) => Some(Gain::Log(value)),
-            (false, value) => Some(Gain::Linear(value)).filter(|_| !value.is_nan()),
-        };
-        Ok((point, warning, gain.filter(|_| query.wants_gain)))
+        Ok((point, warning))
     }
 
     /// The warning of missing durations or costs, which is given once.
@@ -545,7 +536,7 @@ impl Strategy for BayesOpt {
             return Ok(Proposal::at(point));
         }
         let mut fitted = Vec::new();
-        let (point, warning, gain) = match self.point_by_model(log, query, &mut fitted, call) {
+        let (point, warning) = match self.point_by_model(log, query, &mut fitted, call) {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
             Err(error) if error.is_numerical() => (
@@ -559,7 +550,6 @@ impl Strategy for BayesOpt {
                     }
                 },
                 Some(format!("a random point is suggested, because {error}")),
-                None,
             ),
             Err(error) => return Err(error),
         };
@@ -567,7 +557,6 @@ impl Strategy for BayesOpt {
         Ok(Proposal {
             note: self.note(log, query, &fitted)?,
             warning,
-            gain,
             ..Proposal::at(point)
         })
     }

@@ -19,7 +19,11 @@ def choices(n, m):
     return [{"name": f"c{i}", "kind": "Categorical", "choices": list(range(m))} for i in range(n)]
 
 
-DOMAIN = ("space", "context", "candidates", "outcomes")
+def names(n):
+    return [f"x{i}" for i in range(n)]
+
+
+DOMAIN = ("space", "context", "candidates", "outcomes", "linear")
 
 
 def definition(kind, arguments):
@@ -54,6 +58,17 @@ LARGE = {
         "pending": {"kind": "Integrate", "n": 640},
         "search": {"kind": "Search", "effort": 6},
     },
+    "linear": {"space": reals(60), "linear": [{"kind": "Mixture", "names": names(60)}] * 6},
+    "sums": {
+        "space": reals(64),
+        "linear": [{"kind": "Linear", "coefficients": [[name, 1] for name in names(64)], "at_most": 9}] * 5,
+    },
+    "parts with a step": {"space": reals(60), "linear": [{"kind": "Mixture", "names": names(60), "step": 0.1}]},
+    "few parts with a step": {"space": reals(200), "linear": [{"kind": "Mixture", "names": names(3), "step": 0.1}]},
+    "conditional parts": {
+        "space": [*choices(7, 2), *reals(4, when=[["c0", [1]]])],
+        "linear": [{"kind": "Mixture", "names": names(4)}],
+    },
     "huge": {"space": reals(1), "pending": {"kind": "Integrate", "n": 10**400}},
 }
 
@@ -77,6 +92,7 @@ def test_points_of_rounds_count():
         bl.BayesOpt({f"x{i}": (0.0, 1.0) for i in range(1000)}),
         bl.BayesOpt(candidates=[[i / 7] for i in range(5000)], acquisition="thompson"),
         bl.BayesOpt({"x": (0.0, 1.0)}, search=bl.Search(10.0), pending=bl.Integrate(320)),
+        bl.BayesOpt({name: (0.0, 1.0) for name in names(60)}, constraints=[bl.Mixture(names(60))]),
         bl.RandomSearch({f"x{i}": ["a", "b", "c"] for i in range(250)}),
         bl.TreeSearch({"x": (0.0, 1.0)}, horizon=10**6),
     ],

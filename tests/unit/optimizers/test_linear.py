@@ -47,6 +47,78 @@ def test_margins_of_simplex_are_beta(d):
         assert stats.kstest(points[:, :2].sum(1), stats.beta(2, d - 2).cdf).pvalue > 1e-4
 
 
+def test_sixty_parts_are_uniform():
+    points = draws(wide(60), [bl.Mixture(list(wide(60)))], 1500)
+    assert np.abs(points.sum(1) - 1).max() < 1e-12
+    for i in (0, 17, 59):
+        assert stats.kstest(points[:, i], stats.beta(1, 59).cdf).pvalue > 1e-4
+    assert stats.kstest(points[:, ::2].sum(1), stats.beta(30, 30).cdf).pvalue > 1e-4
+    assert stats.kstest(np.sort(points, 1)[:, -1], np.sort(rejected(60, 4000), 1)[:, -1]).pvalue > 1e-4
+
+
+def rejected(d, n, keep=lambda x: np.ones(len(x), dtype=bool), seed=1):
+    """Return uniform points of the simplex that are kept, from the gaps between sorted uniform numbers."""
+    cuts = np.sort(np.random.default_rng(seed).uniform(size=(n, d - 1)), axis=1)
+    points = np.diff(cuts, axis=1, prepend=0.0, append=1.0)
+    return points[keep(points)]
+
+
+@pytest.mark.parametrize(
+    ("ranges", "more", "keep"),
+    [
+        # Lower bounds, upper bounds, both, and a sum that cuts the simplex.
+        ([(0.1, 1), (0.2, 1), (0, 1), (0, 1)], [], lambda x: (x[:, 0] >= 0.1) & (x[:, 1] >= 0.2)),
+        ([(0, 0.5), (0, 0.4), (0, 1), (0, 1)], [], lambda x: (x[:, 0] <= 0.5) & (x[:, 1] <= 0.4)),
+        (
+            [(0.1, 0.3), (0, 0.6), (0, 0.6), (0, 1)],
+            [],
+            lambda x: (np.abs(x[:, 0] - 0.2) <= 0.1) & (x[:, 1:3].max(1) <= 0.6),
+        ),
+        ([(0, 0.3)] * 4, [], lambda x: x.max(1) <= 0.3),
+        ([(0, 1)] * 4, [({"x0": 1, "x1": 2}, 0.7)], lambda x: x[:, 0] + 2 * x[:, 1] <= 0.7),
+        ([(0, 1)] * 4, [({"x0": 1, "x1": 1}, 0.02)], lambda x: x[:, 0] + x[:, 1] <= 0.02),
+    ],
+)
+def test_bounded_mixtures_are_uniform(ranges, more, keep):
+    space = {f"x{i}": (float(low), float(high)) for i, (low, high) in enumerate(ranges)}
+    limits = [bl.Linear(terms, at_most=bound) for terms, bound in more]
+    points = draws(space, [bl.Mixture(list(space)), *limits], 1200)
+    expected = rejected(4, 400_000, keep)[:6000]
+    assert np.abs(points.sum(1) - 1).max() < 1e-9 and len(expected) > 300
+    for column in [*range(4), [0, 1], [1, 2]]:
+        pair = (each[:, column].reshape(len(each), -1).sum(1) for each in (points, expected))
+        assert stats.ks_2samp(*pair).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("weights", [[1, 1, 1, 1], [1, 2, -1, 3]])
+@pytest.mark.parametrize("bounds", [(0.4, 0.9), (-np.inf, 0.6), (1.2, np.inf)])
+def test_weighted_sums_are_uniform(weights, bounds):
+    names = list(wide(4))
+    limit = bl.Linear(
+        dict(zip(names, weights, strict=True)),
+        at_least=None if np.isinf(bounds[0]) else bounds[0],
+        at_most=None if np.isinf(bounds[1]) else bounds[1],
+    )
+    points = draws(wide(4), [limit], 1200)
+    box = np.random.default_rng(0).uniform(size=(200_000, 4))
+    expected = box[(box @ weights >= bounds[0]) & (box @ weights <= bounds[1])][:6000]
+    for direction in [*np.eye(4), weights]:
+        assert stats.ks_2samp(points @ direction, expected @ direction).pvalue > 1e-4
+
+
+def test_sums_with_common_parts_are_uniform():
+    # The sum of all parts and a sum of some of them: the parts are two simplices.
+    names = list(wide(10))
+    whole = bl.Linear(dict.fromkeys(names, 1.0), equals=1.0)
+    difference = bl.Linear({name: 1.0 if i < 5 else -1.0 for i, name in enumerate(names)}, equals=0.2)
+    points = draws(wide(10), [whole, difference], 1500)
+    for i in range(10):
+        scaled = points[:, i] / (0.6 if i < 5 else 0.4)
+        assert stats.kstest(scaled, stats.beta(1, 4).cdf).pvalue > 1e-4
+    # Neighbouring draws are independent, although they start at stored points.
+    assert abs(stats.spearmanr(points[1:, 0], points[:-1, 0]).statistic) < 0.11
+
+
 def test_thin_bodies_are_uniform_along_and_across():
     slab = bl.Linear({"a": 1, "b": 1, "c": 1}, at_least=1 - 1e-6, at_most=1 + 1e-6)
     points = draws(PARTS, [slab], 1500)
@@ -68,6 +140,44 @@ def test_rotated_thin_body_is_uniform():
         assert stats.ks_2samp(column, expected[inside]).pvalue > 1e-4
     across = (points @ [1, 2, 3] - 2) / 1e-6
     assert stats.kstest(across, stats.uniform(-1, 2).cdf).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("large", [1e160, 1e300, 1.7e308])
+@pytest.mark.parametrize("bound", [9661.0, 0.1, -1e300])
+def test_coefficients_of_any_size_are_usable(large, bound):
+    limit = bl.Linear({"a": 1, "b": 0.3, "c": -large if bound < 0 else large}, at_most=bound)
+    for kind in (bl.RandomSearch, bl.BayesOpt):
+        try:
+            optimizer = kind(PARTS, constraints=[limit, bl.Linear({"a": 1, "b": 1}, at_most=1.5)], seed=0)
+        except InvalidSpace:
+            assert bound < 0 and large < 1e300
+            continue
+        for _ in range(8):
+            trial = optimizer.suggest()
+            c = trial.params["c"]
+            assert c * large >= 1e300 * (1 - 1e-6) if bound < 0 else c <= 1e-8
+            optimizer.observe(trial, c + trial.params["a"])
+
+
+@pytest.mark.parametrize("limits", [[], [({"x0": 1, "x1": 1, "x30": 1}, 0.3)]])
+def test_optimum_of_many_parts_is_found(limits):
+    names = list(wide(40))
+    constraints = [bl.Mixture(names), *(bl.Linear(terms, at_most=bound) for terms, bound in limits)]
+    optimizer = bl.BayesOpt(wide(40), constraints=constraints, initial=bl.Initial(0), direction="minimize", seed=0)
+
+    def f(params):
+        pairs = zip(names, [0.5, 0.2, 0.3, *[0.0] * 37], strict=True)
+        return sum((params[name] - target) ** 2 for name, target in pairs)
+
+    rows = draws(wide(40), constraints, 40)
+    points = [dict(zip(names, row.tolist(), strict=True)) for row in rows]
+    optimizer.add(points, [f(each) for each in points])
+    best = min(map(f, points))
+    for _ in range(12):
+        trial = optimizer.suggest()
+        assert abs(sum(trial.params.values()) - 1) < 1e-9
+        optimizer.observe(trial, f(trial.params))
+    assert optimizer.best_value_ < (best if limits else best / 4)
 
 
 def test_lattice_is_uniform_and_drawn_without_replacement():

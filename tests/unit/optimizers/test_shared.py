@@ -1,7 +1,5 @@
-"""`suggest(shared=...)`: one value for all trials of a batch, chosen by the joint acquisition."""
+"""`suggest(shared=...)`: all trials of a batch have the values of its first trial."""
 
-import copy
-import math
 import pickle
 
 import numpy as np
@@ -49,75 +47,37 @@ def test_every_acquisition_shares(acquisition):
     assert len({trial.params["kind"] for trial in opt.suggest(n=3, shared=["kind"], fixed={"T": 33.0})}) == 1
 
 
-def matern52(a, b, lengthscale):
-    distance = math.sqrt(5) * np.sqrt(((a[:, None] - b[None]) ** 2).sum(-1)) / lengthscale
-    return (1 + distance + distance**2 / 3) * np.exp(-distance)
+@pytest.mark.parametrize("n_observed", [0, 12])
+@pytest.mark.parametrize("fixed", [None, {"n": [2, 3]}])
+@pytest.mark.parametrize("shared", [["T"], ["kind"], ["T", "kind", "n"]])
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_the_batch_equals_a_suggestion_followed_by_fixed_values(kind, shared, fixed, n_observed):
+    opt, twin = (informed(made(kind), n_observed) if n_observed else made(kind) for _ in range(2))
+    for _ in range(2):
+        batch = opt.suggest(n=4, shared=shared, fixed=fixed)
+        first = twin.suggest(fixed=fixed)
+        values = {name: first.params[name] for name in shared}
+        others = twin.suggest(n=3, fixed={**(fixed or {}), **values})
+        assert [trial.params for trial in batch] == [trial.params for trial in [first, *others]]
+        for trial, other in zip(batch, [first, *others], strict=True):
+            opt.observe(trial, trial.params["x"])
+            twin.observe(other, other.params["x"])
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_batch_has_the_largest_expected_improvement_by_simulation(seed):
-    """The second route: E max(0, best of the batch − best so far), simulated with a Gaussian process in NumPy.
-
-    The batch at every other shared value is made by `fixed`.
-    """
-    rng, noise, values = np.random.default_rng(seed), 0.1, [0.0, 0.5, 1.0]
-    gp = bl.GP(kernel="matern52", mean="zero", **THETA)
-    opt = bl.BayesOpt({"T": bl.Ordinal([0, 1, 2]), "x": (0.0, 1.0)}, initial=bl.Initial(0), surrogate=gp, seed=seed)
-    rows = np.column_stack([rng.integers(0, 3, 12), rng.random(12)])
-    y = np.sin(3 * rows[:, 0] + 5 * rows[:, 1]) + noise * rng.normal(size=12)
-    opt.add([{"T": int(t), "x": float(x)} for t, x in rows], y.tolist())
-    encoded = np.column_stack([rows[:, 0] / 2, rows[:, 1]])
-
-    def expected_improvement(trials):
-        batch = np.array([[values[trial.params["T"]], trial.params["x"]] for trial in trials])
-        points = np.vstack([encoded, batch])
-        cross = matern52(points, encoded, 0.3)
-        gain = np.linalg.solve(matern52(encoded, encoded, 0.3) + noise**2 * np.eye(12), cross.T).T
-        covariance = matern52(points, points, 0.3) - gain @ cross.T
-        root = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(points)))
-        draws = gain @ y + np.random.default_rng(1).normal(size=(100_000, len(points))) @ root.T
-        return np.maximum(draws[:, 12:].max(axis=1) - draws[:, :12].max(axis=1), 0).mean()
-
-    gains = {t: expected_improvement(copy.deepcopy(opt).suggest(n=5, fixed={"T": t})) for t in (0, 1, 2)}
-    chosen = opt.suggest(n=5, shared=["T"])
-    assert len({trial.params["T"] for trial in chosen}) == 1
-    found = gains[chosen[0].params["T"]]
-    assert found >= 0.95 * max(gains.values())
-    # The batch equals the batch with this value fixed.
-    again = bl.BayesOpt({"T": bl.Ordinal([0, 1, 2]), "x": (0.0, 1.0)}, initial=bl.Initial(0), surrogate=gp, seed=seed)
-    again.add([{"T": int(t), "x": float(x)} for t, x in rows], y.tolist())
-    fixed = again.suggest(n=5, fixed={"T": chosen[0].params["T"]})
-    assert [trial.params for trial in fixed] == [trial.params for trial in chosen]
-
-
-def test_the_batch_gains_more_than_at_the_value_of_the_best_single_point():
-    """At T = 1, the flank of one narrow peak is known. At the other values, many points are promising."""
-    differences = []
-    gp = bl.GP(lengthscale=0.15, signal_std=1.0, noise_std=0.1, targets="raw")
-    for seed in range(24):
-        rng = np.random.default_rng(seed)
-        frequencies = rng.normal(size=(3, 400, 2)) / 0.15
-        phases, weights = rng.uniform(0, 2 * math.pi, (3, 400)), rng.normal(size=(3, 400)) / math.sqrt(200)
-
-        def f(params, frequencies=frequencies, phases=phases, weights=weights):
-            t, z = params["T"], np.array([params["x"], params["y"]])
-            if t == 1:
-                return math.exp(-((z - [0.6, 0.4]) ** 2).sum() / (2 * 0.15**2))
-            return float(weights[t] @ np.cos(frequencies[t] @ z + phases[t]))
-
-        space = {"T": bl.Categorical([0, 1, 2]), "x": (0.0, 1.0), "y": (0.0, 1.0)}
-        opt = bl.BayesOpt(space, initial=bl.Initial(0), surrogate=gp, seed=seed)
-        earlier = [{"T": 1, "x": float(x), "y": float(y)} for x, y in rng.random((25, 2))]
-        opt.add(earlier, [f(params) + 0.1 * float(rng.normal()) for params in earlier])
-        best = max(map(f, earlier))
-        twin = pickle.loads(pickle.dumps(opt))
-        joint = opt.suggest(n=8, shared=["T"])
-        first = twin.suggest()
-        toy = [first, *twin.suggest(n=7, fixed={"T": first.params["T"]})]
-        gains = [max(0.0, max(f(trial.params) for trial in batch) - best) for batch in (joint, toy)]
-        differences.append(gains[0] - gains[1])
-    mean, error = np.mean(differences), np.std(differences, ddof=1) / math.sqrt(len(differences))
-    assert mean > 2 * error > 0
+def test_shared_values_keep_linear_constraints():
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
+    for kind in (bl.BayesOpt, bl.RandomSearch):
+        opt = kind(space, constraints=[bl.Mixture(["a", "b", "c"])], seed=0)
+        for _ in range(3):
+            trials = opt.suggest(n=3, shared=["a"])
+            assert len({trial.params["a"] for trial in trials}) == 1
+            assert len({trial.params["b"] for trial in trials}) == 3
+            for trial in trials:
+                assert abs(sum(trial.params.values()) - 1) < 1e-9
+                opt.observe(trial, trial.params["b"])
+        # With two values, the third one is determined.
+        trials = opt.suggest(n=2, shared=["a", "b"])
+        assert trials[0].params == pytest.approx(trials[1].params, abs=1e-12)
 
 
 @pytest.mark.parametrize("fixed", [None, {"y": (0.2, 0.9)}])
@@ -153,7 +113,7 @@ def test_columns_that_do_not_exist_are_refused():
 
 
 @pytest.mark.parametrize("n_observed", [0, 8])
-def test_more_values_than_are_tried(n_observed):
+def test_parameters_with_many_values(n_observed):
     rng = np.random.default_rng(0)
     rows = np.column_stack([rng.integers(0, 50, 400), rng.random(400)]).astype(float)
     for opt, name in (

@@ -58,8 +58,6 @@ pub struct Search<'a, 'c> {
     pub best_observed: Array2<f64>,
     pub excluded: Excluded,
     pub nu: f64,
-    /// The value of the acquisition at the point that was found.
-    pub value: f64,
     pub call: &'a mut Call<'c>,
 }
 
@@ -81,7 +79,6 @@ impl<'a, 'c> Search<'a, 'c> {
             query,
             excluded: Excluded::default(),
             nu: 0.0,
-            value: f64::NAN,
             call,
         })
     }
@@ -181,7 +178,6 @@ impl<'a, 'c> Search<'a, 'c> {
             scores = rows.iter().map(|&row| scores[row]).collect();
         }
         let best = self.best(&mut Scores::new(scores), &Maximizer::default())?;
-        self.value = best.value;
         Ok(best.member())
     }
 
@@ -223,20 +219,11 @@ impl<'a, 'c> Search<'a, 'c> {
         let mut scorer = Sum::of(Scorer::new(gp, acquisition.as_ref(), context), terms);
         // The result of a search from the literature is returned unchanged.
         if search.is_literature() {
-            let best = self.best(&mut scorer, &maximizer)?;
-            self.value = best.value;
-            return Ok(best.member());
+            return Ok(self.best(&mut scorer, &maximizer)?.member());
         }
         let point = self.best_separated(&mut scorer, &maximizer, out.view())?;
-        if self.query.wants_gain {
-            let row = as_row(self.query.lift(&point.x));
-            let mut value = [f64::NAN];
-            scorer.values(row.view(), &mut value);
-            self.value = value[0];
-        }
         drop(scorer);
         if !ignores && self.is_repeat(gp, &point.x) {
-            self.value = f64::NAN;
             return self.most_uncertain(gp, success, &maximizer, out.view());
         }
         Ok(point)

@@ -23,7 +23,6 @@ const QUERY: Query<'static> = Query {
     feasible: Feasible::EVERYWHERE,
     within: None,
     limit: None,
-    wants_gain: false,
     whole: None,
 };
 
