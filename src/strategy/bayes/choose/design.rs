@@ -64,8 +64,8 @@ impl Design<'_> {
     ///
     /// Without added or enqueued trials, trial number i takes point i. Otherwise, every trial covers the nearest design
     /// point, and covered points are skipped. If points are drawn one by one, one point less is drawn for each covered
-    /// point. Points that the strategy suggested count in every context. If they counted only in their own context, a
-    /// continuous context would never complete the design.
+    /// point. Points count in every context, because the model predicts f in one context from the values in another. If
+    /// they counted only in their own context, a continuous context would never complete the design.
     pub fn next_place(
         &self,
         log: &Ledger,
@@ -90,7 +90,7 @@ impl Design<'_> {
                     .collect()
             }
         };
-        let mut rows = self.given_rows(log, query.context);
+        let mut rows = self.given_rows(log);
         let lifted: Vec<Vec<f64>> = points.iter().map(|x| query.lift(x)).collect();
         let covered_by_given = covered(&lifted, &rows, self.columns);
         let n_covered = covered_by_given.iter().filter(|&&covered| covered).count();
@@ -109,10 +109,10 @@ impl Design<'_> {
         Ok(Some(place).filter(|_| n_chosen + n_covered < n))
     }
 
-    /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
+    /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials, in every context.
     /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure,
     /// are left out, because they give no information about f.
-    fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
+    fn given_rows<'l>(&self, log: &'l Ledger) -> Vec<Cow<'l, [f64]>> {
         let recently_abandoned = log.recently_abandoned();
         let is_given = |&number: &TrialNumber| {
             let trial = &log.trials()[number];
@@ -120,7 +120,6 @@ impl Design<'_> {
                 && !trial.left_out
                 && !self.failed.contains(&number)
                 && (!trial.is_dropped() || recently_abandoned.contains(&number))
-                && log.context(number) == context
         };
         let numbers = (0..log.trials().len()).filter(is_given);
         numbers.map(|number| Cow::Borrowed(log.x(number))).collect()
