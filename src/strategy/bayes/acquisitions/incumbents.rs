@@ -125,9 +125,11 @@ pub(super) fn rows_in_context(rows: ArrayView2<f64>, context: &[f64]) -> Array2<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gp::Hyperparameters;
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;
+    use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::baseline_points;
     use crate::strategy::bayes::acquisitions::tests::{on_the_left, query};
 
     fn nowhere(points: ArrayView2<f64>) -> Result<Vec<bool>> {
@@ -140,6 +142,70 @@ mod tests {
         let moved = rows_in_context(rows.view(), &[7.0, 8.0]);
         for (row, moved) in rows.rows().into_iter().zip(moved.rows()) {
             assert_eq!(moved.to_vec(), [row[0], row[1], 7.0, 8.0]);
+        }
+    }
+
+    /// A model of rows whose second column is the context: 0 or 1.
+    fn two_contexts() -> GaussianProcess {
+        let mut rows = wave(14, 2, 0.4);
+        for (i, mut row) in rows.rows_mut().into_iter().enumerate() {
+            row[1] = f64::from(i % 3 == 0);
+        }
+        let theta = Hyperparameters::new(vec![0.5, 1.5], 1.0, 1e-4);
+        let mut gp = GaussianProcess::new(KernelFamily::Matern52, &theta).unwrap();
+        gp.append_rows(rows.view()).unwrap();
+        let y: Vec<f64> = rows
+            .rows()
+            .into_iter()
+            .map(|row| row[1] - (row[0] - 0.3).powi(2))
+            .collect();
+        gp.set_targets(&y).unwrap();
+        gp
+    }
+
+    #[test]
+    fn points_of_other_contexts_are_incumbents_with_their_lower_bounds() {
+        let gp = two_contexts();
+        for context in [0.0, 1.0, 0.4] {
+            for unranked in [&[][..], &[3, 4]] {
+                let mut expected = f64::NEG_INFINITY;
+                for (i, row) in gp.rows().rows().into_iter().enumerate() {
+                    let (mean, variance) = gp.predict(ndarray::arr2(&[[row[0], context]]).view());
+                    let margin = match row[1] == context {
+                        true => 0.0,
+                        false => 2.0 * variance[0].sqrt(),
+                    };
+                    if !unranked.contains(&i) {
+                        expected = expected.max(mean[0] - margin);
+                    }
+                }
+                let here = Query {
+                    context: &[context],
+                    ..query(Feasible::EVERYWHERE)
+                };
+                let found = incumbent(&gp, unranked, here).unwrap();
+                assert!(
+                    (found - expected).abs() < 1e-9,
+                    "{context} {found} {expected}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn only_points_of_this_context_are_baseline_points() {
+        let gp = two_contexts();
+        for (context, n) in [(0.0, 9), (1.0, 5), (0.4, 0)] {
+            let here = Query {
+                context: &[context],
+                ..query(Feasible::EVERYWHERE)
+            };
+            let points = baseline_points(&gp, &[], here).unwrap();
+            assert!(points.nrows() <= n && (points.nrows() > 0) == (n > 0));
+            assert!(points.column(1).iter().all(|c| *c == context));
+            let (rows, elsewhere) = best_elsewhere(&gp, &[], here, |_| true).unwrap();
+            assert_eq!(rows.len(), 14 - n);
+            assert!(elsewhere.column(1).iter().all(|c| *c == context));
         }
     }
 
