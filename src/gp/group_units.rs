@@ -241,11 +241,21 @@ impl Grouped<'_> {
         (0..self.n()).map(in_units).collect()
     }
 
+    /// The units of the groups. Groups without rows have the geometric mean of the other scales.
     fn units(&self) -> Vec<GroupUnits> {
-        let units = self.offsets.iter().zip(&self.log_scales);
-        let units = units.map(|(&offset, log)| GroupUnits {
+        let has_rows = |&column: &usize| self.data.x.column(column).iter().any(|e| *e > 0.5);
+        let has_rows: Vec<bool> = self.columns.iter().map(has_rows).collect();
+        let with_rows = self
+            .log_scales
+            .iter()
+            .zip(&has_rows)
+            .filter(|(_, has)| **has);
+        let n = with_rows.clone().count().max(1) as f64;
+        let mean = with_rows.map(|(log, _)| log).sum::<f64>() / n;
+        let units = self.offsets.iter().zip(&self.log_scales).zip(has_rows);
+        let units = units.map(|((&offset, &log), has_rows)| GroupUnits {
             offset,
-            scale: log.exp(),
+            scale: if has_rows { log } else { mean }.exp(),
         });
         units.collect()
     }
