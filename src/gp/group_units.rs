@@ -22,10 +22,15 @@ use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 use crate::numerics::simd::dot;
 
 /// The largest number of rows that are compared. Small groups keep all rows.
-const MAX_ROWS: usize = 100;
+const MAX_ROWS: usize = 80;
 
 /// The searches with equal shapes of f in all groups start from this multiple of the usual lengthscale of the category.
 const SHARED: f64 = 100.0;
+
+/// Offsets and scales are not searched for if the offsets differ by less than this number of standard deviations of the
+/// values in a group, and the scales by less than this factor.
+const LIKE_OFFSETS: f64 = 0.2;
+const LIKE_SCALES: f64 = 1.5;
 
 /// τ, the prior standard deviation of log s.
 const SCALE_STD: f64 = 1.5;
@@ -101,9 +106,6 @@ pub fn fit_group_units(
         bounds: &bounds,
         tolerance: &COARSE,
     };
-    let Some((_, least)) = best(problem.search_all(&starts, stop)?) else {
-        return Ok(None);
-    };
     let mut shared = starts[0].clone();
     for category in categories {
         shared[settings.groups[category.start]] += SHARED.ln();
@@ -116,21 +118,25 @@ pub fn fit_group_units(
         unit: 1.0,
         offset_std: 1.0,
     };
-    let Some(()) = grouped.start() else {
+    let one_category = categories.len() == 1;
+    // Searches take longer than this comparison, whose result is usually clear if the groups are alike.
+    if grouped.start().is_none() || grouped.is_alike(settings, &shared, one_category) {
+        return Ok(None);
+    }
+    let Some((_, least)) = best(problem.search_all(&starts, stop)?) else {
         return Ok(None);
     };
     let mut values = [f64::INFINITY; 2];
     let mut found = Vec::new();
-    let one_category = categories.len() == 1;
-    for (round, value) in values
-        .iter_mut()
-        .enumerate()
-        .take(1 + usize::from(one_category))
-    {
+    let n_rounds = 1 + usize::from(one_category);
+    'rounds: for (round, value) in values.iter_mut().enumerate().take(n_rounds) {
         let mut p = shared.clone();
         for _ in 0..2 {
             if grouped.update(settings, &p, round == 1).is_none() {
                 break;
+            }
+            if round == 1 && grouped.range(&grouped.log_scales) < LIKE_SCALES.ln() {
+                break 'rounds;
             }
             let (z, noise) = (grouped.comparable(), grouped.noise());
             let data = Data {
@@ -213,6 +219,32 @@ struct Grouped<'a> {
 impl Grouped<'_> {
     fn n(&self) -> usize {
         self.data.y.len()
+    }
+
+    /// Whether the offsets of all groups with rows differ little, and the scales too, for this p. The offsets are those
+    /// for equal scales afterwards.
+    fn is_alike(&mut self, settings: &FitSettings, p: &[f64], scales: bool) -> bool {
+        let mut differs = scales
+            && self.update(settings, p, true).is_some()
+            && self.range(&self.log_scales) > LIKE_SCALES.ln();
+        self.log_scales.fill(0.0);
+        differs |= self.update(settings, p, false).is_none()
+            || self.range(&self.offsets) > LIKE_OFFSETS * self.unit;
+        !differs
+    }
+
+    /// The range of these numbers among the groups with rows.
+    fn range(&self, of_groups: &[f64]) -> f64 {
+        let has_rows = |column: usize| self.data.x.column(column).iter().any(|e| *e > 0.5);
+        let numbers = self.columns.iter().zip(of_groups);
+        let numbers = numbers
+            .filter(|(c, _)| has_rows(**c))
+            .map(|(_, number)| *number);
+        let (low, high) = numbers
+            .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), number| {
+                (low.min(number), high.max(number))
+            });
+        high - low
     }
 
     fn scale(&self, row: usize) -> f64 {
