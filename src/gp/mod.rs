@@ -10,7 +10,8 @@
 //! * [`fit`]: the fit of θ by maximum a posteriori; [`fit_settings`]: the settings of a fit; [`starts`]: the starts of
 //!   its searches; [`levels`]: the rows that the searches use; [`search`]: the local searches; [`refine`]: the search
 //!   on increasing numbers of rows; [`input_warps`]: the choice of the columns that are warped;
-//!   [`described`]: the choice between categories with descriptors and plain categories
+//!   [`described`]: the choice between categories with descriptors and plain categories; [`group_units`]: the offsets
+//!   and scales of groups of rows
 //! * [`kernel`]: covariance functions; [`draw`]: draws at points, and draws as functions
 
 pub mod calibration;
@@ -20,6 +21,7 @@ pub mod evidence;
 pub mod fantasies;
 pub mod fit;
 mod fit_settings;
+pub mod group_units;
 mod hyperparameters;
 mod input_warps;
 pub mod kernel;

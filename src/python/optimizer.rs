@@ -25,7 +25,7 @@ use crate::python::problem::Problem;
 use crate::python::trial::{Action as PyAction, TrialRecord};
 use crate::python::{Vector, owned2};
 use crate::stopping::Stopping;
-use crate::strategy::units::Units;
+use crate::strategy::units::UnitsHere;
 use crate::strategy::{Limit, Resource};
 
 const BETWEEN_TRIES: Duration = Duration::from_micros(200);
@@ -69,17 +69,18 @@ impl Optimizer {
         self.problem().direction.oriented(value)
     }
 
-    /// Converts means and variances of targets to means and standard deviations of an outcome, or of f.
+    /// Converts means and variances of targets to means and standard deviations of an outcome, or of f. `units` returns
+    /// the conversion for each row.
     fn in_units(
         &self,
-        units: Units,
+        units: impl Fn(usize) -> UnitsHere,
         outcome: Option<usize>,
         mean: Vec<f64>,
         variance: Vec<f64>,
     ) -> (Vec<f64>, Vec<f64>) {
         let direction = self.problem().direction_of(outcome);
-        let moments = mean.into_iter().zip(variance);
-        let in_units = moments.map(|(m, v)| units.moments(m, v.sqrt()));
+        let moments = mean.into_iter().zip(variance).enumerate();
+        let in_units = moments.map(|(i, (m, v))| units(i).moments(m, v.sqrt()));
         in_units.map(|(m, s)| (direction.oriented(m), s)).unzip()
     }
 
@@ -468,13 +469,13 @@ impl Optimizer {
     ) -> PyResult<Option<(GaussianProcess, f64, f64, f64)>> {
         let surrogate = self.with_core(py, |core, stop| {
             let surrogate = core.surrogate(time, pending, outcome, stop)?;
-            Ok(surrogate.map(|s| (s.gp.to_owned(), s.units, s.log_slope)))
+            Ok(surrogate.map(|s| (s.gp.to_owned(), s.mean_units(), s.log_slope)))
         })?;
         Ok(surrogate.map(|(gp, units, log_slope)| {
             // The prior mean is in units of f. If bad values are compressed, the scale applies only to the
-            // other values.
+            // other values. If contexts have different units, the mean and the scale belong to the mean of the contexts.
             let direction = self.problem().direction_of(outcome);
-            let (mean, scale) = (direction.oriented(units.value(0.0)), units.scale);
+            let (mean, scale) = (direction.oriented(units.value(0.0)), units.scale());
             (GaussianProcess::from_core(gp), mean, scale, log_slope)
         }))
     }
@@ -495,12 +496,8 @@ impl Optimizer {
                 return Ok(None);
             };
             let (mean, variance) = predict_in_blocks(&surrogate.gp, points.view(), stop)?;
-            Ok(Some(self.in_units(
-                surrogate.units,
-                outcome,
-                mean,
-                variance,
-            )))
+            let units = |i: usize| surrogate.units_at(&points.row(i).to_vec());
+            Ok(Some(self.in_units(units, outcome, mean, variance)))
         })?;
         Ok(moments.map(|(mean, std)| (mean.into_pyarray(py), std.into_pyarray(py))))
     }
@@ -544,7 +541,9 @@ impl Optimizer {
                 return Ok(None);
             };
             let (mean, variance) = surrogate.gp.leave_one_out(stop)?;
-            let (mean, std) = self.in_units(surrogate.units, outcome, mean, variance);
+            let rows = surrogate.gp.rows();
+            let units = |i: usize| surrogate.units_at(&rows.row(i).to_vec());
+            let (mean, std) = self.in_units(units, outcome, mean, variance);
             Ok(Some((surrogate.rows.to_vec(), mean, std)))
         })?;
         Ok(left_out

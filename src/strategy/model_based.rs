@@ -6,8 +6,9 @@ use crate::error::{Result, Stop};
 use crate::gp::{Conditioned, GaussianProcess};
 use crate::ledger::{Ledger, TrialNumber};
 use crate::random::Call;
+use crate::strategy::bayes::model::context_units::ContextUnits;
 use crate::strategy::query::Query;
-use crate::strategy::units::Units;
+use crate::strategy::units::{Units, UnitsHere};
 
 /// The posterior of f, which a strategy with a model computes from the log.
 ///
@@ -19,10 +20,27 @@ pub struct Surrogate<'a> {
     pub gp: Conditioned<&'a mut GaussianProcess>,
     /// The trial of each observed row.
     pub(crate) rows: &'a [TrialNumber],
-    /// The conversion between targets and values of f.
+    /// The conversion between targets and values of f that are comparable between contexts.
     pub units: Units,
+    /// The units of f in each context.
+    pub(crate) contexts: ContextUnits,
     /// The log density of the observed values minus the log density of their targets, which is Σ log d target/dy.
     pub(crate) log_slope: f64,
+}
+
+impl Surrogate<'_> {
+    /// The conversion between targets and values of f in the context of an encoded row.
+    pub fn units_at(&self, row: &[f64]) -> UnitsHere {
+        self.contexts.units(self.units, row)
+    }
+
+    /// The conversion between targets and values of f in the mean of the contexts.
+    pub fn mean_units(&self) -> UnitsHere {
+        UnitsHere {
+            here: self.contexts.mean(),
+            units: self.units,
+        }
+    }
 }
 
 /// The model of the durations of all trials that have ended.

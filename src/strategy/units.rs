@@ -2,6 +2,7 @@
 //!
 //! A target is (t(y) − center)/scale, where t is the identity or a [`Warp`].
 
+use crate::gp::group_units::GroupUnits;
 use crate::numerics::warp::Warp;
 
 /// The units of targets. In this module, larger values of f are better. If the user minimises f, the sign of the user's
@@ -78,5 +79,42 @@ impl Units {
     pub(crate) fn std_of_target(&self, y: f64, std: f64) -> f64 {
         let slope = self.warp.map_or(1.0, |warp| warp.log_slope(y).exp());
         std / self.scale * slope
+    }
+}
+
+/// The conversion between targets and values of f in one context.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct UnitsHere {
+    /// The units of f in this context.
+    pub(crate) here: GroupUnits,
+    /// The units of the comparable values.
+    pub(crate) units: Units,
+}
+
+impl UnitsHere {
+    /// The target of a value.
+    pub(crate) fn target(&self, y: f64) -> f64 {
+        self.units.target(self.here.comparable(y))
+    }
+
+    /// The value of f that has this target.
+    pub fn value(&self, target: f64) -> f64 {
+        self.here.value(self.units.value(target))
+    }
+
+    /// The difference between two values of t(f) whose targets differ by 1.
+    pub fn scale(&self) -> f64 {
+        self.here.scale * self.units.scale
+    }
+
+    /// The mean and standard deviation of f, as in [`Units::moments`].
+    pub fn moments(&self, mean: f64, std: f64) -> (f64, f64) {
+        let (mean, std) = self.units.moments(mean, std);
+        (self.here.value(mean), self.here.scale * std)
+    }
+
+    /// log d target/dy at the comparable value z of y.
+    pub(crate) fn log_slope(&self, z: f64) -> f64 {
+        self.units.log_slope(z) - self.here.scale.ln()
     }
 }

@@ -45,7 +45,8 @@ class Surrogate:
     noise_std : float
         Standard deviation of the noise, in units of f, for values that were reported without a ``std``.
     mean : float
-        Prior mean of f. Far from all data, the model predicts this value.
+        Prior mean of f. Far from all data, the model predicts this value. If the choices of a context have different
+        offsets and scales, the mean and the standard deviations are those of an average context.
     log_evidence : float
         log p(values | hyperparameters), a density in units of f. This number can be compared between models of the same
         values.

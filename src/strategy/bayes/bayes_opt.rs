@@ -610,7 +610,7 @@ impl Strategy for BayesOpt {
         let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(Vec::new());
         };
-        let (gp, targets) = (&*posterior.gp, &posterior.targets);
+        let (gp, units) = (&*posterior.gp, posterior.units(query.context));
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
@@ -635,7 +635,7 @@ impl Strategy for BayesOpt {
         let recommendation = |point: Member| {
             let row = [point.x.as_slice(), query.context].concat();
             let (mean, variance) = gp.predict(as_row(row).view());
-            let (mean, std) = targets.units.moments(mean[0], variance[0].sqrt());
+            let (mean, std) = units.moments(mean[0], variance[0].sqrt());
             Recommendation { point, mean, std }
         };
         Ok(points.into_iter().map(recommendation).collect())

@@ -1,5 +1,6 @@
 //! The columns of a row of the model. A row is the encoded point followed by the encoded context.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::gp::fit::FitSettings;
@@ -19,6 +20,8 @@ pub struct Columns {
     pub spreads: Vec<f64>,
     /// The columns of each category with two or more choices.
     pub categories: Vec<Category>,
+    /// The columns of each categorical context with two or more choices.
+    pub contexts: Vec<Range<usize>>,
     /// Whether any parameter of the point is discrete.
     pub discrete: bool,
     /// The columns of numeric parameters in a box. A monotone map may stretch these columns.
@@ -40,8 +43,11 @@ impl Columns {
         parameters.iter().for_each(|c| add(c.width(), spread(c)));
         context.iter().for_each(|c| add(c.width(), spread(c)));
         let first = domain.width();
-        let of_context = columns(context).map(|(c, at)| (c, first + at.start..first + at.end));
-        let all = columns(parameters).chain(of_context).map(|(_, at)| at);
+        let of_context = columns(context).map(|(_, at)| first + at.start..first + at.end);
+        let of_context: Vec<Range<usize>> = of_context.collect();
+        let contexts = of_context.iter().filter(|at| at.len() > 1).cloned();
+        let contexts = contexts.collect();
+        let all = columns(parameters).map(|(_, at)| at).chain(of_context);
         let categories = all.filter(|at| at.len() > 1).map(Category::from).collect();
         let numbers = columns(domain.product().map_or(&[], |product| product));
         let numbers = numbers.filter(|(c, _)| is_number(c));
@@ -50,6 +56,7 @@ impl Columns {
             dimension,
             dimensions: spreads.len(),
             categories,
+            contexts,
             spreads,
             numbers,
             discrete: parameters.iter().any(|c| c.levels() > Some(1)),
@@ -75,6 +82,7 @@ impl Columns {
             dimension: (0..width).collect(),
             dimensions: width,
             categories: Vec::new(),
+            contexts: Vec::new(),
             spreads: vec![1.0; width],
             discrete: false,
             numbers: Vec::new(),
@@ -135,6 +143,7 @@ mod tests {
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
         assert_eq!(columns.numbers, [0]);
         assert_eq!(columns.categories, [1..4, 4..7].map(Category::from));
+        assert_eq!(columns.contexts, [4..7]);
         assert_eq!(columns.spreads, [1.0, 8f64.sqrt(), 8f64.sqrt(), 1.0]);
         let list = Domain::candidates(ndarray::arr2(&[[0.0, 1.0], [1.0, 0.5]])).unwrap();
         assert_eq!(Columns::of(&list, &[]), Columns::plain(2));

@@ -90,6 +90,7 @@ impl BayesOpt {
         let n_failed = failed.iter().filter(is_chosen).count();
         let how = self.settings.initial.how;
         let domain = query.searched(&self.domain);
+        let context_fit = self.training.fit().filter(|_| !query.context.is_empty());
         Design {
             domain,
             columns: &self.columns,
@@ -108,6 +109,10 @@ impl BayesOpt {
             },
             failed,
             pool: self.pool.as_ref(),
+            kernel: context_fit.map(|fit| {
+                let kernel = fit.theta.kernel(fit.family);
+                kernel.with_categories(&self.columns.categories)
+            }),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Access to the posterior between suggestions, and to the acquisition at given points.
 
-use ndarray::ArrayView2;
+use ndarray::{ArrayView2, s};
 
 use crate::error::{Result, refuse};
+use crate::gp::contiguous;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::problem::Objective;
 use crate::random::Call;
@@ -15,7 +16,6 @@ use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
-use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {
@@ -44,6 +44,7 @@ impl ModelBased for BayesOpt {
         let (log, query) = of_objective(log, query);
         self.fit_for(FitPurpose::Predict, log, query, call)?;
         let values = self.training.row_values(log).into_iter();
+        let rows = self.training.encode(log, &self.training.fold.rows);
         let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
             return Ok(None);
         };
@@ -51,13 +52,17 @@ impl ModelBased for BayesOpt {
             true => &TailKind::Policy,
             false => &TailKind::Nothing,
         })?;
-        let units = posterior.targets.units;
-        let values = values.filter_map(RowValue::value);
+        let (units, contexts) = (posterior.targets.units, posterior.contexts);
+        let slopes = values.zip(rows.rows()).filter_map(|(value, row)| {
+            let units = contexts.units(units, contiguous(row));
+            Some(units.log_slope(value.value()?))
+        });
         Ok(Some(Surrogate {
-            log_slope: values.map(|y| units.log_slope(y)).sum(),
+            log_slope: slopes.sum(),
             rows: posterior.rows,
             gp: posterior.gp,
             units,
+            contexts,
         }))
     }
 
@@ -78,7 +83,10 @@ impl ModelBased for BayesOpt {
         let setting = &self.settings.acquisition;
         let (kind, is_random) = (setting.kind(), setting.rule().traits().is_random);
         let prepared = self.prepare(log, query, call)?;
-        let (gp, units) = (&*prepared.posterior.gp, prepared.posterior.targets.units);
+        let (gp, units) = (
+            &*prepared.posterior.gp,
+            prepared.posterior.units(query.context),
+        );
         let (false, Maximand::Formula(acquisition)) = (is_random, prepared.maximand) else {
             return Err(refuse(
                 "acquisition",
@@ -91,7 +99,7 @@ impl ModelBased for BayesOpt {
         let context = query.context;
         Scorer::new(gp, acquisition.as_ref(), context).values(points, &mut values);
         for value in &mut values {
-            *value = acquisition.in_units_of_f(*value, units.scale, &|t| units.value(t));
+            *value = acquisition.in_units_of_f(*value, units.scale(), &|t| units.value(t));
         }
         let (expense, penalty) = (prepared.expense, prepared.penalty);
         let expense = expense.map(|term| Box::new(term) as Box<dyn Objective>);
@@ -124,14 +132,32 @@ impl ModelBased for BayesOpt {
     ) -> Result<Vec<f64>> {
         let (log, query) = of_objective(log, query);
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
-        let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
+        // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
+        let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];
-        for bound in &BoundedOutcome::log_probabilities(bounded) {
-            let mut log_p = vec![0.0; rows.nrows()];
-            bound.scorer(&[]).values(rows, &mut log_p);
-            sums.iter_mut()
-                .zip(log_p)
-                .for_each(|(sum, log_p)| *sum += log_p);
+        let mut from = 0;
+        while from < rows.nrows() {
+            let same = |row: &usize| context_of(*row) == context_of(from);
+            let to = (from + 1..rows.nrows())
+                .take_while(same)
+                .last()
+                .unwrap_or(from)
+                + 1;
+            let context = context_of(from).to_vec();
+            let query = Query {
+                context: &context,
+                ..query
+            };
+            let sets = training_sets(&mut self.bounded);
+            let bounded = BoundedOutcome::all(sets, query, call.stop)?;
+            for bound in &BoundedOutcome::log_probabilities(bounded) {
+                let mut log_p = vec![0.0; to - from];
+                let part = rows.slice_move(s![from..to, ..]);
+                bound.scorer(&[]).values(part, &mut log_p);
+                let sums = sums[from..to].iter_mut().zip(log_p);
+                sums.for_each(|(sum, log_p)| *sum += log_p);
+            }
+            from = to;
         }
         Ok(sums)
     }

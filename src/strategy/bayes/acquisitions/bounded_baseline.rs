@@ -7,7 +7,7 @@
 use ndarray::{Array2, ArrayView2, Axis, s};
 
 use super::formula::{Moments, OfMoments};
-use super::incumbents::{feasible_rows, means_at, rows_in_context, without};
+use super::incumbents::{feasible_rows, is_here, means_at};
 use super::log_inside::LogProbabilityInside;
 use super::log_noisy_expected_improvement::MAX_BASELINE;
 use crate::error::Result;
@@ -63,18 +63,18 @@ pub fn bounded_baseline_points(
     bounds: &[BoundedPosterior],
     query: Query,
 ) -> Result<Array2<f64>> {
-    let observed = gp.rows().slice_move(s![..gp.n_observed(), ..]);
-    let points = rows_in_context(observed, query.context);
-    let mean = without(means_at(gp, points.view()), unranked);
+    let here = is_here(gp, query.context);
+    let points = gp.rows().slice_move(s![..here.len(), ..]);
+    let mean = means_at(gp, points);
     let mut shortfall = vec![0.0; mean.len()];
     for outcome in bounds {
-        let means = means_at(outcome.gp, points.view());
+        let means = means_at(outcome.gp, points);
         for (sum, mean) in shortfall.iter_mut().zip(means) {
             *sum += outcome.shortfall(mean);
         }
     }
     let mut order = best_first(&mean);
-    order.truncate(mean.len() - unranked.len());
+    order.retain(|row| here[*row] && !unranked.contains(row));
     // P ≥ ½ only if all means lie inside the bounds, so these points are first.
     let is_inside = |row: &usize| shortfall[*row] == 0.0;
     match order.iter().any(is_inside) {

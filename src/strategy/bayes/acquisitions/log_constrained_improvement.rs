@@ -9,13 +9,15 @@
 //! high_o) under fantasy i; f*_i is the incumbent of fantasy i; h, φ, Φ and R are as in [`super::log_ei`].
 
 use multiversion::multiversion;
-use ndarray::{Array2, ArrayView1, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 use rand::seq::SliceRandom;
 
 use super::formula::{Block, Buffers, Formula, default_effort, floored_std};
-use super::incumbents::{rows_in_context, without};
+use super::incumbents::{best_elsewhere, is_here, rows_in_context, without};
 use super::log_inside::{FRAC_1_SQRT_2_PI, LIMIT, inside};
-use super::log_noisy_expected_improvement::{draw_fantasies, fantasies_of, moments, values};
+use super::log_noisy_expected_improvement::{
+    draw_fantasies, fantasies_of, incumbent_points, moments, values,
+};
 use super::rule::Situation;
 use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
@@ -72,16 +74,24 @@ impl<'a> LogConstrainedImprovement<'a> {
     /// Draws n joint fantasies at the noiseless rows of the tail. The fantasies of f are those of
     /// [`super::log_noisy_expected_improvement::LogNoisyExpectedImprovement`].
     ///
-    /// The incumbent of a fantasy is the largest value of f among the points of the tail that lie inside all bounds. If
-    /// there are none, it is the smallest value of f at the tail, or the smallest observed target if this is smaller.
+    /// The incumbent of a fantasy is the largest value of f among the points of the tail that lie inside all bounds, or
+    /// the largest lower bound on f at a point observed in another context where every outcome lies inside its bounds with
+    /// a margin of 2 sigma. If there are none, it is the smallest of these values and of the observed targets.
     pub fn draw(
         situation: Situation,
         bounds: Vec<BoundedSituation<'a>>,
         n: usize,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let (fantasies, values) = draw_fantasies(&situation, n, rng)?;
-        let (bounded, is_inside) = draw_bounded(bounds, values.dim(), situation.query, rng)?;
+        let (gp, query) = (situation.gp, situation.query);
+        let fantasies = draw_fantasies(&situation, n, rng)?;
+        let means_inside = means_inside(gp, &bounds, query);
+        let admits = |row: usize| means_inside[row];
+        let (_, elsewhere) = best_elsewhere(gp, situation.unranked, query, admits)?;
+        let points = incumbent_points(gp, &elsewhere, query);
+        let (mut values, margins) = values(gp, &fantasies, points.view());
+        values -= &ArrayView1::from(&margins);
+        let (bounded, is_inside) = draw_bounded(bounds, n, points.view(), rng)?;
         let unranked = without(vec![0.0; situation.targets.len()], situation.unranked);
         let ranked = situation.targets.iter().zip(unranked);
         let smallest = |y: f64, z: &f64| y.min(*z);
@@ -117,8 +127,10 @@ impl<'a> LogConstrainedImprovement<'a> {
         query: Query,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let p = bounds.first().map_or(0, |first| first.gp.tail().nrows());
-        let (bounded, is_inside) = draw_bounded(bounds, (n, p), query, rng)?;
+        let tail = bounds.first().map(|first| first.gp.tail());
+        let points = tail.map(|tail| rows_in_context(tail, query.context));
+        let points = points.unwrap_or_default();
+        let (bounded, is_inside) = draw_bounded(bounds, n, points.view(), rng)?;
         let weight = |is_inside: ArrayView1<bool>| match is_inside.iter().any(|inside| *inside) {
             true => MET_WEIGHT,
             false => 1.0,
@@ -160,18 +172,36 @@ impl<'a> LogConstrainedImprovement<'a> {
     }
 }
 
-/// Draws n fantasies of every bounded outcome, and computes whether the points of the tail, in the context of the
-/// query, lie inside all bounds: (n fantasies, p).
+/// Whether the posterior means of all bounded outcomes lie inside the bounds, at the point of each observed row of f in
+/// the context of the query.
+fn means_inside(gp: &GaussianProcess, bounds: &[BoundedSituation], query: Query) -> Vec<bool> {
+    let observed = gp.rows().slice_move(s![..gp.n_observed(), ..]);
+    let mut all = vec![true; observed.nrows()];
+    if is_here(gp, query.context).contains(&false) {
+        let points = rows_in_context(observed, query.context);
+        for BoundedSituation { gp, low, high } in bounds {
+            let means = gp.mean(points.view());
+            let inside = all.iter_mut().zip(means);
+            inside.for_each(|(all, mean)| *all &= *low <= mean && mean <= *high);
+        }
+    }
+    all
+}
+
+/// Draws n fantasies of every bounded outcome, and computes whether the points, which are the points of the tail in the
+/// context of the query followed by other points, lie inside all bounds: (n fantasies, p). A point whose value a fantasy
+/// does not contain must lie inside with a margin of 2 sigma.
 ///
 /// All draws come from one sequence. The rows of the sequence are shuffled, because the fantasies of f come from
 /// another sequence, whose steps may be the same.
 fn draw_bounded<'a>(
     bounds: Vec<BoundedSituation<'a>>,
-    (n, p): (usize, usize),
-    query: Query,
+    n: usize,
+    points: ArrayView2<f64>,
     rng: &mut Rng,
 ) -> Result<(Vec<Bounded<'a>>, Array2<bool>)> {
     debug_assert!(bounds.iter().all(|it| it.gp.tail() == bounds[0].gp.tail()));
+    let p = bounds.first().map_or(0, |first| first.gp.tail().nrows());
     let mut order: Vec<usize> = (0..n).collect();
     let uniform = match bounds.is_empty() {
         true => Array2::zeros((n, 0)),
@@ -181,15 +211,18 @@ fn draw_bounded<'a>(
         }
     };
     let uniform = uniform.select(ndarray::Axis(0), &order);
-    let mut is_inside = Array2::from_elem((n, p), true);
+    let mut is_inside = Array2::from_elem((n, points.nrows()), true);
     let mut bounded = Vec::new();
     for (o, outcome) in bounds.into_iter().enumerate() {
         let BoundedSituation { gp, low, high } = outcome;
         let draws = uniform.slice(s![.., o * p..(o + 1) * p]).to_owned();
         let fantasies = fantasies_of(&gp, draws, &[])?;
-        let points = rows_in_context(gp.tail(), query.context);
-        let values = values(&gp, &fantasies, points.view());
-        is_inside.zip_mut_with(&values, |all, g| *all &= low <= *g && *g <= high);
+        let (values, margins) = values(&gp, &fantasies, points);
+        for (mut all, g) in is_inside.rows_mut().into_iter().zip(values.rows()) {
+            for ((all, g), margin) in all.iter_mut().zip(g).zip(&margins) {
+                *all &= low <= g - margin && g + margin <= high;
+            }
+        }
         bounded.push(Bounded {
             gp,
             fantasies,

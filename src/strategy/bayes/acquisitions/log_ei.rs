@@ -12,7 +12,9 @@ use crate::gp::GaussianProcess;
 use crate::numerics::special::mills_ratio;
 use crate::random::Rng;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
-use crate::strategy::bayes::acquisitions::incumbents::{incumbent, largest_feasible, without};
+use crate::strategy::bayes::acquisitions::incumbents::{
+    incumbent, is_here, largest_feasible, without,
+};
 use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::{
     LogNoisyExpectedImprovement, baseline_points,
 };
@@ -69,7 +71,8 @@ pub enum Incumbent {
     /// The largest posterior mean at an observed point.
     #[default]
     PosteriorMean,
-    /// The largest observed value, including noise (Kandasamy et al. 2017).
+    /// The largest value observed in the context of the query, including noise (Kandasamy et al. 2017). Before the first
+    /// value in this context, the values of all contexts count.
     BestValue,
 }
 
@@ -102,7 +105,12 @@ impl Rule for LogEI {
         let incumbent = match self.incumbent {
             Incumbent::PosteriorMean => incumbent(gp, unranked, query)?,
             Incumbent::BestValue => {
-                let targets = without(situation.targets.to_vec(), unranked);
+                let here = is_here(gp, query.context);
+                let mut left_out = unranked.to_vec();
+                if (0..here.len()).any(|row| here[row] && !unranked.contains(&row)) {
+                    left_out.extend((0..here.len()).filter(|&row| !here[row]));
+                }
+                let targets = without(situation.targets.to_vec(), &left_out);
                 largest_feasible(gp, &targets, query)?
             }
         };

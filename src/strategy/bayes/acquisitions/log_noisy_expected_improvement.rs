@@ -9,10 +9,10 @@
 use std::borrow::BorrowMut;
 
 use multiversion::multiversion;
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate, s};
 
 use super::formula::{Block, Buffers, Formula, floored_std};
-use super::incumbents::{feasible_rows, means_at, rows_in_context, without};
+use super::incumbents::{MARGIN, best_elsewhere, feasible_rows, is_here, rows_in_context};
 use super::log_inside::FRAC_1_SQRT_2_PI;
 use super::rule::Situation;
 use crate::error::Result;
@@ -38,11 +38,17 @@ pub struct LogNoisyExpectedImprovement {
 
 impl LogNoisyExpectedImprovement {
     /// Draws n quasi-random fantasies of f at the noiseless rows of the tail: the baseline points and the pending points.
-    /// The incumbent of a fantasy is its largest value.
+    /// The incumbent of a fantasy is its largest value, or the largest lower bound at a point observed in another context.
     pub fn draw(situation: Situation, n: usize, rng: &mut Rng) -> Result<Self> {
-        let (fantasies, values) = draw_fantasies(&situation, n, rng)?;
-        let largest =
-            |draw: ArrayView1<f64>| draw.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (gp, query) = (situation.gp, situation.query);
+        let fantasies = draw_fantasies(&situation, n, rng)?;
+        let (_, elsewhere) = best_elsewhere(gp, situation.unranked, query, |_| true)?;
+        let points = incumbent_points(gp, &elsewhere, query);
+        let (values, margins) = values(gp, &fantasies, points.view());
+        let largest = |draw: ArrayView1<f64>| {
+            let lower = draw.iter().zip(&margins).map(|(f, margin)| f - margin);
+            lower.fold(f64::NEG_INFINITY, f64::max)
+        };
         Ok(Self {
             incumbents: values.rows().into_iter().map(largest).collect(),
             fantasies,
@@ -50,20 +56,24 @@ impl LogNoisyExpectedImprovement {
     }
 }
 
-/// Draws n quasi-random fantasies. Returns the fantasies, and their values (n, p) at the p points of the tail in the
-/// context of the query. An incumbent is the value of a point in this context, because the best point would be used in
-/// this context.
-pub(super) fn draw_fantasies(
-    situation: &Situation,
-    n: usize,
-    rng: &mut Rng,
-) -> Result<(Fantasies, Array2<f64>)> {
-    let (gp, tail) = (situation.gp, situation.gp.tail());
-    let draws = unit_sequence(n, tail.nrows(), rng);
-    let fantasies = fantasies_of(gp, draws, situation.pending)?;
-    let in_context = rows_in_context(tail, situation.query.context);
-    let values = values(gp, &fantasies, in_context.view());
-    Ok((fantasies, values))
+/// Draws n quasi-random fantasies at the tail.
+pub(super) fn draw_fantasies(situation: &Situation, n: usize, rng: &mut Rng) -> Result<Fantasies> {
+    let draws = unit_sequence(n, situation.gp.tail().nrows(), rng);
+    fantasies_of(situation.gp, draws, situation.pending)
+}
+
+/// The points of the tail in the context of the query, followed by points of other contexts. An incumbent is the value
+/// of a point in this context, because the best point would be used in this context.
+pub(super) fn incumbent_points<G: BorrowMut<GaussianProcess>>(
+    gp: &Conditioned<G>,
+    elsewhere: &Array2<f64>,
+    query: Query,
+) -> Array2<f64> {
+    concatenate![
+        Axis(0),
+        rows_in_context(gp.tail(), query.context),
+        *elsewhere
+    ]
 }
 
 /// The fantasies of uniform draws (n, p). `pending` contains the targets of the last rows of the tail.
@@ -77,26 +87,36 @@ pub(super) fn fantasies_of<G: BorrowMut<GaussianProcess>>(
     gp.fantasies(draws)
 }
 
-/// The posterior means (m fantasies, p) at the rows of `points` (p, d), which are the rows of the tail in a context. Only
-/// the points that differ from their rows of the tail need solves.
+/// The posterior means (m fantasies, p) at the rows of `points` (p, d), which are the rows of the tail in a context,
+/// followed by other points; and 2 sigma at the points that differ from their rows of the tail, or 0 at the others, whose
+/// values a fantasy contains. Only the points that differ need solves.
 pub(super) fn values<G: BorrowMut<GaussianProcess>>(
     gp: &Conditioned<G>,
     fantasies: &Fantasies,
     points: ArrayView2<f64>,
-) -> Array2<f64> {
-    let mut values = fantasies.means_at_tail(gp);
-    let moved: Vec<usize> = (0..points.nrows())
-        .filter(|&i| gp.tail().row(i) != points.row(i))
+) -> (Array2<f64>, Vec<f64>) {
+    let (tail, p) = (gp.tail(), points.nrows());
+    let at_tail = fantasies.means_at_tail(gp);
+    let moved: Vec<usize> = (0..p)
+        .filter(|&i| i >= tail.nrows() || tail.row(i) != points.row(i))
         .collect();
-    let (means, _) = fantasies.predict(gp, points.select(Axis(0), &moved).view());
-    for (&i, means) in moved.iter().zip(means.rows()) {
-        values.column_mut(i).assign(&means);
+    let mut margins = vec![0.0; p];
+    if moved.is_empty() {
+        return (at_tail, margins);
     }
-    values
+    let mut values = Array2::zeros((fantasies.len(), p));
+    values.slice_mut(s![.., ..tail.nrows()]).assign(&at_tail);
+    let (means, variance) = fantasies.predict(gp, points.select(Axis(0), &moved).view());
+    for ((&i, means), variance) in moved.iter().zip(means.rows()).zip(variance) {
+        values.column_mut(i).assign(&means);
+        margins[i] = MARGIN * variance.sqrt();
+    }
+    (values, margins)
 }
 
-/// The baseline points, sorted by mu: the observed points that may be the best points in this context, without the
-/// points of the `unranked` rows.
+/// The baseline points, sorted by mu: the points observed in this context that may be the best points, without the points
+/// of the `unranked` rows. Points observed in other contexts are not in the baseline, because conditioning on noiseless
+/// rows there would leave nothing to gain from observing these points in this context.
 ///
 /// Let l be mu − 2 sigma at the point with the largest mu. A point may be the best point if mu + 2 sigma at this point
 /// is at least l.
@@ -105,12 +125,13 @@ pub fn baseline_points(
     unranked: &[usize],
     query: Query,
 ) -> Result<Array2<f64>> {
-    let observed = gp.rows().slice_move(ndarray::s![..gp.n_observed(), ..]);
-    let points = rows_in_context(observed, query.context);
-    let mean = without(means_at(gp, points.view()), unranked);
-    let mut order = best_first(&mean);
-    order.truncate(mean.len() - unranked.len());
+    let here = is_here(gp, query.context);
+    let mut means = gp.means_at_rows();
+    means.truncate(here.len());
+    let mut order = best_first(&means);
+    order.retain(|row| here[*row] && !unranked.contains(row));
     let order = feasible_rows(gp, &order, MAX_BASELINE, query)?;
+    let points = gp.rows();
     let (mean, variance) = gp.predict(points.select(Axis(0), &order).view());
     let upper = |i: usize| mean[i] + 2.0 * variance[i].sqrt();
     let lower_of_best = mean
@@ -347,9 +368,16 @@ mod tests {
         // The second context equals the context of one row.
         for context in [vec![], vec![tail[[2, 1]]]] {
             let points = rows_in_context(tail.view(), &context);
-            let (expected, _) = fantasies.predict(&gp, points.view());
-            let values = values(&gp, &fantasies, points.view());
+            let (expected, variance) = fantasies.predict(&gp, points.view());
+            let (values, margins) = values(&gp, &fantasies, points.view());
             assert!((values - expected.t()).iter().all(|e| e.abs() < 1e-9));
+            for (i, (margin, variance)) in margins.iter().zip(&variance).enumerate() {
+                let expected = match points.row(i) == tail.row(i) {
+                    true => 0.0,
+                    false => 2.0 * variance.sqrt(),
+                };
+                assert!((margin - expected).abs() < 1e-9, "{margin} {expected}");
+            }
         }
     }
 

@@ -70,7 +70,7 @@ impl<'a> BoundedOutcome<'a> {
             let Some(posterior) = training.posterior(log, query, stop)? else {
                 continue;
             };
-            let units = posterior.targets.units;
+            let units = posterior.units(query.context);
             let target = |bound: f64| match bound.is_finite() {
                 true => units.target(bound),
                 false => bound,

@@ -3,10 +3,11 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
 use crate::error::Result;
 use crate::gp::GaussianProcess;
+use crate::gp::kernel::Kernel;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
@@ -22,6 +23,10 @@ use crate::strategy::{Query, uniform_point};
 
 /// The number of quasi-random points after the first n, for trials that start before the first observation.
 const N_EXTRA: usize = 128;
+
+/// Known rows of another context cover points of the design if the correlation between the contexts is at least this
+/// number. Before the data tell how similar the contexts are, the prior of the lengthscales gives correlations above it.
+const LEAST_CORRELATION: f64 = 0.1;
 
 /// Returns the first n points. Candidates are drawn without replacement. Quasi-random points fill the domain evenly; in
 /// this case, [`N_EXTRA`] more points are returned after the first n. For uncertainty sampling, each point depends on
@@ -57,6 +62,8 @@ pub struct Design<'a> {
     /// The trials that failed before the first success.
     pub failed: HashSet<TrialNumber>,
     pub pool: Option<&'a Pool>,
+    /// The kernel of the model, if θ is given or has been fitted.
+    pub kernel: Option<Kernel>,
 }
 
 impl Design<'_> {
@@ -109,21 +116,47 @@ impl Design<'_> {
         Ok(Some(place).filter(|_| n_chosen + n_covered < n))
     }
 
-    /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials in this context.
+    /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials, in this context and
+    /// in all contexts from which the model predicts f in this context.
     /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure,
     /// are left out, because they give no information about f.
     fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
         let recently_abandoned = log.recently_abandoned();
-        let is_given = |&number: &TrialNumber| {
+        let mut last = (context, true);
+        let mut predicts = |other| {
+            if last.0 != other {
+                last = (
+                    other,
+                    other == context || self.are_correlated(other, context),
+                );
+            }
+            last.1
+        };
+        let mut is_given = |&number: &TrialNumber| {
             let trial = &log.trials()[number];
             !trial.is_chosen()
                 && !trial.left_out
                 && !self.failed.contains(&number)
                 && (!trial.is_dropped() || recently_abandoned.contains(&number))
-                && log.context(number) == context
+                && predicts(log.context(number))
         };
-        let numbers = (0..log.trials().len()).filter(is_given);
+        let numbers = (0..log.trials().len()).filter(&mut is_given);
         numbers.map(|number| Cow::Borrowed(log.x(number))).collect()
+    }
+
+    /// Whether the values of a point in these contexts are correlated. Without a kernel, they may be.
+    fn are_correlated(&self, one: &[f64], other: &[f64]) -> bool {
+        let Some(kernel) = &self.kernel else {
+            return true;
+        };
+        let mut rows = Array2::zeros((2, kernel.width()));
+        let first = kernel.width() - one.len();
+        rows.slice_mut(s![0, first..])
+            .assign(&ArrayView1::from(one));
+        rows.slice_mut(s![1, first..])
+            .assign(&ArrayView1::from(other));
+        let k = kernel.gram(rows.view());
+        k[[0, 1]] >= LEAST_CORRELATION * (k[[0, 0]] * k[[1, 1]]).sqrt()
     }
 
     /// Whether the initial points are the points of a list, in order. Other initial points are drawn one by one.

@@ -52,14 +52,16 @@ pub fn forecast(
     let Some(posterior) = bayes.training.posterior(log, query, call.stop)? else {
         return Ok(None);
     };
-    let (gp, units) = (&*posterior.gp, posterior.targets.units);
-    let Target::PseudoObserved { value, variance } = posterior.targets.pseudo_observed(pseudo)
+    let (gp, units) = (&*posterior.gp, posterior.units(query.context));
+    let comparable = posterior.contexts.comparable_pseudo(pseudo, query.context);
+    let Target::PseudoObserved { value, variance } = posterior.targets.pseudo_observed(comparable)
     else {
         return Ok(None);
     };
     let (mean, f_variance) = gp.predict(as_row(log.row(number).to_vec()).view());
     let (mean, f_variance) = (mean[0], f_variance[0]);
-    let noise = variance_of_target(units, pseudo.value, pseudo.noise.sqrt());
+    let noise = comparable.noise.sqrt();
+    let noise = variance_of_target(posterior.targets.units, comparable.value, noise);
     let between = (gp.noise_variance() - noise).max(LEAST_BETWEEN * gp.noise_variance());
     let inflation = 1.0 + UNCERTAINTY / log.n_observed().max(1) as f64;
     let (inflated, between) = (f_variance * inflation, between * inflation);

@@ -1,11 +1,13 @@
 //! The fit of the hyperparameters: the choice of the rows and of the starting points.
 
 use std::iter;
+use std::ops::Range;
 
 use crate::error::{Error, Result};
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
-use crate::gp::fit::{Variant, fit_again, fit_best, has_levels};
+use crate::gp::fit::{FitSettings, Variant, fit_again, fit_best, has_levels};
+use crate::gp::group_units::{GroupUnits, fit_group_units};
 use crate::gp::spread::spread_weights;
 use crate::gp::{RowNoise, Target};
 use crate::ledger::{Ledger, TrialNumber};
@@ -13,10 +15,11 @@ use crate::numerics::warp::Warp;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::context_units::ContextUnits;
 use crate::strategy::bayes::model::fit_purpose::is_outdated;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::targets::{RowValue, Targets};
-use crate::strategy::bayes::model::training_set::TrainingSet;
+use crate::strategy::bayes::model::training_set::{TrainingSet, noise_of};
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::surrogate::FitRows;
 use crate::strategy::units::Units;
@@ -54,9 +57,22 @@ pub fn fit_hyperparameters(
     let mut fresh = keeps_units && fit.is_none_or(starts_again);
     // Without priors, the evidence often has several maxima, so every fit uses several starting points.
     let may_keep = keeps_units && fit_settings.priors && fit.is_some_and(fitted_levels);
+    let groups_grow = columns.contexts.iter().any(|context| {
+        let fitted = fit.and_then(|last| last.rows).unwrap_or(0);
+        contexts_have_grown(training, log, context, fitted)
+    });
+    let may_differ = keeps_units && !with_tail && settings.warps() && gp_settings.fits_all();
+    let last_contexts = fit.map_or(&[][..], |last| &last.contexts);
+    let contexts = match may_differ && (fresh || groups_grow) {
+        true => fit_contexts(settings, columns, training, log, &fit_settings, call)?,
+        false => last_contexts.to_vec(),
+    };
+    fresh |= contexts.is_empty() != last_contexts.is_empty();
+    let contexts_of = ContextUnits::new(&columns.contexts, &contexts, columns.width());
+    let values = training.comparable_values(log, &contexts_of);
     // Propose warps only if needed, because a proposal costs O(n²) for n rows.
     let warps = match settings.warps() && (fresh || !may_keep || last_warp.is_some()) {
-        true => proposed_warps(columns, training, log),
+        true => proposed_warps(columns, training, log, &values),
         false => Vec::new(),
     };
     // The warp of the last fit would not be proposed for the present values.
@@ -64,9 +80,9 @@ pub fn fit_hyperparameters(
     fresh |= keeps_units && last_warp.is_some_and(is_old);
     let kept = training.fit().filter(|_| may_keep && !fresh).cloned();
     let warp = kept.as_ref().and_then(|last| last.units.warp);
-    let mut targets = training.warped_targets(log, warp);
+    let mut targets = Targets::of(&values, settings, warp);
     let mut numbers = training.fold.rows.to_vec();
-    let mut noise = training.row_noise(log, targets.units);
+    let mut noise = noise_of(&values, targets.units);
     if with_tail {
         let posterior = match training.posterior(log, query, call.stop) {
             // The values are too large for the units of the last fit, so predictions in these units overflow.
@@ -108,10 +124,10 @@ pub fn fit_hyperparameters(
         about_mean,
     };
     let with_warps = match !with_tail && kept.is_none() {
-        true => warped(&warps, training, log),
+        true => warped(&warps, settings, &values),
         false => Vec::new(),
     };
-    let log_slopes = log_slopes(training, log, targets.units);
+    let log_slopes = log_slopes(&values, targets.units);
     let plain = Variant {
         data,
         log_slope: if with_warps.is_empty() {
@@ -172,6 +188,7 @@ pub fn fit_hyperparameters(
         theta,
         rows: Some(training.fold.rows.len()),
         units,
+        contexts,
         success: None,
         expense: None,
         window: training.fit().and_then(|fit| fit.window),
@@ -185,11 +202,16 @@ fn has_grown(fitted: Option<usize>, rows: usize) -> bool {
 }
 
 /// The warps that may suit the values of the rows.
-fn proposed_warps(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Vec<Warp> {
-    let rows = training.fold.rows.iter().zip(training.row_values(log));
+fn proposed_warps(
+    columns: &Columns,
+    training: &TrainingSet,
+    log: &Ledger,
+    values: &[RowValue],
+) -> Vec<Warp> {
+    let rows = training.fold.rows.iter().zip(values);
     let (rows, values): (Vec<TrialNumber>, Vec<_>) = rows
         .filter_map(|(&number, row)| match row {
-            RowValue::Observed { value, .. } => Some((number, value)),
+            RowValue::Observed { value, .. } => Some((number, *value)),
             RowValue::Stopped(_) | RowValue::Discarded => None,
         })
         .unzip();
@@ -199,12 +221,12 @@ fn proposed_warps(columns: &Columns, training: &TrainingSet, log: &Ledger) -> Ve
 }
 
 /// Returns the targets of the rows under each warp.
-fn warped(warps: &[Warp], training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
+fn warped(warps: &[Warp], settings: &Settings, values: &[RowValue]) -> Vec<Warped> {
     let of_warp = |&warp: &Warp| {
-        let targets = training.warped_targets(log, Some(warp));
+        let targets = Targets::of(values, settings, Some(warp));
         Warped {
-            noise: training.row_noise(log, targets.units),
-            log_slopes: log_slopes(training, log, targets.units),
+            noise: noise_of(values, targets.units),
+            log_slopes: log_slopes(values, targets.units),
             targets,
         }
     };
@@ -212,10 +234,69 @@ fn warped(warps: &[Warp], training: &TrainingSet, log: &Ledger) -> Vec<Warped> {
 }
 
 /// Returns log d target/dy for each row. Rows without a value y get 0.
-fn log_slopes(training: &TrainingSet, log: &Ledger, units: Units) -> Vec<f64> {
-    let rows = training.row_values(log).into_iter();
-    rows.map(|row| row.value().map_or(0.0, |y| units.log_slope(y)))
-        .collect()
+fn log_slopes(values: &[RowValue], units: Units) -> Vec<f64> {
+    let slope = |row: &RowValue| row.value().map_or(0.0, |y| units.log_slope(y));
+    values.iter().map(slope).collect()
+}
+
+/// Whether the number of rows of a choice of a context has passed a power of [`GROWTH`] since the first `fitted` rows.
+fn contexts_have_grown(
+    training: &TrainingSet,
+    log: &Ledger,
+    context: &Range<usize>,
+    fitted: usize,
+) -> bool {
+    let rows = &training.fold.rows;
+    let counts = |rows: &[TrialNumber]| {
+        let mut counts = vec![0; context.len()];
+        for &number in rows {
+            let columns = log.row(number)[context.clone()].iter();
+            let choices = columns.zip(&mut counts);
+            choices.for_each(|(e, count)| *count += usize::from(*e > 0.5));
+        }
+        counts
+    };
+    let before = counts(&rows[..fitted.min(rows.len())]);
+    let mut pairs = before.into_iter().zip(counts(rows));
+    pairs.any(|(before, now)| now > 0 && (before == 0 || has_grown(Some(before), now)))
+}
+
+/// The units of f in the contexts, or none if the evidence for different units is not strong.
+fn fit_contexts(
+    settings: &Settings,
+    columns: &Columns,
+    training: &TrainingSet,
+    log: &Ledger,
+    fit_settings: &FitSettings,
+    call: &mut Call,
+) -> Result<Vec<GroupUnits>> {
+    let equal = ContextUnits::default();
+    let values = training.comparable_values(log, &equal).into_iter();
+    let rows = values.zip(&training.fold.rows);
+    let observed = rows.filter(|(value, _)| matches!(value, RowValue::Observed { .. }));
+    let (values, numbers): (Vec<RowValue>, Vec<TrialNumber>) = observed.unzip();
+    if columns.contexts.is_empty() || values.is_empty() {
+        return Ok(Vec::new());
+    }
+    let targets = Targets::of(&values, settings, None);
+    let x = training.encode(log, &numbers);
+    let data = Data {
+        x: x.view(),
+        y: &targets.values,
+        noise: &noise_of(&values, targets.units),
+        about_mean: settings.estimates_mean(columns.dimensions),
+    };
+    let known = [settings.surrogate.first_theta(columns)];
+    let found = fit_group_units(data, &columns.contexts, &known, fit_settings, call.stop)?;
+    let Units { center, scale, .. } = targets.units;
+    let mut found = found.unwrap_or_default();
+    for units in &mut found {
+        units.offset *= scale;
+    }
+    // Every row has one choice of the first context, so its offsets also contain the center.
+    let first = found.iter_mut().take(columns.contexts[0].len());
+    first.for_each(|units| units.offset += center);
+    Ok(found)
 }
 
 /// The targets of the rows under a warp, with their noise variances and log slopes.

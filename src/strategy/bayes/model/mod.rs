@@ -12,6 +12,7 @@
 //! * [`fit_purpose`]: when hyperparameters are fitted; [`fit_hyperparameters`]: the fit
 
 pub mod candidates;
+pub mod context_units;
 pub mod expense;
 pub mod fit_hyperparameters;
 pub mod fit_purpose;

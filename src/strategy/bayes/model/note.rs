@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::gp::Hyperparameters;
+use crate::gp::group_units::GroupUnits;
 use crate::gp::kernel::{InputWarp, KernelFamily, n_described};
 use crate::numerics::warp::Warp;
 use crate::strategy::Resource;
@@ -20,6 +21,8 @@ pub struct Fit {
     pub rows: Option<usize>,
     /// The units of the targets in the fit.
     pub units: Units,
+    /// The units of f for each column of the categorical contexts, or none if all contexts have equal units.
+    pub contexts: Vec<GroupUnits>,
     /// The fit of the model of success, if any trial had failed before the fit.
     pub success: Option<SuccessFit>,
     /// The fit of the model of durations or costs, if choices depend on durations or costs.
@@ -77,6 +80,8 @@ struct Note {
     scale: f64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     warp: Option<Warp>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    contexts: Vec<GroupUnits>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     success: Option<SuccessFit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,6 +102,7 @@ impl Fit {
                 scale: 1.0,
                 warp: None,
             },
+            contexts: Vec::new(),
             success: None,
             expense: None,
             window: None,
@@ -115,6 +121,7 @@ impl Fit {
             center: self.units.center,
             scale: self.units.scale,
             warp: self.units.warp,
+            contexts: self.contexts.clone(),
             success: self.success.clone(),
             expense: self.expense.clone(),
             window: self.window,
@@ -147,6 +154,7 @@ impl Fit {
             || !positive
             || !note.center.is_finite()
             || note.warp.is_some_and(|warp| !warp.is_valid())
+            || note.contexts.iter().any(|units| !units.is_valid())
             || !note.input_warp.is_valid(note.lengthscale.len())
         {
             return Err(Error::Corrupt(format!("the note {text} is of no fit")));
@@ -166,6 +174,7 @@ impl Fit {
                 scale: note.scale,
                 warp: note.warp,
             },
+            contexts: note.contexts,
             success: note.success,
             expense: note.expense,
             window: note.window,
@@ -176,6 +185,7 @@ impl Fit {
     pub fn check_note(text: &str, n_trials: usize, columns: &Columns) -> Result<()> {
         let (fit, width) = (Self::from_note(text)?, columns.width());
         let n = fit.theta.descriptor_lengthscale.len();
+        let n_contexts = columns.contexts.iter().map(ExactSizeIterator::len).sum();
         let is_other = |rows: usize, lengthscale: &[f64]| {
             rows == 0 || rows > n_trials || lengthscale.len() != width
         };
@@ -183,6 +193,7 @@ impl Fit {
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width
             || ![0, n_described(&columns.categories)].contains(&n)
+            || ![0, n_contexts].contains(&fit.contexts.len())
             || success.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || expense.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || fit.window.is_some_and(|window| window.arrivals > n_trials)
@@ -214,13 +225,14 @@ mod tests {
             };
             let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, success: None, expense: None, window: None };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, contexts: Vec::new(), success: None, expense: None, window: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
             let lengthscale = fit.theta.lengthscale.clone();
             let expense = Some(ExpenseFit { per: Resource::Cost, lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
             let window = Some(ChosenWindow { length: a, arrivals: rows });
-            let fit = Fit { success, expense, window, ..fit };
+            let contexts = vec![GroupUnits { offset: -a, scale: variance }, GroupUnits::default()];
+            let fit = Fit { contexts, success, expense, window, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
     }

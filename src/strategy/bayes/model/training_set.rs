@@ -6,7 +6,7 @@
 
 mod fold;
 
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use ndarray::{Array2, Axis};
@@ -19,6 +19,7 @@ use crate::numerics::warp::Warp;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::context_units::ContextUnits;
 use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
@@ -26,7 +27,7 @@ use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, varia
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{Settings, Window};
-use crate::strategy::units::Units;
+use crate::strategy::units::{Units, UnitsHere};
 
 pub use fold::Fold;
 
@@ -35,6 +36,7 @@ pub struct TrainingSet {
     pub settings: Settings,
     width: usize,
     categories: Vec<Category>,
+    contexts: Vec<Range<usize>>,
     d: usize,
     pub fold: Fold,
     pub pseudo_observations: PseudoObservations,
@@ -47,6 +49,8 @@ pub struct TrainingSet {
 pub struct Posterior<'a, G = Observed<'a>> {
     pub gp: G,
     pub targets: Targets,
+    /// The units of f in each context.
+    pub contexts: ContextUnits,
     /// The trial of each row.
     pub rows: &'a [TrialNumber],
     /// The rows that are not incumbents: stopped trials, and trials that were run outside the domain.
@@ -77,6 +81,13 @@ impl Deref for Observed<'_> {
     }
 }
 
+impl<G> Posterior<'_, G> {
+    /// The conversion between targets and values of f in the context of an encoded row, or in this context.
+    pub fn units(&self, row: &[f64]) -> UnitsHere {
+        self.contexts.units(self.targets.units, row)
+    }
+}
+
 impl<'a> Posterior<'a> {
     /// Conditions the posterior on a tail.
     pub fn condition(self, kind: &TailKind) -> Result<ConditionedPosterior<'a>> {
@@ -94,6 +105,7 @@ impl<'a> Posterior<'a> {
                 }
             },
             targets: self.targets,
+            contexts: self.contexts,
             rows: self.rows,
             unranked: self.unranked,
             tail: self.tail,
@@ -135,6 +147,7 @@ impl TrainingSet {
             settings,
             width: columns.width(),
             categories: columns.categories.clone(),
+            contexts: columns.contexts.clone(),
             d: columns.dimensions,
             fold,
             pseudo_observations: PseudoObservations::default(),
@@ -216,8 +229,26 @@ impl TrainingSet {
         Targets::of(&self.row_values(log), &self.settings, warp)
     }
 
-    /// Returns the value of each row.
+    /// The units of f in each context in the last fit.
+    pub fn context_units(&self) -> ContextUnits {
+        let units = self.fit().map_or(&[][..], |fit| &fit.contexts);
+        ContextUnits::new(&self.contexts, units, self.width)
+    }
+
+    /// Returns the comparable value of each row, in the units of the contexts in the last fit.
     pub fn row_values(&self, log: &Ledger) -> Vec<RowValue> {
+        self.comparable_values(log, &self.context_units())
+    }
+
+    /// Returns the comparable value of each row, where the contexts have these units.
+    pub fn comparable_values(&self, log: &Ledger, contexts: &ContextUnits) -> Vec<RowValue> {
+        let rows = self.fold.rows.iter().zip(self.values_of_f(log));
+        rows.map(|(&number, value)| contexts.comparable(value, log.row(number)))
+            .collect()
+    }
+
+    /// Returns the value of each row, in units of f.
+    fn values_of_f(&self, log: &Ledger) -> Vec<RowValue> {
         let rows = self.fold.rows.iter().zip(&self.fold.values);
         rows.zip(&self.fold.stds)
             .map(|((&number, value), &std)| match *value {
@@ -232,21 +263,7 @@ impl TrainingSet {
 
     /// Computes the noise variance of each row in these units.
     pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<RowNoise> {
-        let rows = self.row_values(log).into_iter();
-        rows.map(|row| match row {
-            RowValue::Observed { std: None, .. } | RowValue::Discarded => RowNoise::default(),
-            RowValue::Observed {
-                value,
-                std: Some(std),
-            } => RowNoise::Known(variance_of_target(units, value, std).max(MIN_NOISE)),
-            RowValue::Stopped(Some(pseudo)) => RowNoise::Added(variance_of_target(
-                units,
-                pseudo.value,
-                pseudo.variance.sqrt(),
-            )),
-            RowValue::Stopped(None) => RowNoise::Known(MAX_NOISE),
-        })
-        .collect()
+        noise_of(&self.row_values(log), units)
     }
 
     /// Returns one row per trial: the encoded point, followed by the encoded context.
@@ -271,6 +288,7 @@ impl TrainingSet {
     /// trials.
     pub fn tail(&self, log: &Ledger, query: Query, targets: &Targets) -> Tail {
         let (pending, window) = (self.settings.pending(), self.window());
+        let contexts = self.context_units();
         let mut tail: Vec<(TrialNumber, Target)> = log
             .pending()
             .iter()
@@ -283,6 +301,7 @@ impl TrainingSet {
                     true => self.pseudo_observations.of(log, number),
                     false => None,
                 };
+                let pseudo = pseudo.map(|it| contexts.comparable_pseudo(it, log.row(number)));
                 Some((
                     number,
                     pseudo.map_or(target, |pseudo| targets.pseudo_observed(pseudo)),
@@ -312,9 +331,11 @@ impl TrainingSet {
         let mut targets = self.targets(log);
         self.update_posterior(log, &mut targets, stop)?;
         let tail = self.tail(log, query, &targets);
+        let contexts = self.context_units();
         Ok(self.kept.as_mut().map(|kept| Posterior {
             gp: Observed(&mut kept.gp),
             targets,
+            contexts,
             rows: &self.fold.rows,
             unranked: unranked_rows(&self.fold, log),
             tail,
@@ -375,6 +396,24 @@ impl TrainingSet {
     pub fn drop_factor(&mut self) {
         self.kept = None;
     }
+}
+
+/// Computes the noise variances of rows with these comparable values, in these units.
+pub fn noise_of(rows: &[RowValue], units: Units) -> Vec<RowNoise> {
+    let noise = |row: &RowValue| match *row {
+        RowValue::Observed { std: None, .. } | RowValue::Discarded => RowNoise::default(),
+        RowValue::Observed {
+            value,
+            std: Some(std),
+        } => RowNoise::Known(variance_of_target(units, value, std).max(MIN_NOISE)),
+        RowValue::Stopped(Some(pseudo)) => RowNoise::Added(variance_of_target(
+            units,
+            pseudo.value,
+            pseudo.variance.sqrt(),
+        )),
+        RowValue::Stopped(None) => RowNoise::Known(MAX_NOISE),
+    };
+    rows.iter().map(noise).collect()
 }
 
 /// Returns the encoded rows of trials, which have this width.

@@ -278,6 +278,13 @@ impl GP {
         self.kernel == KernelChoice::Auto || !given || self.noise_std.is_none()
     }
 
+    /// Whether all hyperparameters are fitted, with priors, and no prior mean is given.
+    pub fn fits_all(&self) -> bool {
+        let given =
+            self.lengthscale.is_some() || self.signal_std.is_some() || self.noise_std.is_some();
+        self.priors && self.ard && !given && !matches!(self.mean, PriorMean::Number(_))
+    }
+
     /// Whether a fit chooses the units of the targets, which then do not change until the next fit.
     pub fn keeps_units(&self) -> bool {
         self.fits() && self.refit_clock == RefitClock::Observations

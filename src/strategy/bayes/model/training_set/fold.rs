@@ -229,6 +229,12 @@ impl Fold {
         }
         let units = self.fitted_units(row);
         self.revised |= match (self.values[row], value) {
+            // The values of f may not be in the units of the fit, whose contexts may have different units.
+            (Some(old), Some(new))
+                if self.fit.as_ref().is_some_and(|it| !it.contexts.is_empty()) =>
+            {
+                units.is_some() && old != new
+            }
             (Some(old), Some(new)) => units.is_some_and(|units| units.are_apart(old, new)),
             (old, new) => units.is_some() && old != new,
         };

@@ -1,0 +1,100 @@
+"""Results of other contexts help in a new context, whatever the level and the scale of f in the other contexts."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+import belated as bl
+
+SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+LOTS = {"lot": ["a", "b", "c"]}
+
+
+def loss(params):
+    return (params["x"] - 0.3) ** 2 + 2 * (params["y"] - 0.6) ** 2 + 0.1 * np.sin(9 * params["x"])
+
+
+def random_points(n, seed=0):
+    return [{"x": a, "y": b} for a, b in np.random.default_rng(seed).random((n, 2)).tolist()]
+
+
+def filled(level, scale, n=25, **arguments):
+    """Return an optimizer that knows n results of lot a and eight of lot b."""
+    opt = bl.BayesOpt(SPACE, context=LOTS, seed=0, direction="minimize", **arguments)
+    for lot, points in [("a", random_points(n)), ("b", random_points(8, seed=1))]:
+        in_units = (level, scale) if lot == "b" else (0.0, 1.0)
+        values = [in_units[0] + in_units[1] * loss(point) for point in points]
+        opt.add(points, values, context=[{"lot": lot}] * len(points))
+    return opt
+
+
+@pytest.mark.parametrize("level, scale", [(-30.0, 1.0), (0.0, 10.0), (200.0, 0.3)])
+def test_predictions_are_in_the_units_of_the_context(level, scale):
+    opt = filled(level, scale)
+    points = random_points(20, seed=2)
+    true = np.array([loss(point) for point in points])
+    for lot, (offset, factor) in {"a": (0.0, 1.0), "b": (level, scale)}.items():
+        mean, std = opt.predict(points, context={"lot": lot})
+        errors = (mean - offset) / factor - true
+        assert np.sqrt((errors**2).mean()) < 0.1 * true.std()
+        assert (std / factor).max() < true.std()
+    numbers, left_out, _ = opt._leave_one_out(None, "plot_predictions")
+    values = np.array([opt.trials[number].value for number in numbers])
+    assert np.abs(left_out - values).max() < 0.1 * np.ptp(values)
+    assert opt.recommend(context={"lot": "b"}) == pytest.approx(opt.recommend(context={"lot": "a"}), abs=0.05)
+
+
+@pytest.mark.parametrize("level, scale", [(0.0, 1.0), (-30.0, 1.0), (5.0, 10.0)])
+def test_a_reloaded_optimizer_continues_as_the_live_optimizer(level, scale):
+    opt = filled(level, scale)
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        lot = "cb"[k % 2]
+        context = {"lot": lot}
+        other = pickle.loads(pickle.dumps(opt))
+        trial = opt.suggest(context=context)
+        assert other.suggest(context=context).params == trial.params
+        assert other.predict(trial.params, context=context) == opt.predict(trial.params, context=context)
+        shift = level if lot == "b" else -level
+        trial.observe(shift + (scale if lot == "b" else 1.0) * loss(trial.params) + 0.01 * rng.standard_normal())
+
+
+def test_the_best_point_of_another_context_is_tried():
+    opt = bl.BayesOpt(SPACE, context=LOTS, seed=0, direction="minimize")
+    points = random_points(60)
+    opt.add(points, [loss(point) for point in points], context=[{"lot": "a"}] * 60)
+    best = min(map(loss, points))
+    found = []
+    for _ in range(6):
+        trial = opt.suggest(context={"lot": "b"})
+        found.append(loss(trial.params))
+        trial.observe(found[-1] - 40.0)
+    # Without the results of lot a, the first six points are initial points.
+    assert min(found) < best + 0.01
+
+
+@pytest.mark.parametrize("declared", [{"age": (0.0, 1.0)}, LOTS])
+def test_known_results_of_other_contexts_complete_the_initial_design(declared):
+    rng = np.random.default_rng(0)
+    opt = bl.BayesOpt(SPACE, context=declared, seed=0, direction="minimize")
+    for point in random_points(80):
+        context = {"age": rng.random()} if "age" in declared else {"lot": "ab"[rng.integers(2)]}
+        opt.add(point, loss(point), context=context)
+    context = {"age": 0.5} if "age" in declared else {"lot": "c"}
+    assert loss(opt.suggest(context=context).params) < 0.1
+
+
+def test_bounds_are_in_the_units_of_the_outcome_in_every_context():
+    outcomes = {"error": "minimize", "heat": bl.AtMost(0.2)}
+    opt = bl.BayesOpt(SPACE, context=LOTS, outcomes=outcomes, seed=0)
+    shift = {"a": 0.0, "b": 30.0}  # where heat is shifted, it is never within its bound
+    for lot in "ab":
+        points = random_points(20, seed=ord(lot))
+        rows = [{"error": loss(point), "heat": loss(point) + shift[lot]} for point in points]
+        opt.add(points, rows, context=[{"lot": lot}] * 20)
+    points = random_points(30, seed=5)
+    within = np.array([loss(point) <= 0.2 for point in points])
+    found = {lot: np.array(opt.predict_feasible(points, context={"lot": lot})) for lot in "ab"}
+    assert ((found["a"] > 0.5) == within).mean() > 0.9
+    assert found["b"].max() < 0.01
