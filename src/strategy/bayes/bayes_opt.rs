@@ -72,6 +72,8 @@ pub struct BayesOpt {
     /// The restriction of the members in the pool.
     pool_within: Option<Restriction>,
     pub(super) training: TrainingSet,
+    /// The bounds of the oriented value, if this outcome has bounds. A missing bound is infinite.
+    pub(super) bounds: Option<(f64, f64)>,
     /// The models of the outcomes that have bounds.
     pub(super) bounded: Vec<Bounded>,
     /// If there are several outcomes: the trials that succeeded and failed, for the model of success. A trial failed if
@@ -127,11 +129,16 @@ impl Bounded {
                 surrogate,
                 ..Settings::default()
             };
+            let bounds = bounds.oriented(declared.direction());
+            let model = BayesOpt::new(&setup, settings, &mut rng.clone())?;
             Ok(Self {
                 outcome,
-                bounds: bounds.oriented(declared.direction()),
+                bounds,
                 is_objective,
-                model: BayesOpt::new(&setup, settings, &mut rng.clone())?,
+                model: BayesOpt {
+                    bounds: Some(bounds),
+                    ..model
+                },
             })
         };
         bounded.map(model).collect()
@@ -480,6 +487,7 @@ impl FromSettings for BayesOpt {
             training: TrainingSet::new(settings.clone(), &columns),
             failures: (setup.outcomes.len() > 1)
                 .then(|| TrainingSet::new(settings.clone(), &columns)),
+            bounds: bounded.iter().find(|it| it.is_objective).map(|it| it.bounds),
             bounded,
             settings,
             domain,

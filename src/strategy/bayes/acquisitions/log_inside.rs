@@ -4,6 +4,7 @@
 //! P = Φ(b) − Φ(a); R is Mills' ratio, Φ(−t) = φ(t) R(t). One of the bounds may be infinite.
 
 use super::formula::{Moments, OfMoments};
+use crate::strategy::units::Units;
 use crate::numerics::special::{exp_nonpositive, log_cdf, mills_ratio, normal_quantile};
 
 /// 1/√(2π)
@@ -124,6 +125,18 @@ pub struct LogProbabilityInside {
 }
 
 impl LogProbabilityInside {
+    /// The bounds in the units of targets. A missing bound is infinite.
+    pub fn of((low, high): (f64, f64), units: Units) -> Self {
+        let target = |bound: f64| match bound.is_finite() {
+            true => units.target(bound),
+            false => bound,
+        };
+        Self {
+            low: target(low),
+            high: target(high),
+        }
+    }
+
     fn inside(&self, at: Moments) -> Inside {
         let std = at.std();
         inside((self.low - at.mean) / std, (self.high - at.mean) / std)

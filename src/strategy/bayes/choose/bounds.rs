@@ -40,9 +40,9 @@ impl InFlight {
     }
 }
 
-/// The posterior of an outcome with bounds, and its bounds in the units of the targets.
+/// The process that predicts whether an outcome lies within its bounds, and its bounds in the units of the targets.
 pub struct BoundedOutcome<'a> {
-    posterior: Posterior<'a>,
+    gp: Observed<'a>,
     inside: LogProbabilityInside,
 }
 
@@ -67,19 +67,9 @@ impl<'a> BoundedOutcome<'a> {
             if log.n_observed() == 0 {
                 continue;
             }
-            let Some(posterior) = training.posterior(log, query, stop)? else {
-                continue;
-            };
-            let units = posterior.targets.units;
-            let target = |bound: f64| match bound.is_finite() {
-                true => units.target(bound),
-                false => bound,
-            };
-            let (low, high) = (target(bounds.0), target(bounds.1));
-            found.push(Self {
-                posterior,
-                inside: LogProbabilityInside { low, high },
-            });
+            if let Some((gp, inside)) = training.inside(bounds, log, query, stop)? {
+                found.push(Self { gp, inside });
+            }
         }
         Ok(found)
     }
@@ -96,7 +86,7 @@ impl<'a> BoundedOutcome<'a> {
         let bounds: Vec<BoundedPosterior> = bounded
             .iter()
             .map(|outcome| BoundedPosterior {
-                gp: &outcome.posterior.gp,
+                gp: &outcome.gp,
                 low: outcome.inside.low,
                 high: outcome.inside.high,
             })
@@ -119,11 +109,8 @@ impl<'a> BoundedOutcome<'a> {
     ) -> Result<Vec<BoundedSituation<'a>>> {
         let situation = |outcome: Self| {
             let LogProbabilityInside { low, high } = outcome.inside;
-            let conditioned = outcome
-                .posterior
-                .condition(&TailKind::Points(points.clone()))?;
             Ok(BoundedSituation {
-                gp: conditioned.gp,
+                gp: outcome.gp.condition(points.view())?,
                 low,
                 high,
             })
@@ -147,7 +134,7 @@ impl<'a> BoundedOutcome<'a> {
     /// The terms log P(within the bounds).
     pub fn log_probabilities(bounded: Vec<Self>) -> Vec<BoundTerm<'a>> {
         let term = |outcome: Self| BoundTerm {
-            gp: outcome.posterior.gp,
+            gp: outcome.gp,
             formula: Box::new(outcome.inside),
         };
         bounded.into_iter().map(term).collect()
@@ -162,7 +149,7 @@ impl<'a> BoundedOutcome<'a> {
         nu: f64,
     ) -> Vec<BoundTerm<'a>> {
         let term = |outcome: Self| BoundTerm {
-            gp: outcome.posterior.gp,
+            gp: outcome.gp,
             formula: Box::new(ShortfallOfInside {
                 bounds: outcome.inside,
                 least_probability: probability,
