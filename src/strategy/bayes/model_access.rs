@@ -12,6 +12,7 @@ use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::bayes_opt::{of_objective, training_sets};
 use crate::strategy::bayes::choose::bounds::BoundedOutcome;
+use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
@@ -124,6 +125,8 @@ impl ModelBased for BayesOpt {
     ) -> Result<Vec<f64>> {
         let (log, query) = of_objective(log, query);
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
+        let whole = query.whole.filter(|_| !self.bounded.is_empty());
+        let measured = whole.map(|whole| Measured::of(&self.bounded, whole, &self.domain));
         let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let mut sums = vec![0.0; rows.nrows()];
         for bound in &BoundedOutcome::log_probabilities(bounded) {
@@ -132,6 +135,15 @@ impl ModelBased for BayesOpt {
             sums.iter_mut()
                 .zip(log_p)
                 .for_each(|(sum, log_p)| *sum += log_p);
+        }
+        if let Some(measured) = measured {
+            for (sum, row) in sums.iter_mut().zip(rows.rows()) {
+                *sum = match measured.exactly_inside(&row.to_vec()) {
+                    Some(true) => 0.0,
+                    Some(false) => f64::NEG_INFINITY,
+                    None => *sum,
+                };
+            }
         }
         Ok(sums)
     }

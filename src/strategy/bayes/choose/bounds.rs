@@ -12,6 +12,7 @@ use crate::strategy::bayes::acquisitions::bounded_baseline::{
 };
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
+use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::choose::addition::penalty_weight;
@@ -171,6 +172,52 @@ impl BoundTerm<'_> {
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
         let gp: &GaussianProcess = &self.gp;
         Box::new(Scorer::new(gp, self.formula.as_ref(), context))
+    }
+}
+
+/// For each of these trials: the sum over the outcomes of the expected distance of f from its bounds, in units of the
+/// targets. If P(inside) has a model of its own, or the value is exact, the distance is that of the value.
+pub fn expected_violations<'a>(
+    bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+    numbers: &[TrialNumber],
+    query: Query,
+    stop: &mut Stop,
+) -> Result<Vec<f64>> {
+    let mut sums = vec![0.0; numbers.len()];
+    let Some(whole) = query.whole else {
+        return Ok(sums);
+    };
+    for (outcome, bounds, training) in bounded {
+        let part = whole.of_outcome(outcome);
+        let query = Query {
+            whole: None,
+            ..query
+        };
+        let trusts_values = training.fit().is_some_and(|fit| fit.inside.is_some());
+        let rows = training.encode(part, numbers);
+        let Some(Posterior { gp, targets, .. }) = training.posterior(part, query, stop)? else {
+            continue;
+        };
+        let LogProbabilityInside { low, high } = LogProbabilityInside::of(bounds, targets.units);
+        let (means, variances) = gp.predict(rows.view());
+        for (i, (mean, variance)) in means.into_iter().zip(variances).enumerate() {
+            let trial = &part.trials()[numbers[i]];
+            let exact = trusts_values || trial.std() == Some(0.0);
+            let (mean, std) = match trial.value.filter(|_| exact) {
+                Some(value) => (targets.units.target(value), 0.0),
+                None => (mean, variance.sqrt()),
+            };
+            sums[i] += expected_excess(low - mean, std) + expected_excess(mean - high, std);
+        }
+    }
+    Ok(sums)
+}
+
+/// E max(0, g) of a normal g with this mean and standard deviation.
+fn expected_excess(mean: f64, std: f64) -> f64 {
+    match std > 0.0 && mean.is_finite() {
+        true => std * log_improvement(mean / std).0.exp(),
+        false => mean.max(0.0),
     }
 }
 

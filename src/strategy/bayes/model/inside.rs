@@ -12,7 +12,7 @@
 
 use ndarray::{Array2, s};
 
-use crate::error::{Result, check};
+use crate::error::{Result, Stop};
 use crate::gp::fit::fit;
 use crate::gp::{GaussianProcess, contiguous};
 use crate::ledger::Ledger;
@@ -33,12 +33,12 @@ pub const LABEL_INSIDE: LogProbabilityInside = LogProbabilityInside {
     high: f64::INFINITY,
 };
 
+/// The label outside the bounds in a fit and for the evidence. The label of a failed trial shifts the border towards
+/// the inside, which would count against the model.
+const EVEN: f64 = -1.0;
+
 /// The number of times that every censored target is computed from the others.
 const SWEEPS: usize = 2;
-
-/// The labels contradict the model of values if their log probability is lower than expected by this number of nats
-/// plus twice the standard deviation.
-const MAX_LOSS: f64 = 3.0;
 
 /// If no value equals a bound, another model is chosen only if its evidence is larger by this number of nats.
 const MARGIN: f64 = 3.0;
@@ -97,57 +97,27 @@ pub fn censor(
     gp.set_targets(&targets)
 }
 
-/// The log probabilities of labels.
-#[derive(Default)]
-struct Evidence {
-    sum: f64,
-    /// The expectation and the variance of the sum if the probabilities are right.
-    expected: f64,
-    variance: f64,
-}
-
-impl Evidence {
-    /// The evidence of labels with these log probabilities of the label inside.
-    fn of(log_p: impl Iterator<Item = f64>, is_inside: &[bool]) -> Self {
-        let mut evidence = Self::default();
-        for (log_p, inside) in log_p.zip(is_inside) {
-            let p = log_p.exp().clamp(CONTRADICTION, 1.0 - CONTRADICTION);
-            let (yes, no) = (p.ln(), (1.0 - p).ln());
-            evidence.sum += if *inside { yes } else { no };
-            evidence.expected += p * yes + (1.0 - p) * no;
-            evidence.variance += p * (1.0 - p) * (yes - no).powi(2);
-        }
-        evidence
-    }
-
-    /// Whether the labels contradict the probabilities.
-    fn is_poor(&self) -> bool {
-        self.expected - self.sum > MAX_LOSS + 2.0 * self.variance.sqrt()
-    }
-}
-
-/// log P of the label inside for each of these rows of a process, given the earlier rows.
-///
-/// The factor contains these predictions: row i has mean y_i − z_i L_ii and variance L_ii² given the earlier rows.
-fn log_probabilities(
+/// The log evidence of labels: the sum of their log probabilities, each given the other rows. `rows` are their rows of
+/// the process.
+fn log_evidence(
     gp: &GaussianProcess,
-    rows: &[usize],
     inside: LogProbabilityInside,
-) -> Vec<f64> {
-    let (targets, whitened) = (gp.targets(), gp.whitened_targets());
-    let log_p = |&row: &usize| {
-        let pivot = gp.factor().at(row, row);
-        inside.value(Moments {
-            mean: targets[row] - whitened[row] * pivot,
-            variance: pivot * pivot,
-        })
+    (rows, is_inside): (&[usize], &[bool]),
+    stop: &mut Stop,
+) -> Result<f64> {
+    let (means, variances) = gp.leave_one_out(stop)?;
+    let log_p = |(&row, &is_inside): (&usize, &bool)| {
+        let (mean, variance) = (means[row], variances[row]);
+        let p = inside.value(Moments { mean, variance }).exp();
+        let p = p.clamp(CONTRADICTION, 1.0 - CONTRADICTION);
+        if is_inside { p.ln() } else { (1.0 - p).ln() }
     };
-    rows.iter().map(log_p).collect()
+    Ok(rows.iter().zip(is_inside).map(log_p).sum())
 }
 
-/// Chooses the model after a fit of θ, which must be in use. The log probability of the labels, each given the earlier
-/// rows, is compared. The other models are considered only if a value equals a bound or the labels contradict the model
-/// of values.
+/// Chooses the model after a fit of θ, which must be in use. If a value equals a bound, the model with the largest
+/// evidence is chosen. Without such a value, the model of labels is considered only if the evidence of the model of
+/// values is poor. This is so if a fitted noise explains a jump.
 pub fn choose_inside(
     training: &mut TrainingSet,
     bounds: (f64, f64),
@@ -157,37 +127,38 @@ pub fn choose_inside(
     query: Query,
     call: &mut Call,
 ) -> Result<Option<InsideFit>> {
-    let touching = touching(training.known_values(), bounds);
+    let knob = |name: &str, default: f64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let (numbers, is_inside) = training.known(bounds);
-    let rows = training.known_rows();
-    let touched = training.known_values().iter().flatten().any(|value| *value == bounds.0 || *value == bounds.1);
-    let Some(posterior) = training.posterior(log, query, call.stop)? else {
+    let (values, known) = (training.known_values(), training.known_rows());
+    let touches = |value: &f64| *value == bounds.0 || *value == bounds.1;
+    let is_touched = values.iter().flatten().any(touches);
+    let touching = touching(values, bounds);
+    let labels = (&known[..], &is_inside[..]);
+    let Some(Posterior { gp, targets, .. }) = training.posterior(log, query, call.stop)? else {
         return Ok(None);
     };
-    let Posterior { gp, targets, .. } = posterior;
     let inside = LogProbabilityInside::of(bounds, targets.units);
-    let plain = Evidence::of(log_probabilities(&gp, &rows, inside).into_iter(), &is_inside);
-    if !touched && !plain.is_poor() {
+    let evidence = log_evidence(&gp, inside, labels, call.stop)?;
+    let margin = if is_touched { 0.0 } else { knob("MARGIN", MARGIN) };
+    if !is_touched && evidence > -knob("GATE", 4.0) {
         return Ok(None);
     }
-    let margin = if touched { 0.0 } else { MARGIN };
-    let mut best = (plain.sum + margin, None);
+    let mut best = (evidence + margin, None);
     if !touching.is_empty() {
         let gp = gp.censor(targets.values, inside, &touching)?;
-        let evidence = Evidence::of(log_probabilities(&gp, &rows, inside).into_iter(), &is_inside);
-        if std::env::var("DBG").is_ok() { eprintln!("censored {}", evidence.sum); }
-        if evidence.sum > best.0 {
-            best = (evidence.sum, Some(InsideFit::Censored));
+        let evidence = log_evidence(&gp, inside, labels, call.stop)?;
+    if std::env::var("DBG").is_ok() { eprintln!("  censored {evidence}"); }
+        if evidence > best.0 {
+            best = (evidence, Some(InsideFit::Censored));
         }
     }
-    check(call.stop)?;
     let fit = fit_labels(training, &is_inside, &numbers, settings, columns, log, call)?;
-    let (gp, inside) = training.labelled(&fit, bounds, log, call.stop)?;
-    let rows: Vec<usize> = (0..numbers.len()).collect();
-    let evidence = Evidence::of(log_probabilities(&gp, &rows, inside).into_iter(), &is_inside);
-    if std::env::var("DBG").is_ok() { eprintln!("n {} plain {} labels {} touched {touched}", numbers.len(), plain.sum, evidence.sum); }
-    if evidence.sum > best.0 {
-        best = (evidence.sum, Some(InsideFit::Labels(fit)));
+    let labels = (&(0..numbers.len()).collect::<Vec<_>>()[..], &is_inside[..]);
+    let (gp, inside) = training.labelled(&fit, (bounds, EVEN), log, call.stop)?;
+    let labelled = log_evidence(&gp, inside, labels, call.stop)?;
+    if std::env::var("DBG").is_ok() { eprintln!("n {} plain {evidence} labels {labelled} touched {is_touched}", numbers.len()); }
+    if labelled > best.0 {
+        best = (labelled, Some(InsideFit::Labels(fit)));
     }
     Ok(best.1)
 }
@@ -207,7 +178,7 @@ fn fit_labels(
     let mut theta = fitted.prior_mode();
     if n_outside > 0 {
         let x = training.encode(log, numbers);
-        theta = fit(x.view(), &labels(is_inside, -1.0), &theta, &fitted, call)?;
+        theta = fit(x.view(), &labels(is_inside, EVEN), &theta, &fitted, call)?;
     }
     Ok(SuccessFit {
         lengthscale: at_least(theta.lengthscale),

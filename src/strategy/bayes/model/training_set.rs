@@ -405,7 +405,7 @@ impl TrainingSet {
             None => {}
             Some(InsideFit::Censored) => return self.censored(bounds, log, query, stop),
             Some(InsideFit::Labels(fit)) => {
-                return self.labelled(&fit, bounds, log, stop).map(Some);
+                return self.labelled(&fit, (bounds, FAILED), log, stop).map(Some);
             }
         }
         let posterior = self.posterior(log, query, stop)?;
@@ -431,16 +431,16 @@ impl TrainingSet {
         Ok(Some((gp.censor(targets.values, inside, &at_bound)?, inside)))
     }
 
-    /// The posterior of labels, and the bounds of a label inside.
+    /// The posterior of labels, and the bounds of a label inside. `outside` is the label outside the bounds.
     pub(super) fn labelled(
         &mut self,
         fit: &SuccessFit,
-        bounds: (f64, f64),
+        (bounds, outside): ((f64, f64), f64),
         log: &Ledger,
         stop: &mut Stop,
     ) -> Result<(Observed<'_>, LogProbabilityInside)> {
         let (rows, is_inside) = self.known(bounds);
-        let labels = labels(&is_inside, FAILED);
+        let labels = labels(&is_inside, outside);
         let theta = Hyperparameters::new(fit.lengthscale.clone(), SIGNAL_VARIANCE, NOISE);
         let wanted = Wanted {
             family: FAMILY,
