@@ -137,7 +137,8 @@ class Reading(ABC):
     def best_trial_(self) -> Trial | Any:
         """The trial with the best observed value at the highest observed fidelity; None before the first value.
 
-        If outcomes were declared, only trials whose outcomes with bounds have values within their bounds count.
+        If outcomes were declared, only trials whose outcomes with bounds have values within their bounds count. Trials
+        that violate constraints do not count. Constraints that are functions count where this object has them.
         """
         return self.best_trial()
 
@@ -148,7 +149,7 @@ class Reading(ABC):
         ----------
         outside : bool, default False
             Whether trials that were run beyond a bound, or at a point that is not a candidate, count; see
-            `Trial.outside`. If False, the trial is `best_trial_`.
+            `Trial.outside`, or violate constraints that are functions. If False, the trial is `best_trial_`.
 
         Examples
         --------
@@ -158,8 +159,12 @@ class Reading(ABC):
         >>> optimizer.best_value_, optimizer.best_trial(outside=True).value
         (0.5, 0.75)
         """
-        number = self._source._current_log().best(outside)
-        return None if number is None else Trial(self._source, number)
+        log, constraints = self._source._current_log(), self._source._constraints
+        number = log.best(outside)
+        if number is None or outside or constraints is None:
+            return None if number is None else Trial(self._source, number)
+        ordered = (Trial(self._source, i) for i in log.best_first())
+        return next((trial for trial in ordered if constraints.first_violated(trial.params_run) is None), None)
 
     @property
     def best_params_(self) -> Any:

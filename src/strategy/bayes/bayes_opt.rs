@@ -27,7 +27,9 @@ use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::local_penalty::{LocalPenalty, log_above_minimum};
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
-use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, PROBABLE, best_measured, recommended};
+use crate::strategy::bayes::choose::recommendation::{
+    MULTIPLIER, PROBABLE, best_measured, recommended,
+};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -490,7 +492,10 @@ impl FromSettings for BayesOpt {
             training: TrainingSet::new(settings.clone(), &columns),
             failures: (setup.outcomes.len() > 1)
                 .then(|| TrainingSet::new(settings.clone(), &columns)),
-            bounds: bounded.iter().find(|it| it.is_objective).map(|it| it.bounds),
+            bounds: bounded
+                .iter()
+                .find(|it| it.is_objective)
+                .map(|it| it.bounds),
             bounded,
             settings,
             domain,

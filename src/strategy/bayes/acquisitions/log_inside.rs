@@ -4,8 +4,8 @@
 //! P = Φ(b) − Φ(a); R is Mills' ratio, Φ(−t) = φ(t) R(t). One of the bounds may be infinite.
 
 use super::formula::{Moments, OfMoments};
-use crate::strategy::units::Units;
 use crate::numerics::special::{exp_nonpositive, log_cdf, mills_ratio, normal_quantile};
+use crate::strategy::units::Units;
 
 /// 1/√(2π)
 pub(super) const FRAC_1_SQRT_2_PI: f64 = 0.398_942_280_401_432_7;

@@ -14,7 +14,7 @@ use ndarray::{Array2, s};
 
 use crate::error::{Result, Stop};
 use crate::gp::fit::fit;
-use crate::gp::{GaussianProcess, contiguous};
+use crate::gp::{GaussianProcess, NOISELESS, contiguous};
 use crate::ledger::Ledger;
 use crate::numerics::special::log_cdf;
 use crate::random::Call;
@@ -37,11 +37,21 @@ pub const LABEL_INSIDE: LogProbabilityInside = LogProbabilityInside {
 /// the inside, which would count against the model.
 const EVEN: f64 = -1.0;
 
+/// The noise variance of labels for the evidence. With the small noise of the model, one contradiction near the border
+/// would change the predictions in its surroundings.
+const SOFT: f64 = 0.1;
+
 /// The number of times that every censored target is computed from the others.
 const SWEEPS: usize = 2;
 
+/// If no value equals a bound, another model is considered if the evidence of the model of values is below this number.
+const POOR: f64 = -4.0;
+
 /// If no value equals a bound, another model is chosen only if its evidence is larger by this number of nats.
 const MARGIN: f64 = 3.0;
+
+/// The noise explains a jump if the mean square difference between neighbours is below this share of its expectation.
+const JUMP: f64 = 0.1;
 
 /// Returns the label of each value minus the prior mean. `outside` is the label outside the bounds.
 pub fn labels(is_inside: &[bool], outside: f64) -> Vec<f64> {
@@ -115,9 +125,35 @@ fn log_evidence(
     Ok(rows.iter().zip(is_inside).map(log_p).sum())
 }
 
+/// Whether the fitted noise explains a jump over a bound: between neighbours with the same label, the mean square
+/// difference of the targets is much smaller than independent noise would make it.
+fn explains_jump(gp: &GaussianProcess, (rows, is_inside): (&[usize], &[bool])) -> bool {
+    let expected = 2.0 * gp.noise_variance();
+    let both = is_inside.contains(&true) && is_inside.contains(&false);
+    if !both || gp.noise_variance() <= NOISELESS {
+        return false;
+    }
+    let (targets, points) = (gp.targets(), gp.rows());
+    let lengthscale = &gp.kernel().lengthscale;
+    let distance = |i: usize, j: usize| -> f64 {
+        let columns = points.row(i).into_iter().zip(points.row(j));
+        let scaled = columns.zip(lengthscale).map(|((a, b), l)| (a - b) / l);
+        scaled.map(|difference| difference * difference).sum()
+    };
+    let labelled = || rows.iter().copied().zip(is_inside);
+    let squares = labelled().filter_map(|(i, label)| {
+        let same = labelled().filter(|&(j, other)| j != i && other == label);
+        let distances = same.map(|(j, _)| (j, distance(i, j)));
+        let (nearest, _) = distances.min_by(|(_, a), (_, b)| a.total_cmp(b))?;
+        Some((targets[i] - targets[nearest]).powi(2))
+    });
+    let squares: Vec<f64> = squares.collect();
+    squares.iter().sum::<f64>() < JUMP * expected * squares.len() as f64
+}
+
 /// Chooses the model after a fit of θ, which must be in use. If a value equals a bound, the model with the largest
-/// evidence is chosen. Without such a value, the model of labels is considered only if the evidence of the model of
-/// values is poor. This is so if a fitted noise explains a jump.
+/// evidence is chosen. Without such a value, the model of labels is chosen if the fitted noise explains a jump, or if the
+/// evidence of the model of values is poor and the evidence of labels is clearly larger.
 pub fn choose_inside(
     training: &mut TrainingSet,
     bounds: (f64, f64),
@@ -127,7 +163,6 @@ pub fn choose_inside(
     query: Query,
     call: &mut Call,
 ) -> Result<Option<InsideFit>> {
-    let knob = |name: &str, default: f64| std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default);
     let (numbers, is_inside) = training.known(bounds);
     let (values, known) = (training.known_values(), training.known_rows());
     let touches = |value: &f64| *value == bounds.0 || *value == bounds.1;
@@ -139,25 +174,24 @@ pub fn choose_inside(
     };
     let inside = LogProbabilityInside::of(bounds, targets.units);
     let evidence = log_evidence(&gp, inside, labels, call.stop)?;
-    let margin = if is_touched { 0.0 } else { knob("MARGIN", MARGIN) };
-    if !is_touched && evidence > -knob("GATE", 4.0) {
+    let jumps = !is_touched && explains_jump(&gp, labels);
+    let margin = if is_touched { 0.0 } else { MARGIN };
+    if !(is_touched || jumps || evidence < POOR) {
         return Ok(None);
     }
     let mut best = (evidence + margin, None);
     if !touching.is_empty() {
         let gp = gp.censor(targets.values, inside, &touching)?;
         let evidence = log_evidence(&gp, inside, labels, call.stop)?;
-    if std::env::var("DBG").is_ok() { eprintln!("  censored {evidence}"); }
         if evidence > best.0 {
             best = (evidence, Some(InsideFit::Censored));
         }
     }
     let fit = fit_labels(training, &is_inside, &numbers, settings, columns, log, call)?;
     let labels = (&(0..numbers.len()).collect::<Vec<_>>()[..], &is_inside[..]);
-    let (gp, inside) = training.labelled(&fit, (bounds, EVEN), log, call.stop)?;
+    let (gp, inside) = training.labelled(&fit, (bounds, EVEN, SOFT), log, call.stop)?;
     let labelled = log_evidence(&gp, inside, labels, call.stop)?;
-    if std::env::var("DBG").is_ok() { eprintln!("n {} plain {evidence} labels {labelled} touched {is_touched}", numbers.len()); }
-    if labelled > best.0 {
+    if jumps || labelled > best.0 {
         best = (labelled, Some(InsideFit::Labels(fit)));
     }
     Ok(best.1)
@@ -174,10 +208,17 @@ fn fit_labels(
     call: &mut Call,
 ) -> Result<SuccessFit> {
     let n_outside = is_inside.iter().filter(|inside| !**inside).count();
-    let fitted = fit_settings(columns, n_outside.max(1), settings.surrogate.n_refit_restarts);
+    let fitted = fit_settings(
+        columns,
+        n_outside.max(1),
+        settings.surrogate.n_refit_restarts,
+    );
     let mut theta = fitted.prior_mode();
     if n_outside > 0 {
         let x = training.encode(log, numbers);
+        // Other draws do not depend on whether labels are considered.
+        let mut rng = call.rng.clone();
+        let call = &mut Call::new(&mut rng, call.stop);
         theta = fit(x.view(), &labels(is_inside, EVEN), &theta, &fitted, call)?;
     }
     Ok(SuccessFit {
@@ -185,3 +226,6 @@ fn fit_labels(
         rows: numbers.len(),
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,14 +17,14 @@ use crate::gp::{Conditioned, GaussianProcess, Hyperparameters, RowNoise, Target}
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::numerics::warp::Warp;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
-use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::model::inside::{LABEL_INSIDE, censor, labels, touching};
+use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
 use crate::strategy::bayes::model::note::{Fit, InsideFit, SuccessFit};
-use crate::strategy::bayes::model::success::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE};
 use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
+use crate::strategy::bayes::model::success::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE};
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
@@ -95,7 +95,10 @@ impl<'a> Observed<'a> {
     }
 
     /// Conditions the process on noiseless rows at these points.
-    pub fn condition(self, points: ArrayView2<f64>) -> Result<Conditioned<&'a mut GaussianProcess>> {
+    pub fn condition(
+        self,
+        points: ArrayView2<f64>,
+    ) -> Result<Conditioned<&'a mut GaussianProcess>> {
         let (points, none) = points.split_at(Axis(0), points.nrows());
         Conditioned::on_noiseless(self.0, points, none)
     }
@@ -405,7 +408,9 @@ impl TrainingSet {
             None => {}
             Some(InsideFit::Censored) => return self.censored(bounds, log, query, stop),
             Some(InsideFit::Labels(fit)) => {
-                return self.labelled(&fit, (bounds, FAILED), log, stop).map(Some);
+                return self
+                    .labelled(&fit, (bounds, FAILED, NOISE), log, stop)
+                    .map(Some);
             }
         }
         let posterior = self.posterior(log, query, stop)?;
@@ -428,20 +433,23 @@ impl TrainingSet {
             return Ok(None);
         };
         let inside = LogProbabilityInside::of(bounds, targets.units);
-        Ok(Some((gp.censor(targets.values, inside, &at_bound)?, inside)))
+        Ok(Some((
+            gp.censor(targets.values, inside, &at_bound)?,
+            inside,
+        )))
     }
 
     /// The posterior of labels, and the bounds of a label inside. `outside` is the label outside the bounds.
     pub(super) fn labelled(
         &mut self,
         fit: &SuccessFit,
-        (bounds, outside): ((f64, f64), f64),
+        (bounds, outside, noise): ((f64, f64), f64, f64),
         log: &Ledger,
         stop: &mut Stop,
     ) -> Result<(Observed<'_>, LogProbabilityInside)> {
         let (rows, is_inside) = self.known(bounds);
         let labels = labels(&is_inside, outside);
-        let theta = Hyperparameters::new(fit.lengthscale.clone(), SIGNAL_VARIANCE, NOISE);
+        let theta = Hyperparameters::new(fit.lengthscale.clone(), SIGNAL_VARIANCE, noise);
         let wanted = Wanted {
             family: FAMILY,
             theta: &theta,
@@ -466,7 +474,9 @@ impl TrainingSet {
     /// The rows with a value.
     pub(super) fn known_rows(&self) -> Vec<usize> {
         let values = &self.fold.values;
-        (0..values.len()).filter(|row| values[*row].is_some()).collect()
+        (0..values.len())
+            .filter(|row| values[*row].is_some())
+            .collect()
     }
 
     /// The trials with a value, and whether each value lies within these bounds.
