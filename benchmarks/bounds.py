@@ -1,5 +1,4 @@
-"""Bounds that an outcome touches or jumps over: the regret beside `fail()` in their place, and what is recommended; prints
-JSON.
+"""Bounds that an outcome touches or jumps over: the regret, and what is recommended; prints JSON.
 
 Each problem minimises a function where an outcome stays within a bound. The same points are allowed by every outcome of
 a problem: a clipped constraint ``max(0, c)``, a yield that saturates at its bound, a count, a flag, and a staircase. In
@@ -8,8 +7,8 @@ it. In the run beside it, trials outside the region fail. Regrets are shares of 
 region, and medians over seeds.
 
 With ``--recommend``, the figures are about recommended points instead: how often a point violates its bound although
-`predict_feasible` says 0.9 or more, how often it was measured to violate it, how often it is worse than `best_value_` by
-more than 1 % of the range, and by how much it violates an unreachable bound more than the best measured point.
+`predict_feasible` says 0.9 or more, how often it was measured to violate it, how often it is worse than `best_value_`
+by more than 1 % of the range, and by how much it violates an unreachable bound more than the best measured point.
 """
 
 import argparse
@@ -30,7 +29,8 @@ SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 def branin(p):
     x, y = 15 * p["x"] - 5, 15 * p["y"]
-    return (y - 5.1 / (4 * math.pi**2) * x * x + 5 / math.pi * x - 6) ** 2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 9.602
+    valley = y - 5.1 / (4 * math.pi**2) * x * x + 5 / math.pi * x - 6
+    return valley**2 + 10 * (1 - 1 / (8 * math.pi)) * math.cos(x) + 9.602
 
 
 def bowl(p):
@@ -69,8 +69,8 @@ def scale_of(function):
 def run(function, outcome, seed, n, fails=False):
     """Return the optimizer after n trials. With `fails`, trials outside the bound fail."""
     measure, bound = OUTCOMES[outcome]
-    outcomes = None if fails else {"f": "minimize", "g": bound}
-    opt = bl.BayesOpt(SPACE, direction="minimize" if fails else None, outcomes=outcomes, seed=seed)
+    goal = {"direction": "minimize"} if fails else {"outcomes": {"f": "minimize", "g": bound}}
+    opt = bl.BayesOpt(SPACE, seed=seed, **goal)
     for _ in range(n):
         trial = opt.suggest()
         f, c = function(trial.params), load(trial.params)

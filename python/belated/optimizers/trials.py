@@ -389,7 +389,9 @@ class Reading(ABC):
         fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
         ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). In a list, the observed
         points follow this point, in the order of their bounds. Points that violate a constraint or where a trial
-        probably fails are left out. `RandomSearch` returns the best observed point. If a fidelity was declared, f is
+        probably fails are left out, and so are points where an outcome was measured outside its bounds, unless its noise
+        is declared or repeated values differ. If no point lies within the bounds with probability 0.9, `BayesOpt`
+        returns the best trial within the bounds, or the trial with the smallest expected violation. `RandomSearch` returns the best observed point. If a fidelity was declared, f is
         the function at the highest fidelity.
 
         Parameters
@@ -498,7 +500,9 @@ class Reading(ABC):
     def predict_feasible(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the probability that all outcomes lie within their bounds.
 
-        Outcomes are independent given the data.
+        Outcomes are independent given the data, and bounds include their ends. Where exact values of all outcomes with
+        bounds were measured, the probability is 0 or 1. A value is exact if its noise is declared to be 0 (``std=0``),
+        or if it is not declared and seems to be negligible.
 
         Parameters
         ----------

@@ -227,3 +227,21 @@ pub fn knows_feasible(query: Query) -> bool {
         |whole: &Ledger| (0..whole.trials().len()).any(|number| whole.is_within_bounds(number));
     query.whole.is_none_or(is_feasible)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numerics::special::normal_quantile;
+
+    #[test]
+    fn an_expected_excess_is_the_mean_over_the_normal_distribution() {
+        for (mean, std) in [(0.3, 0.5), (-0.7, 0.4), (-2.0, 1.5), (1.0, 0.0), (-1.0, 0.0)] {
+            let n = 200_000;
+            let quantile = |i: i32| normal_quantile((f64::from(i) + 0.5) / f64::from(n));
+            let sum: f64 = (0..n).map(|i| (mean + std * quantile(i)).max(0.0)).sum();
+            let found = expected_excess(mean, std);
+            assert!((found - sum / f64::from(n)).abs() < 1e-4, "{mean} {std}");
+        }
+        assert_eq!(expected_excess(f64::NEG_INFINITY, 1.0), 0.0);
+    }
+}

@@ -1,9 +1,10 @@
 //! What measured outcomes say about bounds at the points where they were measured.
 //!
 //! A value is *exact* if its noise is declared to be 0; or if no noise is declared, the values at no point differ, and
-//! its point has two equal values or the fitted noise is negligible. A point *holds* if all outcomes with bounds have
-//! exact values within their bounds. A point *violates* a bound if a value lies outside its bounds, unless noise is
-//! declared or the values at some point differ.
+//! its point has two equal values, the fitted noise is negligible, or the outcome has a model of labels. A point *holds*
+//! if all outcomes with bounds have values within their bounds. A point *violates* a bound if a value lies outside its
+//! bounds, unless noise is declared or the values at some point differ. Points near a point that violates a bound count
+//! as violating it, unless they hold.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +15,20 @@ use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::excluded::{Key, key_of_row};
 use crate::problem::Domain;
 use crate::strategy::bayes::bayes_opt::Bounded;
+use crate::strategy::bayes::model::note::{Fit, InsideFit};
 
 /// A point of a box within this distance of a point that violates a bound violates it, too. It is the largest distance
 /// in any column.
 const NEAR: f64 = 1e-6;
 
+/// If values that equal a bound are censored, other values are exact up to this fitted noise variance, in units of the
+/// targets. A kink at the bound often looks like noise.
+const LITTLE_NOISE: f64 = 1e-2;
+
 /// The rows, which are encoded points with their contexts, where bounds hold or are violated.
 pub struct Measured {
-    holds: HashSet<Key>,
+    /// Whether the values are exact where bounds hold.
+    holds: HashMap<Key, bool>,
     /// Each row with whether the value is exact.
     violates: Vec<(Vec<f64>, bool)>,
     near: f64,
@@ -50,12 +57,16 @@ impl Exactness {
                 Some(_) => differ = true,
             }
         }
-        let noise = training.fit().map(|fit| fit.theta.noise_variance);
+        let is_exact = |fit: &Fit| match fit.inside {
+            None => fit.theta.noise_variance <= NOISELESS,
+            Some(InsideFit::Censored) => fit.theta.noise_variance <= LITTLE_NOISE,
+            Some(InsideFit::Labels(_)) => true,
+        };
         Self {
             declared: training.settings.surrogate.noise_std,
             differ,
             equal,
-            fitted: noise.is_some_and(|noise| noise <= NOISELESS),
+            fitted: training.fit().is_some_and(is_exact),
         }
     }
 
@@ -90,7 +101,7 @@ impl Measured {
             .map(|(it, part)| (it.bounds, part, Exactness::of(it, part)))
             .collect();
         let mut measured = Self {
-            holds: HashSet::new(),
+            holds: HashMap::new(),
             violates: Vec::new(),
             near: match domain {
                 Domain::Box(_) => NEAR,
@@ -98,7 +109,7 @@ impl Measured {
             },
         };
         for number in 0..whole.trials().len() {
-            let mut all_hold = true;
+            let (mut all_hold, mut all_exact) = (true, true);
             for ((low, high), part, exactness) in &outcomes {
                 let value = part.trials()[number].value;
                 let is_inside = value.is_some_and(|value| (*low..=*high).contains(&value));
@@ -107,11 +118,13 @@ impl Measured {
                     let exact = exactness.is_exact(part, number);
                     measured.violates.push((row, exact));
                 }
-                all_hold &= is_inside && exactness.is_exact(part, number);
+                all_hold &= is_inside;
+                all_exact &= is_inside && exactness.is_exact(part, number);
             }
             if all_hold {
                 let row = ArrayView1::from(whole.row(number));
-                measured.holds.insert(key_of_row(row));
+                let exact = measured.holds.entry(key_of_row(row)).or_default();
+                *exact |= all_exact;
             }
         }
         measured
@@ -119,11 +132,10 @@ impl Measured {
 
     /// Whether all outcomes lie within their bounds at a row, or `None` if no exact value says so.
     pub fn exactly_inside(&self, row: &[f64]) -> Option<bool> {
-        let outside = self.is_near(row, |exact| exact);
-        let holds = || self.holds.contains(&key_of_row(ArrayView1::from(row)));
-        match outside {
+        let holds = self.holds.get(&key_of_row(ArrayView1::from(row)));
+        match self.is_near(row, |exact| exact) {
             true => Some(false),
-            false => holds().then_some(true),
+            false => holds.is_some_and(|exact| *exact).then_some(true),
         }
     }
 
@@ -133,7 +145,9 @@ impl Measured {
     }
 
     fn is_near(&self, row: &[f64], counts: impl Fn(bool) -> bool) -> bool {
-        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= self.near;
+        let holds = self.holds.contains_key(&key_of_row(ArrayView1::from(row)));
+        let distance = if holds { 0.0 } else { self.near };
+        let near = |(a, b): (&f64, &f64)| (a - b).abs() <= distance;
         let mut violates = self.violates.iter();
         violates.any(|(other, exact)| counts(*exact) && row.iter().zip(other).all(near))
     }
