@@ -235,7 +235,13 @@ mod tests {
 
     #[test]
     fn an_expected_excess_is_the_mean_over_the_normal_distribution() {
-        for (mean, std) in [(0.3, 0.5), (-0.7, 0.4), (-2.0, 1.5), (1.0, 0.0), (-1.0, 0.0)] {
+        for (mean, std) in [
+            (0.3, 0.5),
+            (-0.7, 0.4),
+            (-2.0, 1.5),
+            (1.0, 0.0),
+            (-1.0, 0.0),
+        ] {
             let n = 200_000;
             let quantile = |i: i32| normal_quantile((f64::from(i) + 0.5) / f64::from(n));
             let sum: f64 = (0..n).map(|i| (mean + std * quantile(i)).max(0.0)).sum();

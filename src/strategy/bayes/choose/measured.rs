@@ -22,8 +22,8 @@ use crate::strategy::bayes::model::note::{Fit, InsideFit};
 const NEAR: f64 = 1e-6;
 
 /// If values that equal a bound are censored, other values are exact up to this fitted noise variance, in units of the
-/// targets. A kink at the bound often looks like noise.
-const LITTLE_NOISE: f64 = 1e-2;
+/// targets. A kink at the bound looks like noise, and so do the steps of counts, whose variance is a twelfth.
+const LITTLE_NOISE: f64 = 0.1;
 
 /// The rows, which are encoded points with their contexts, where bounds hold or are violated.
 pub struct Measured {
