@@ -111,11 +111,12 @@ def recommended(function, outcome, seeds, n):
                 violates = load(point) > 2.5
                 is_sure = bool(opt.predict_feasible(point) >= 0.9)
                 best = opt.best_value_
+                is_measured = tuple(point.values()) in measured
                 counts["asked"] += 1
                 counts["sure"] += is_sure
-                counts["sure_and_violates"] += is_sure and violates
-                counts["measured_to_violate"] += violates and tuple(point.values()) in measured and best is not None
-                counts["worse_than_best"] += best is not None and function(point) > best + 0.01 * span
+                counts["sure_and_violates"] += int(is_sure and violates)
+                counts["measured_to_violate"] += int(violates and is_measured and best is not None)
+                counts["worse_than_best"] += int(best is not None and function(point) > best + 0.01 * span)
     return counts
 
 
