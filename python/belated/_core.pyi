@@ -710,6 +710,9 @@ class Optimizer:
         """The number of the trial with the best value at the highest fidelity observed. If `outside` is false, trials
         that were run outside the domain are left out."""
 
+    def best_first(self) -> list[int]:
+        """The numbers of the trials that `best` may return, by decreasing fidelity and with the best value first."""
+
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod

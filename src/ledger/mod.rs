@@ -439,6 +439,27 @@ impl Ledger {
         }
     }
 
+    /// The trials that [`Ledger::best`] may return if the best trials do not count: by decreasing fidelity, the best
+    /// value first.
+    pub fn best_first(&self) -> Vec<TrialNumber> {
+        let values = self.of_objective();
+        let counts = |number: TrialNumber| {
+            let trial = &self.trials[number];
+            let inside = !self.has_outcomes() || self.is_within_bounds(number);
+            let value = values.trials[number]
+                .value
+                .filter(|_| inside && !trial.is_outside())?;
+            Some((trial.z(), value + 0.0, number)) // −0.0 and 0.0 are equal values
+        };
+        let mut found: Vec<_> = (0..self.trials.len()).filter_map(counts).collect();
+        let order = |a: &(f64, f64, TrialNumber), b: &(f64, f64, TrialNumber)| {
+            let by_value = || b.1.total_cmp(&a.1).then_with(|| a.2.cmp(&b.2));
+            b.0.total_cmp(&a.0).then_with(by_value)
+        };
+        found.sort_by(order);
+        found.into_iter().map(|(.., number)| number).collect()
+    }
+
     /// The best trial, as [`Ledger::best`] returns it, among all trials with a value.
     pub fn best_anywhere(&self) -> Option<TrialNumber> {
         if self.has_outcomes() {

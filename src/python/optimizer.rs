@@ -653,6 +653,10 @@ impl Optimizer {
         })
     }
 
+    fn best_first(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.with_core(py, |core, _| Ok(core.ledger().best_first()))
+    }
+
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.with_core(py, |core, _| Ok(core.ledger().trials().len()))
     }

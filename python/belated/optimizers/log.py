@@ -97,6 +97,9 @@ class Log(Protocol):
     def status(self, time: float | None) -> str | None:
         """Return the state of the strategy (rounds or trees) as JSON; None if the strategy does not have a state."""
 
+    def best_first(self) -> list[int]:
+        """Return the trials that `best` may return, by decreasing fidelity and with the best value first."""
+
     def best(self, outside: bool = False) -> int | None:
         """Return the number of the trial with the best value at the highest observed fidelity; None without values.
 

@@ -137,7 +137,8 @@ class Reading(ABC):
     def best_trial_(self) -> Trial | Any:
         """The trial with the best observed value at the highest observed fidelity; None before the first value.
 
-        If outcomes were declared, only trials whose outcomes with bounds have values within their bounds count.
+        If outcomes were declared, only trials whose outcomes with bounds have values within their bounds count. Trials
+        that violate constraints do not count. Constraints that are functions count where this object has them.
         """
         return self.best_trial()
 
@@ -148,7 +149,7 @@ class Reading(ABC):
         ----------
         outside : bool, default False
             Whether trials that were run beyond a bound, or at a point that is not a candidate, count; see
-            `Trial.outside`. If False, the trial is `best_trial_`.
+            `Trial.outside`, or violate constraints that are functions. If False, the trial is `best_trial_`.
 
         Examples
         --------
@@ -158,8 +159,12 @@ class Reading(ABC):
         >>> optimizer.best_value_, optimizer.best_trial(outside=True).value
         (0.5, 0.75)
         """
-        number = self._source._current_log().best(outside)
-        return None if number is None else Trial(self._source, number)
+        log, constraints = self._source._current_log(), self._source._constraints
+        number = log.best(outside)
+        if number is None or outside or constraints is None:
+            return None if number is None else Trial(self._source, number)
+        ordered = (Trial(self._source, i) for i in log.best_first())
+        return next((trial for trial in ordered if constraints.first_violated(trial.params_run) is None), None)
 
     @property
     def best_params_(self) -> Any:
@@ -384,7 +389,9 @@ class Reading(ABC):
         fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
         ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). In a list, the observed
         points follow this point, in the order of their bounds. Points that violate a constraint or where a trial
-        probably fails are left out. `RandomSearch` returns the best observed point. If a fidelity was declared, f is
+        probably fails are left out, and so are points where an outcome was measured outside its bounds, unless its noise
+        is declared or repeated values differ. If no point lies within the bounds with probability 0.9, `BayesOpt`
+        returns the best trial within the bounds, or the trial with the smallest expected violation. `RandomSearch` returns the best observed point. If a fidelity was declared, f is
         the function at the highest fidelity.
 
         Parameters
@@ -493,7 +500,9 @@ class Reading(ABC):
     def predict_feasible(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the probability that all outcomes lie within their bounds.
 
-        Outcomes are independent given the data.
+        Outcomes are independent given the data, and bounds include their ends. Where exact values of all outcomes with
+        bounds were measured, the probability is 0 or 1. A value is exact if its noise is declared to be 0 (``std=0``),
+        or if it is not declared and seems to be negligible.
 
         Parameters
         ----------

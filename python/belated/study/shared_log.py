@@ -94,6 +94,7 @@ class SharedLog:
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
         self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
         self.now, self.numbers, self.best, self.ending = core.now, core.numbers, core.best, core.ending
+        self.best_first = core.best_first
         self.validate, self.feasibility = core.validate, core.feasibility
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
         self.delays, self.arrivals, self.late = core.delays, core.arrivals, core.late

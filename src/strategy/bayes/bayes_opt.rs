@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, join_notes, split_notes};
+use crate::gp::{GaussianProcess, NOISELESS, as_row};
+use crate::ledger::{Ledger, TrialNumber, join_notes, split_notes};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Interval, Member, Outcome, Restriction};
@@ -20,11 +20,16 @@ use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::LogConstrainedImprovement;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
 use crate::strategy::bayes::choose::addition::Addition;
-use crate::strategy::bayes::choose::bounds::{BoundTerm, BoundedOutcome, InFlight, knows_feasible};
+use crate::strategy::bayes::choose::bounds::{
+    BoundTerm, BoundedOutcome, InFlight, expected_violations, knows_feasible,
+};
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::local_penalty::{LocalPenalty, log_above_minimum};
+use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
-use crate::strategy::bayes::choose::recommendation::{MULTIPLIER, PROBABLE, recommended};
+use crate::strategy::bayes::choose::recommendation::{
+    MULTIPLIER, PROBABLE, best_measured, recommended,
+};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -70,6 +75,8 @@ pub struct BayesOpt {
     /// The restriction of the members in the pool.
     pool_within: Option<Restriction>,
     pub(super) training: TrainingSet,
+    /// The bounds of the oriented value, if this outcome has bounds. A missing bound is infinite.
+    pub(super) bounds: Option<(f64, f64)>,
     /// The models of the outcomes that have bounds.
     pub(super) bounded: Vec<Bounded>,
     /// If there are several outcomes: the trials that succeeded and failed, for the model of success. A trial failed if
@@ -125,11 +132,16 @@ impl Bounded {
                 surrogate,
                 ..Settings::default()
             };
+            let bounds = bounds.oriented(declared.direction());
+            let model = BayesOpt::new(&setup, settings, &mut rng.clone())?;
             Ok(Self {
                 outcome,
-                bounds: bounds.oriented(declared.direction()),
+                bounds,
                 is_objective,
-                model: BayesOpt::new(&setup, settings, &mut rng.clone())?,
+                model: BayesOpt {
+                    bounds: Some(bounds),
+                    ..model
+                },
             })
         };
         bounded.map(model).collect()
@@ -471,6 +483,10 @@ impl FromSettings for BayesOpt {
             training: TrainingSet::new(settings.clone(), &columns),
             failures: (setup.outcomes.len() > 1)
                 .then(|| TrainingSet::new(settings.clone(), &columns)),
+            bounds: bounded
+                .iter()
+                .find(|it| it.is_objective)
+                .map(|it| it.bounds),
             bounded,
             settings,
             domain,
@@ -614,6 +630,8 @@ impl Strategy for BayesOpt {
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
+        let measured = query.whole.filter(|_| !self.bounded.is_empty());
+        let measured = measured.map(|whole| Measured::of(&self.bounded, whole, &self.domain));
         let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
@@ -624,14 +642,25 @@ impl Strategy for BayesOpt {
             pool: self.pool.as_ref(),
         };
         let mut search = Search::new(scope, &posterior, log, query, call)?;
-        let points = recommended(
+        let mut points = recommended(
             &mut search,
             &posterior,
             &observed,
             penalty.as_ref(),
-            &bounds,
+            (&bounds, measured.as_ref()),
             n,
         )?;
+        if let (true, Some(whole)) = (points.is_empty(), query.whole) {
+            drop(bounds);
+            let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
+            let numbers: Vec<_> = observed.iter().map(|&row| posterior.rows[row]).collect();
+            let bounded = &mut self.bounded;
+            let violations = |numbers: &[TrialNumber], stop: &mut Stop| {
+                expected_violations(training_sets(bounded), numbers, query, stop)
+            };
+            let (numbers, of_whole) = (&numbers, (whole, exact));
+            points = best_measured(&mut search, &posterior, numbers, of_whole, violations, n)?;
+        }
         let recommendation = |point: Member| {
             let row = [point.x.as_slice(), query.context].concat();
             let (mean, variance) = gp.predict(as_row(row).view());

@@ -10,6 +10,7 @@ use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::model::expense::fit_expense;
 use crate::strategy::bayes::model::fit_hyperparameters::fit_hyperparameters;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
+use crate::strategy::bayes::model::inside::choose_inside;
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::success::fit_success;
 
@@ -56,6 +57,7 @@ impl BayesOpt {
         let (settings, columns, training) = (&self.settings, &self.columns, &mut self.training);
         let kept = self.kept_fits.remove(&purpose);
         let kept = kept.filter(|(len, fit)| purpose.keeps(*len, fit.rows, training, log));
+        let is_kept = kept.is_some();
         let mut fit = match kept {
             Some((_, fit)) => Some(fit),
             None if purpose.is_due(training, log, call.stop)? => {
@@ -82,6 +84,7 @@ impl BayesOpt {
                 fit.rows = fit.rows.or(Some(0));
             }
         }
+        let is_new = fit.is_some() && !is_kept;
         let number = log.trials().len();
         match &fit {
             None => {}
@@ -96,8 +99,15 @@ impl BayesOpt {
                 if let Some(failures) = &mut self.failures {
                     failures.fold.preview(fit.clone(), number);
                 }
-                self.kept_fits.insert(purpose, (log.len(), fit.clone()));
             }
+        }
+        if let (true, Some(fit), Some(bounds)) = (is_new, &mut fit, self.bounds) {
+            let inside = choose_inside(training, bounds, settings, columns, log, query, call)?;
+            Arc::make_mut(fit).inside = inside;
+            training.fold.complete(fit.clone());
+        }
+        if let (false, Some(fit)) = (purpose.is_logged(), &fit) {
+            self.kept_fits.insert(purpose, (log.len(), fit.clone()));
         }
         Ok(fit)
     }

@@ -14,6 +14,7 @@ use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::bayes_opt::{of_objective, training_sets};
 use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
+use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
@@ -132,6 +133,8 @@ impl ModelBased for BayesOpt {
     ) -> Result<Vec<f64>> {
         let (log, query) = of_objective(log, query);
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
+        let whole = query.whole.filter(|_| !self.bounded.is_empty());
+        let measured = whole.map(|whole| Measured::of(&self.bounded, whole, &self.domain));
         // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
         let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];
@@ -158,6 +161,15 @@ impl ModelBased for BayesOpt {
                 sums.for_each(|(sum, log_p)| *sum += log_p);
             }
             from = to;
+        }
+        if let Some(measured) = measured {
+            for (sum, row) in sums.iter_mut().zip(rows.rows()) {
+                *sum = match measured.exactly_inside(&row.to_vec()) {
+                    Some(true) => 0.0,
+                    Some(false) => f64::NEG_INFINITY,
+                    None => *sum,
+                };
+            }
         }
         Ok(sums)
     }

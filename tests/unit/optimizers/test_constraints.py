@@ -207,7 +207,8 @@ def test_add_accepts_infeasible_points_and_recommend_excludes_them(kind):
         with pytest.raises(bl.errors.NotFitted, match="satisfy the constraints"):
             optimizer.recommend()
     optimizer.add(good, 1.0)
-    assert optimizer.best_params_ == violator and below_one(optimizer.recommend())
+    assert optimizer.best_params_ == good and below_one(optimizer.recommend())
+    assert optimizer.best_trial(outside=True).params == violator
     for _ in range(3):
         trial = optimizer.suggest()
         assert below_one(trial.params)

@@ -5,6 +5,7 @@
 
 use super::formula::{Moments, OfMoments};
 use crate::numerics::special::{exp_nonpositive, log_cdf, mills_ratio, normal_quantile};
+use crate::strategy::units::UnitsHere;
 
 /// 1/√(2π)
 pub(super) const FRAC_1_SQRT_2_PI: f64 = 0.398_942_280_401_432_7;
@@ -124,6 +125,18 @@ pub struct LogProbabilityInside {
 }
 
 impl LogProbabilityInside {
+    /// The bounds in the units of targets in a context. A missing bound is infinite.
+    pub fn of((low, high): (f64, f64), units: UnitsHere) -> Self {
+        let target = |bound: f64| match bound.is_finite() {
+            true => units.target(bound),
+            false => bound,
+        };
+        Self {
+            low: target(low),
+            high: target(high),
+        }
+    }
+
     fn inside(&self, at: Moments) -> Inside {
         let std = at.std();
         inside((self.low - at.mean) / std, (self.high - at.mean) / std)

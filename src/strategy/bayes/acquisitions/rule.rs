@@ -40,8 +40,6 @@ pub enum TailKind {
     Noiseless {
         baseline: Array2<f64>,
     },
-    /// Noiseless rows at the posterior mean, at these points only.
-    Points(Array2<f64>),
 }
 
 /// The function to maximise.

@@ -12,6 +12,7 @@ use crate::strategy::bayes::acquisitions::bounded_baseline::{
 };
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
+use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::choose::addition::penalty_weight;
@@ -40,9 +41,9 @@ impl InFlight {
     }
 }
 
-/// The posterior of an outcome with bounds, and its bounds in the units of the targets.
+/// The process that predicts whether an outcome lies within its bounds, and its bounds in the units of the targets.
 pub struct BoundedOutcome<'a> {
-    posterior: Posterior<'a>,
+    gp: Observed<'a>,
     inside: LogProbabilityInside,
 }
 
@@ -67,19 +68,9 @@ impl<'a> BoundedOutcome<'a> {
             if log.n_observed() == 0 {
                 continue;
             }
-            let Some(posterior) = training.posterior(log, query, stop)? else {
-                continue;
-            };
-            let units = posterior.units(query.context);
-            let target = |bound: f64| match bound.is_finite() {
-                true => units.target(bound),
-                false => bound,
-            };
-            let (low, high) = (target(bounds.0), target(bounds.1));
-            found.push(Self {
-                posterior,
-                inside: LogProbabilityInside { low, high },
-            });
+            if let Some((gp, inside)) = training.inside(bounds, log, query, stop)? {
+                found.push(Self { gp, inside });
+            }
         }
         Ok(found)
     }
@@ -96,7 +87,7 @@ impl<'a> BoundedOutcome<'a> {
         let bounds: Vec<BoundedPosterior> = bounded
             .iter()
             .map(|outcome| BoundedPosterior {
-                gp: &outcome.posterior.gp,
+                gp: &outcome.gp,
                 low: outcome.inside.low,
                 high: outcome.inside.high,
             })
@@ -119,11 +110,8 @@ impl<'a> BoundedOutcome<'a> {
     ) -> Result<Vec<BoundedSituation<'a>>> {
         let situation = |outcome: Self| {
             let LogProbabilityInside { low, high } = outcome.inside;
-            let conditioned = outcome
-                .posterior
-                .condition(&TailKind::Points(points.clone()))?;
             Ok(BoundedSituation {
-                gp: conditioned.gp,
+                gp: outcome.gp.condition(points.view())?,
                 low,
                 high,
             })
@@ -147,7 +135,7 @@ impl<'a> BoundedOutcome<'a> {
     /// The terms log P(within the bounds).
     pub fn log_probabilities(bounded: Vec<Self>) -> Vec<BoundTerm<'a>> {
         let term = |outcome: Self| BoundTerm {
-            gp: outcome.posterior.gp,
+            gp: outcome.gp,
             formula: Box::new(outcome.inside),
         };
         bounded.into_iter().map(term).collect()
@@ -162,7 +150,7 @@ impl<'a> BoundedOutcome<'a> {
         nu: f64,
     ) -> Vec<BoundTerm<'a>> {
         let term = |outcome: Self| BoundTerm {
-            gp: outcome.posterior.gp,
+            gp: outcome.gp,
             formula: Box::new(ShortfallOfInside {
                 bounds: outcome.inside,
                 least_probability: probability,
@@ -187,9 +175,80 @@ impl BoundTerm<'_> {
     }
 }
 
+/// For each of these trials: the sum over the outcomes of the expected distance of f from its bounds, in units of the
+/// targets. If P(inside) has a model of its own, or the value is exact, the distance is that of the value.
+pub fn expected_violations<'a>(
+    bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+    numbers: &[TrialNumber],
+    query: Query,
+    stop: &mut Stop,
+) -> Result<Vec<f64>> {
+    let mut sums = vec![0.0; numbers.len()];
+    let Some(whole) = query.whole else {
+        return Ok(sums);
+    };
+    for (outcome, bounds, training) in bounded {
+        let part = whole.of_outcome(outcome);
+        let query = Query {
+            whole: None,
+            ..query
+        };
+        let trusts_values = training.fit().is_some_and(|fit| fit.inside.is_some());
+        let rows = training.encode(part, numbers);
+        let Some(posterior) = training.posterior(part, query, stop)? else {
+            continue;
+        };
+        let here = |i: usize| posterior.units(&rows.row(i).to_vec());
+        let (means, variances) = posterior.gp.predict(rows.view());
+        for (i, (mean, variance)) in means.into_iter().zip(variances).enumerate() {
+            let (trial, units) = (&part.trials()[numbers[i]], here(i));
+            let LogProbabilityInside { low, high } = LogProbabilityInside::of(bounds, units);
+            let exact = trusts_values || trial.std() == Some(0.0);
+            let (mean, std) = match trial.value.filter(|_| exact) {
+                Some(value) => (units.target(value), 0.0),
+                None => (mean, variance.sqrt()),
+            };
+            sums[i] += expected_excess(low - mean, std) + expected_excess(mean - high, std);
+        }
+    }
+    Ok(sums)
+}
+
+/// E max(0, g) of a normal g with this mean and standard deviation.
+fn expected_excess(mean: f64, std: f64) -> f64 {
+    match std > 0.0 && mean.is_finite() {
+        true => std * log_improvement(mean / std).0.exp(),
+        false => mean.max(0.0),
+    }
+}
+
 /// Whether a trial is known whose outcomes lie within all bounds.
 pub fn knows_feasible(query: Query) -> bool {
     let is_feasible =
         |whole: &Ledger| (0..whole.trials().len()).any(|number| whole.is_within_bounds(number));
     query.whole.is_none_or(is_feasible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numerics::special::normal_quantile;
+
+    #[test]
+    fn an_expected_excess_is_the_mean_over_the_normal_distribution() {
+        for (mean, std) in [
+            (0.3, 0.5),
+            (-0.7, 0.4),
+            (-2.0, 1.5),
+            (1.0, 0.0),
+            (-1.0, 0.0),
+        ] {
+            let n = 200_000;
+            let quantile = |i: i32| normal_quantile((f64::from(i) + 0.5) / f64::from(n));
+            let sum: f64 = (0..n).map(|i| (mean + std * quantile(i)).max(0.0)).sum();
+            let found = expected_excess(mean, std);
+            assert!((found - sum / f64::from(n)).abs() < 1e-4, "{mean} {std}");
+        }
+        assert_eq!(expected_excess(f64::NEG_INFINITY, 1.0), 0.0);
+    }
 }

@@ -5,6 +5,7 @@
 //!   an acquisition
 //! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: rules against suggesting the
 //!   same point twice; [`recommendation`]: the points that are recommended for use
+//! * [`bounds`]: the terms of outcomes with bounds; [`measured`]: measured values at bounds
 //! * [`local_penalty`]: penalties near pending trials; [`pareto`]: a random compromise between mean and uncertainty
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data
@@ -16,6 +17,7 @@ pub mod bounds;
 pub mod design;
 pub mod final_values;
 pub mod local_penalty;
+pub mod measured;
 pub mod multiplier;
 pub mod pareto;
 pub mod recommendation;

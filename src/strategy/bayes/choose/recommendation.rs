@@ -15,14 +15,15 @@ use std::collections::HashSet;
 
 use ndarray::{Array2, ArrayView1};
 
-use crate::error::Result;
+use crate::error::{Result, Stop};
 use crate::gp::{GaussianProcess, NOISELESS};
-use crate::ledger::{State, TrialNumber};
+use crate::ledger::{Ledger, State, TrialNumber};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::numerics::order::best_first;
 use crate::problem::{Member, Position};
 use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::bounds::BoundTerm;
+use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::search::Search;
 use crate::strategy::bayes::model::candidates::in_context;
 use crate::strategy::bayes::model::training_set::Posterior;
@@ -36,24 +37,24 @@ pub const PROBABLE: f64 = 0.9;
 
 /// Returns up to `n` distinct points, best first. `observed` contains the rows with an observed value, and `failures`
 /// is the penalty where failure is more likely than success. `bounds` are the penalties where an outcome probably lies
-/// outside its bounds; if it does everywhere, the points where it is least probable are returned.
+/// outside its bounds, and `measured` are the points where outcomes were measured. If there are bounds and no point
+/// probably lies within them, the result is empty.
 pub fn recommended(
     search: &mut Search,
     posterior: &Posterior,
     observed: &[usize],
     failures: Option<&Addition>,
-    bounds: &[BoundTerm],
+    (bounds, measured): (&[BoundTerm], Option<&Measured>),
     n: usize,
 ) -> Result<Vec<Member>> {
-    let penalties = (failures, bounds);
+    let penalties = (failures, bounds, measured);
     let (gp, log, query) = (&*posterior.gp, search.log, search.query);
     let mut numbers: Vec<TrialNumber> = observed.iter().map(|&row| posterior.rows[row]).collect();
     numbers.sort_unstable();
     let mut points: Vec<Member> = numbers.iter().map(|&number| log.member(number)).collect();
     let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
     if exact && query.context.is_empty() {
-        let value = |&number: &TrialNumber| log.trials()[number].value.unwrap_or(f64::NAN);
-        let values: Vec<f64> = numbers.iter().map(value).collect();
+        let values = values_of(log, &numbers);
         let found = best(search, &points, &values, penalties, n)?;
         if !found.is_empty() {
             return Ok(found);
@@ -76,11 +77,42 @@ pub fn recommended(
     }
     if bounds.is_empty() {
         // If failure is more likely than success everywhere, the best points do not depend on the model of success.
-        return best(search, &points, &lower, (None, bounds), n);
+        return best(search, &points, &lower, (None, bounds, measured), n);
     }
-    // No point lies within all bounds with the least probability. The most probable points are returned.
-    let shortfalls = penalties_at(search, &points, (None, bounds));
-    best(search, &points, &shortfalls, (None, &[]), n)
+    Ok(Vec::new())
+}
+
+/// Returns up to `n` distinct points of these trials if no point probably lies within all bounds: the trials whose values
+/// lie within them, in the order of mu − 2 sigma, or in the order of the values if they are `exact`. If there are none,
+/// the trials with the smallest expected violations .
+pub fn best_measured(
+    search: &mut Search,
+    posterior: &Posterior,
+    numbers: &[TrialNumber],
+    (whole, exact): (&Ledger, bool),
+    violations: impl FnOnce(&[TrialNumber], &mut Stop) -> Result<Vec<f64>>,
+    n: usize,
+) -> Result<Vec<Member>> {
+    let (log, context) = (search.log, search.query.context);
+    let here = |number: &&TrialNumber| log.context(**number) == context;
+    let numbers: Vec<TrialNumber> = numbers.iter().filter(here).copied().collect();
+    let holding = numbers.iter().copied();
+    let holding: Vec<_> = holding.filter(|it| whole.is_within_bounds(*it)).collect();
+    let members = |numbers: &[TrialNumber]| -> Vec<Member> {
+        numbers.iter().map(|&number| log.member(number)).collect()
+    };
+    let points = members(&holding);
+    let scores = match exact {
+        true => values_of(log, &holding),
+        false => lower_bounds(&posterior.gp, &points, context),
+    };
+    let found = best(search, &points, &scores, (None, &[], None), n)?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let scores = violations(&numbers, search.call.stop)?;
+    let scores: Vec<f64> = scores.iter().map(|sum| -sum).collect();
+    best(search, &members(&numbers), &scores, (None, &[], None), n)
 }
 
 /// Returns up to `n` distinct points with the largest scores, best first. Points that violate a constraint, and points
@@ -89,7 +121,7 @@ fn best(
     search: &Search,
     points: &[Member],
     scores: &[f64],
-    terms: (Option<&Addition>, &[BoundTerm]),
+    terms: (Option<&Addition>, &[BoundTerm], Option<&Measured>),
     n: usize,
 ) -> Result<Vec<Member>> {
     let rows = matrix(points);
@@ -102,18 +134,32 @@ fn best(
 }
 
 /// The sum of the penalties at every point: 0 where failure is not more likely than success and every outcome lies
-/// within its bounds with the least probability, and negative elsewhere.
+/// within its bounds with the least probability, and negative elsewhere. Measured values decide where there are any.
 fn penalties_at(
     search: &Search,
     points: &[Member],
-    (failures, bounds): (Option<&Addition>, &[BoundTerm]),
+    (failures, bounds, measured): (Option<&Addition>, &[BoundTerm], Option<&Measured>),
 ) -> Vec<f64> {
     let (rows, context) = (matrix(points), search.query.context);
     let mut sums = vec![0.0; points.len()];
     let mut penalties = vec![0.0; points.len()];
-    let failures = failures.map(|failures| failures.scorer(context));
     let bounds = bounds.iter().map(|bound| bound.scorer(context));
-    for mut term in failures.into_iter().chain(bounds) {
+    for mut term in bounds {
+        term.values(rows.view(), &mut penalties);
+        let both = sums.iter_mut().zip(&penalties);
+        both.for_each(|(sum, penalty)| *sum += penalty);
+    }
+    if let Some(measured) = measured {
+        for (sum, row) in sums.iter_mut().zip(rows.rows()) {
+            let row: Vec<f64> = row.iter().chain(context).copied().collect();
+            *sum = match measured.exactly_inside(&row) {
+                _ if measured.violates(&row) => f64::NEG_INFINITY,
+                Some(true) => 0.0,
+                _ => *sum,
+            };
+        }
+    }
+    if let Some(mut term) = failures.map(|failures| failures.scorer(context)) {
         term.values(rows.view(), &mut penalties);
         let both = sums.iter_mut().zip(&penalties);
         both.for_each(|(sum, penalty)| *sum += penalty);
@@ -140,6 +186,12 @@ fn failed_points(search: &Search) -> Vec<Member> {
     failed
         .filter(|point| !observed.contains(&key(point)))
         .collect()
+}
+
+/// The values of these trials.
+fn values_of(log: &Ledger, numbers: &[TrialNumber]) -> Vec<f64> {
+    let value = |&number: &TrialNumber| log.trials()[number].value.unwrap_or(f64::NAN);
+    numbers.iter().map(value).collect()
 }
 
 /// Returns mu − 2 sigma at every point in a context.

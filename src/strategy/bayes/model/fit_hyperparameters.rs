@@ -192,6 +192,7 @@ pub fn fit_hyperparameters(
         success: None,
         expense: None,
         window: training.fit().and_then(|fit| fit.window),
+        inside: None,
     })
 }
 

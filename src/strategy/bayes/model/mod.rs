@@ -8,6 +8,7 @@
 //! * [`training_set`]: the rows and their cached posterior; [`kept_process`]: a process that is kept between suggestions
 //! * [`candidates`]: solutions that are kept for the candidates of a finite domain
 //! * [`expense`]: the durations or costs of evaluations
+//! * [`inside`]: the probability that an outcome lies within its bounds
 //! * [`success`]: the probability that a trial succeeds, if any trial has failed
 //! * [`fit_purpose`]: when hyperparameters are fitted; [`fit_hyperparameters`]: the fit
 
@@ -16,6 +17,7 @@ pub mod context_units;
 pub mod expense;
 pub mod fit_hyperparameters;
 pub mod fit_purpose;
+pub mod inside;
 pub mod kept_process;
 pub mod note;
 pub mod pseudo_observations;

@@ -29,6 +29,8 @@ pub struct Fit {
     pub expense: Option<ExpenseFit>,
     /// The window that is in force, if it is chosen from delays.
     pub window: Option<ChosenWindow>,
+    /// The model of the probability that the outcome lies within its bounds, unless it is the model of its values.
+    pub inside: Option<InsideFit>,
 }
 
 /// The fit of the Gaussian process in the model of expenses. The rows are the ended trials whose expense is known.
@@ -63,6 +65,26 @@ pub struct SuccessFit {
     pub rows: usize,
 }
 
+/// A model of the probability that an outcome lies within its bounds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum InsideFit {
+    /// The model of values, in which values that equal a bound are censored.
+    Censored,
+    /// A model of labels, which are inside and outside.
+    Labels(SuccessFit),
+}
+
+impl InsideFit {
+    /// The fit of the model of labels.
+    pub fn labels(&self) -> Option<&SuccessFit> {
+        match self {
+            InsideFit::Censored => None,
+            InsideFit::Labels(fit) => Some(fit),
+        }
+    }
+}
+
 /// The JSON form of a fit.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -88,6 +110,8 @@ struct Note {
     expense: Option<ExpenseFit>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     window: Option<ChosenWindow>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    inside: Option<InsideFit>,
 }
 
 impl Fit {
@@ -106,6 +130,7 @@ impl Fit {
             success: None,
             expense: None,
             window: None,
+            inside: None,
         }
     }
 
@@ -125,6 +150,7 @@ impl Fit {
             success: self.success.clone(),
             expense: self.expense.clone(),
             window: self.window,
+            inside: self.inside.clone(),
         };
         Ok(serde_json::to_string(&note)?)
     }
@@ -133,7 +159,9 @@ impl Fit {
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note = serde_json::from_str(text)?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];
-        let success = note.success.iter().flat_map(|fit| &fit.lengthscale);
+        let labels = note.inside.iter().flat_map(InsideFit::labels);
+        let success = note.success.iter().chain(labels);
+        let success = success.flat_map(|fit| &fit.lengthscale);
         let expense = note.expense.iter().flat_map(|fit| {
             let variances = [&fit.signal_variance, &fit.noise_variance];
             fit.lengthscale.iter().chain(variances)
@@ -178,6 +206,7 @@ impl Fit {
             success: note.success,
             expense: note.expense,
             window: note.window,
+            inside: note.inside,
         })
     }
 
@@ -189,12 +218,14 @@ impl Fit {
         let is_other = |rows: usize, lengthscale: &[f64]| {
             rows == 0 || rows > n_trials || lengthscale.len() != width
         };
-        let (success, expense) = (fit.success.as_ref(), fit.expense.as_ref());
+        let labels = fit.inside.iter().flat_map(InsideFit::labels);
+        let mut success = fit.success.iter().chain(labels);
+        let expense = fit.expense.as_ref();
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width
             || ![0, n_described(&columns.categories)].contains(&n)
             || ![0, n_contexts].contains(&fit.contexts.len())
-            || success.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
+            || success.any(|fit| is_other(fit.rows, &fit.lengthscale))
             || expense.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || fit.window.is_some_and(|window| window.arrivals > n_trials)
         {
@@ -225,14 +256,15 @@ mod tests {
             };
             let warp = warp.map(|(knee, width)| Warp { knee, width, diverging: f64::MIN, limit: f64::MIN });
             let units = Units { center: -a, scale: variance, warp };
-            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, contexts: Vec::new(), success: None, expense: None, window: None };
+            let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, contexts: Vec::new(), success: None, expense: None, window: None, inside: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
             let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
             let lengthscale = fit.theta.lengthscale.clone();
             let expense = Some(ExpenseFit { per: Resource::Cost, lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
             let window = Some(ChosenWindow { length: a, arrivals: rows });
             let contexts = vec![GroupUnits { offset: -a, scale: variance }, GroupUnits::default()];
-            let fit = Fit { contexts, success, expense, window, ..fit };
+            let inside = Some(InsideFit::Labels(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows }));
+            let fit = Fit { contexts, success, expense, window, inside, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
     }

@@ -26,7 +26,7 @@ use crate::strategy::bayes::model::note::SuccessFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
 
-const SIGNAL_VARIANCE: f64 = 1.0;
+pub(super) const SIGNAL_VARIANCE: f64 = 1.0;
 
 /// The shortest lengthscale. Many points lie near the border of a failing region, where the labels jump. A model with a
 /// shorter lengthscale would follow the jump closely and predict success in the interior of the region. Points in the
@@ -36,18 +36,18 @@ const MIN_LENGTHSCALE: f64 = 0.5;
 /// The label of a failed trial in the model. With this label, P decreases on the way from a success to a failure, and
 /// reaches ½ within the first quarter of the way. The search may choose points up to the distance at which P = ½, and
 /// about a quarter of these points fail. With the label −1, about half of these points would fail.
-const FAILED: f64 = -4.25;
+pub(super) const FAILED: f64 = -4.25;
 
 /// The noise variance of labels. It is small, because a trial in a failing region always fails.
-const NOISE: f64 = 1e-4;
+pub(super) const NOISE: f64 = 1e-4;
 
 /// The kernel. Its predictions can change quickly at the border of a region, and it still predicts failures behind the
 /// border.
-const FAMILY: KernelFamily = KernelFamily::Matern32;
+pub(super) const FAMILY: KernelFamily = KernelFamily::Matern32;
 
 /// The smallest probability with which the model of a region predicts a success or a failure. Without this bound, a
 /// single contradiction could rule out a region.
-const CONTRADICTION: f64 = 0.02;
+pub(super) const CONTRADICTION: f64 = 0.02;
 
 /// The bounds between the levels of P. The predictions at each level are corrected by the earlier trials of the level.
 const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
@@ -115,7 +115,7 @@ pub struct Success {
 /// The settings for fitting the model of success. Only the lengthscales are fitted. In the fit, the label of a failed
 /// trial is −1, and the noise variance is larger than in the model, because single failures may be accidents. The noise
 /// variance decreases with the number of failures.
-fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
+pub(super) fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSettings {
     FitSettings {
         signal_variance: Some(SIGNAL_VARIANCE),
         noise_variance: Some(SIGNAL_VARIANCE / n_failed as f64),
@@ -123,7 +123,7 @@ fn fit_settings(columns: &Columns, n_failed: usize, n_restarts: usize) -> FitSet
     }
 }
 
-fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
+pub(super) fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
     let lengthscale = lengthscale.into_iter();
     lengthscale.map(|l| l.max(MIN_LENGTHSCALE)).collect()
 }

@@ -9,20 +9,23 @@ mod fold;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::error::{Result, Stop};
 use crate::gp::kernel::Category;
-use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target};
+use crate::gp::{Conditioned, GaussianProcess, Hyperparameters, RowNoise, Target};
 use crate::ledger::{Ledger, State, TrialNumber};
 use crate::numerics::warp::Warp;
 use crate::strategy::Query;
+use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::context_units::ContextUnits;
+use crate::strategy::bayes::model::inside::{LABEL_INSIDE, censor, labels, touching};
 use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
-use crate::strategy::bayes::model::note::Fit;
+use crate::strategy::bayes::model::note::{Fit, InsideFit, SuccessFit};
 use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
+use crate::strategy::bayes::model::success::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE};
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
@@ -41,6 +44,8 @@ pub struct TrainingSet {
     pub fold: Fold,
     pub pseudo_observations: PseudoObservations,
     kept: Option<KeptProcess>,
+    /// The process of labels, if the model of the probability inside the bounds is a model of labels.
+    kept_labels: Option<KeptProcess>,
     /// The number of factors built so far.
     generation: u64,
 }
@@ -88,6 +93,23 @@ impl<G> Posterior<'_, G> {
     }
 }
 
+impl<'a> Observed<'a> {
+    /// Censors the targets of some rows ([`censor`]).
+    pub(super) fn censor(self, targets: Vec<f64>, rows: &[(usize, f64)]) -> Result<Self> {
+        censor(self.0, targets, rows)?;
+        Ok(self)
+    }
+
+    /// Conditions the process on noiseless rows at these points.
+    pub fn condition(
+        self,
+        points: ArrayView2<f64>,
+    ) -> Result<Conditioned<&'a mut GaussianProcess>> {
+        let (points, none) = points.split_at(Axis(0), points.nrows());
+        Conditioned::on_noiseless(self.0, points, none)
+    }
+}
+
 impl<'a> Posterior<'a> {
     /// Conditions the posterior on a tail.
     pub fn condition(self, kind: &TailKind) -> Result<ConditionedPosterior<'a>> {
@@ -98,10 +120,6 @@ impl<'a> Posterior<'a> {
                 TailKind::Policy => Conditioned::on(gp, pending, &self.tail.targets)?,
                 TailKind::Noiseless { baseline } => {
                     Conditioned::on_noiseless(gp, baseline.view(), pending)?
-                }
-                TailKind::Points(points) => {
-                    let (points, none) = points.view().split_at(Axis(0), points.nrows());
-                    Conditioned::on_noiseless(gp, points, none)?
                 }
             },
             targets: self.targets,
@@ -152,6 +170,7 @@ impl TrainingSet {
             fold,
             pseudo_observations: PseudoObservations::default(),
             kept: None,
+            kept_labels: None,
             generation: 0,
         }
     }
@@ -390,6 +409,95 @@ impl TrainingSet {
         self.generation = kept.version.generation;
         let kept = self.kept.insert(kept);
         set_targets(&mut kept.gp, targets, &self.settings, self.d)
+    }
+
+    /// Returns the process that predicts whether the outcome lies within its bounds, and the bounds in units of its
+    /// targets. Returns `None` before the first θ is known.
+    pub fn inside(
+        &mut self,
+        bounds: (f64, f64),
+        log: &Ledger,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Option<(Observed<'_>, LogProbabilityInside)>> {
+        match self.fold.fit.as_ref().and_then(|fit| fit.inside.clone()) {
+            None => {}
+            Some(InsideFit::Censored) => return self.censored(bounds, log, query, stop),
+            Some(InsideFit::Labels(fit)) => {
+                return self
+                    .labelled(&fit, (bounds, FAILED, NOISE), log, stop)
+                    .map(Some);
+            }
+        }
+        let posterior = self.posterior(log, query, stop)?;
+        Ok(posterior.map(|posterior| {
+            let inside = LogProbabilityInside::of(bounds, posterior.units(query.context));
+            (posterior.gp, inside)
+        }))
+    }
+
+    /// The posterior in which values that equal a bound are censored, and the bounds.
+    fn censored(
+        &mut self,
+        bounds: (f64, f64),
+        log: &Ledger,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Option<(Observed<'_>, LogProbabilityInside)>> {
+        let at_bound: Vec<(usize, f64)> = touching(&self.fold.values, bounds);
+        let Some(posterior) = self.posterior(log, query, stop)? else {
+            return Ok(None);
+        };
+        let inside = LogProbabilityInside::of(bounds, posterior.units(query.context));
+        let Posterior { gp, targets, .. } = posterior;
+        Ok(Some((gp.censor(targets.values, &at_bound)?, inside)))
+    }
+
+    /// The posterior of labels, and the bounds of a label inside. `outside` is the label outside the bounds.
+    pub(super) fn labelled(
+        &mut self,
+        fit: &SuccessFit,
+        (bounds, outside, noise): ((f64, f64), f64, f64),
+        log: &Ledger,
+        stop: &mut Stop,
+    ) -> Result<(Observed<'_>, LogProbabilityInside)> {
+        let (rows, is_inside) = self.known(bounds);
+        let labels = labels(&is_inside, outside);
+        let theta = Hyperparameters::new(fit.lengthscale.clone(), SIGNAL_VARIANCE, noise);
+        let wanted = Wanted {
+            family: FAMILY,
+            theta: &theta,
+            categories: &self.categories,
+            trials: &rows,
+            noise: &vec![RowNoise::default(); rows.len()],
+            points: &|range| encode(log, &rows[range], self.width),
+            base: fit.rows.min(rows.len()),
+            n_moves: self.fold.n_moves,
+        };
+        let kept = KeptProcess::update(self.kept_labels.take(), &wanted, 0, stop)?;
+        let kept = self.kept_labels.insert(kept);
+        kept.gp.set_targets(&labels)?;
+        Ok((Observed(&mut kept.gp), LABEL_INSIDE))
+    }
+
+    /// The value of each row, or `None` if the trial was stopped or its window has passed.
+    pub(super) fn known_values(&self) -> &[Option<f64>] {
+        &self.fold.values
+    }
+
+    /// The rows with a value.
+    pub(super) fn known_rows(&self) -> Vec<usize> {
+        let values = &self.fold.values;
+        (0..values.len())
+            .filter(|row| values[*row].is_some())
+            .collect()
+    }
+
+    /// The trials with a value, and whether each value lies within these bounds.
+    pub(super) fn known(&self, (low, high): (f64, f64)) -> (Vec<TrialNumber>, Vec<bool>) {
+        let rows = self.fold.rows.iter().zip(&self.fold.values);
+        rows.filter_map(|(&number, value)| Some((number, (low..=high).contains(&(*value)?))))
+            .unzip()
     }
 
     /// Frees the memory of the factor. The same factor, bit for bit, can be rebuilt from the rows.

@@ -208,6 +208,11 @@ impl Fold {
         self.revised = false;
     }
 
+    /// Replaces the fit in use, whose θ and rows stay the same.
+    pub fn complete(&mut self, fit: Arc<Fit>) {
+        self.fit = Some(fit);
+    }
+
     /// Uses a fit that is not logged, until the next `catch_up`.
     pub fn preview(&mut self, fit: Arc<Fit>, number: TrialNumber) {
         self.checkpoints.push(self.checkpoint());
