@@ -207,7 +207,12 @@ impl BayesOpt {
     ) -> Result<Option<String>> {
         let n_outcomes = query.whole.unwrap_or(log).parts().len();
         let mut notes = vec![None; n_outcomes.max(1)];
+        let objective = query.whole.and_then(|whole| whole.problem().objective());
         for (outcome, fit) in fitted {
+            let mut fit = Fit::clone(fit);
+            if let (true, Some(its)) = (*outcome == objective.unwrap_or(0), &mut fit.success) {
+                its.evidence = self.success.as_ref().map(|success| success.evidence);
+            }
             notes[*outcome] = Some(fit.to_note()?);
         }
         Ok(match n_outcomes {

@@ -14,12 +14,11 @@ use crate::numerics::special::log_cdf;
 /// with the label −4.25 of failed trials, log Φ(−4.25/√c) = −908.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// The acquisition log(1 − w + w P), with a penalty added where P < ½. P = Φ(u) is the probability that the label is
-/// positive, and w (`region`) is the probability that failures form a region. With probability 1 − w, the outcome of a
-/// trial does not depend on the point.
+/// The acquisition log(1 − s + s P), with a penalty added where P < ½. P = Φ(u) is the probability that the label is
+/// positive, and s (`share`) is the share of the probability of success that depends on the point.
 #[derive(Debug, Clone, Copy)]
 pub struct LogSuccessProbability {
-    pub region: f64,
+    pub share: f64,
     pub penalty: ShortfallOfSuccess,
 }
 
@@ -32,13 +31,13 @@ impl OfMoments for LogSuccessProbability {
         self.averaged(log_probability(at)) + self.penalty.value(at)
     }
 
-    // With s = w P/(1 − w + w P): ∂a/∂mu = s φ/Φ / spread,  ∂a/∂sigma = −s φ/Φ · u sigma / spread²
+    // With t = s P/(1 − s + s P): ∂a/∂mu = t φ/Φ / spread,  ∂a/∂sigma = −t φ/Φ · u sigma / spread²
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
         let spread = spread(at);
         let u = (1.0 + at.mean) / spread;
         let (log_p, slope) = log_cdf(u);
         let value = self.averaged(log_p);
-        let slope = slope * (self.region.ln() + log_p - value).exp();
+        let slope = slope * (self.share.ln() + log_p - value).exp();
         let by_std = -slope * u * at.std() / (spread * spread);
         let (penalty, by_mean, _) = self.penalty.value_and_derivatives(at);
         (value + penalty, slope / spread + by_mean, by_std)
@@ -46,11 +45,11 @@ impl OfMoments for LogSuccessProbability {
 }
 
 impl LogSuccessProbability {
-    /// log(1 − w + w P). For w = 1, log P stays finite where P underflows.
+    /// log(1 − s + s P). For s = 1, log P stays finite where P underflows.
     fn averaged(&self, log_p: f64) -> f64 {
-        match self.region >= 1.0 {
+        match self.share >= 1.0 {
             true => log_p,
-            false => (self.region * log_p.exp_m1()).ln_1p(),
+            false => (self.share * log_p.exp_m1()).ln_1p(),
         }
     }
 }

@@ -89,14 +89,14 @@ fn gradients_equal_finite_differences() {
         (
             &gp,
             Box::new(LogSuccessProbability {
-                region: 1.0,
+                share: 1.0,
                 penalty,
             }),
         ),
         (
             &gp,
             Box::new(LogSuccessProbability {
-                region: 0.7,
+                share: 0.7,
                 penalty: ShortfallOfSuccess { weight: 0.0 },
             }),
         ),
@@ -142,7 +142,7 @@ fn a_solved_block_gives_the_values_of_its_rows() {
         }),
         Box::new(LogExpectedImprovement { incumbent: 1.0 }),
         Box::new(LogSuccessProbability {
-            region: 1.0,
+            share: 1.0,
             penalty: ShortfallOfSuccess { weight: 3.0 },
         }),
         Box::new(LogNoisyExpectedImprovement {
@@ -193,7 +193,7 @@ fn a_sum_adds_values_and_gradients_on_two_posteriors() {
         .unwrap();
     let log_ei = LogExpectedImprovement { incumbent: 1.0 };
     let log_success = LogSuccessProbability {
-        region: 1.0,
+        share: 1.0,
         penalty: ShortfallOfSuccess { weight: 3.0 },
     };
     let rows = wave(300, 2, 7.7);

@@ -42,16 +42,16 @@ pub struct Addition<'a> {
 }
 
 impl<'a> Addition<'a> {
-    /// The term for an acquisition that is the logarithm of a positive function. The term is log(1 − w + w P), so the
-    /// sum is the logarithm of the function multiplied by the probability of success. w is the probability that
-    /// failures form a region.
+    /// The term for an acquisition that is the logarithm of a positive function. The term is log(1 − s + s P), so the
+    /// sum is the logarithm of the function multiplied by the probability of success, up to a constant. s is the share
+    /// of the probability of success that depends on the point.
     ///
     /// If the search stays where P ≥ ½, the term is log P with a penalty. Without the penalty, a point in the failing
     /// region could have the largest sum, because the logarithm of the function may be arbitrarily low outside the
     /// failing region where f is known well.
     pub fn log_probability(model: &'a mut Success) -> Self {
-        let (region, weight) = match model.avoids {
-            false => (model.region, 0.0),
+        let (share, weight) = match model.avoids {
+            false => (model.share, 0.0),
             true => (1.0, PENALTY * PENALTY),
         };
         let least = match model.excludes {
@@ -61,14 +61,14 @@ impl<'a> Addition<'a> {
         let penalty = ShortfallOfSuccess { weight };
         Self {
             model,
-            formula: Box::new(LogSuccessProbability { region, penalty }),
+            formula: Box::new(LogSuccessProbability { share, penalty }),
             least,
         }
     }
 
     /// The term for an acquisition that is a bound, mean, draw or variance of the posterior `gp` of f. The term is a
     /// penalty where P < ½ if the search avoids these points, and 0 otherwise. The penalty is not made proportional to
-    /// w: at the optimum, where the values of the acquisition differ little, even a small penalty would keep the search
+    /// s: at the optimum, where the values of the acquisition differ little, even a small penalty would keep the search
     /// away from a point that failed by accident.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
         let weight = match model.avoids {

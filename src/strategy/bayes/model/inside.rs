@@ -23,7 +23,7 @@ use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::note::{InsideFit, SuccessFit};
-use crate::strategy::bayes::model::success::{CONTRADICTION, at_least, fit_settings};
+use crate::strategy::bayes::model::success::{at_least, fit_settings};
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 
@@ -40,6 +40,10 @@ const EVEN: f64 = -1.0;
 /// The noise variance of labels for the evidence. With the small noise of the model, one contradiction near the border
 /// would change the predictions in its surroundings.
 const SOFT: f64 = 0.1;
+
+/// The smallest probability of a label for the evidence. Without this bound, a single contradiction could rule out a
+/// model.
+const CONTRADICTION: f64 = 0.02;
 
 /// The number of times that every censored target is computed from the others.
 const SWEEPS: usize = 2;
@@ -230,6 +234,7 @@ fn fit_labels(
     Ok(SuccessFit {
         lengthscale: at_least(theta.lengthscale),
         rows: numbers.len(),
+        evidence: None,
     })
 }
 

@@ -56,13 +56,25 @@ impl ExpenseFit {
     }
 }
 
+/// The log evidence of three explanations of failed trials: a constant rate of failures, a rate that changes in time,
+/// and a region of the space.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    pub constant: f64,
+    pub changing: f64,
+    pub region: f64,
+}
+
 /// The fit of the model of success: one lengthscale per column, and the number of rows in the fit. The rows are the
-/// observed and the failed trials.
+/// observed and the failed trials. The evidence is kept for the reader, and suggestions do not depend on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuccessFit {
     pub lengthscale: Vec<f64>,
     pub rows: usize,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 /// A model of the probability that an outcome lies within its bounds.
@@ -176,10 +188,13 @@ impl Fit {
             .chain(note.window.iter().map(|window| &window.length));
         let positive = all.all(|p| *p > 0.0 && p.is_finite());
         drop(all);
+        let evidence = note.success.iter().filter_map(|fit| fit.evidence);
+        let mut evidence = evidence.flat_map(|its| [its.constant, its.changing, its.region]);
         let explained = note.expense.as_ref().map_or(0.0, |fit| fit.explained);
         if note.lengthscale.is_empty()
             || !(0.0..=1.0).contains(&explained)
             || !positive
+            || !evidence.all(f64::is_finite)
             || !note.center.is_finite()
             || note.warp.is_some_and(|warp| !warp.is_valid())
             || note.contexts.iter().any(|units| !units.is_valid())
@@ -258,12 +273,13 @@ mod tests {
             let units = Units { center: -a, scale: variance, warp };
             let fit = Fit { family: KernelFamily::Matern32, theta, rows: Some(rows), units, contexts: Vec::new(), success: None, expense: None, window: None, inside: None };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit.clone());
-            let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows });
+            let evidence = Some(Evidence { constant: -a, changing: -variance, region: 0.25 });
+            let success = Some(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows, evidence });
             let lengthscale = fit.theta.lengthscale.clone();
             let expense = Some(ExpenseFit { per: Resource::Cost, lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
             let window = Some(ChosenWindow { length: a, arrivals: rows });
             let contexts = vec![GroupUnits { offset: -a, scale: variance }, GroupUnits::default()];
-            let inside = Some(InsideFit::Labels(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows }));
+            let inside = Some(InsideFit::Labels(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows, evidence: None }));
             let fit = Fit { contexts, success, expense, window, inside, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }
@@ -332,6 +348,8 @@ mod tests {
             r#"{"lengthscale":[0.25,3.0]}"#,
             r#"{"rows":6}"#,
             r#"{"lengthscale":[0.25,3.0],"rows":6,"noise":1.0}"#,
+            r#"{"lengthscale":[0.25,3.0],"rows":6,"evidence":{"constant":-1.0,"changing":-2.0}}"#,
+            r#"{"lengthscale":[0.25,3.0],"rows":6,"evidence":{"constant":-1.0,"changing":-2.0,"region":-1e999}}"#,
         ] {
             assert!(
                 Fit::check_note(&failures(success), 6, &Columns::plain(2)).is_err(),

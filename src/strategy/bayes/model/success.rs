@@ -8,8 +8,11 @@
 //! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
 //! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures only lower the scores of
-//! acquisitions that are logarithms, and by little if a region is unlikely. During a series of failures, the search
-//! prefers points with P ≥ ½ without excluding the others.
+//! acquisitions that are logarithms, and by little if success hardly depends on the point.
+//!
+//! While most trials fail, the search prefers points with P ≥ ½ without excluding the others, in two cases: success may
+//! depend on the point, or the rate of failures has risen. If neither holds, trials fail everywhere at the same rate,
+//! and the search does not depend on failures.
 
 use crate::error::{Result, Stop};
 use crate::gp::RowNoise;
@@ -22,7 +25,7 @@ use crate::strategy::bayes::acquisitions::log_success_probability::log_probabili
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::kept_process::{KeptProcess, Wanted};
-use crate::strategy::bayes::model::note::SuccessFit;
+use crate::strategy::bayes::model::note::{Evidence, SuccessFit};
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
 
@@ -46,11 +49,19 @@ pub(super) const NOISE: f64 = 1e-4;
 pub(super) const FAMILY: KernelFamily = KernelFamily::Matern32;
 
 /// The smallest probability with which the model of a region predicts a success or a failure. Without this bound, a
-/// single contradiction could rule out a region.
-pub(super) const CONTRADICTION: f64 = 0.02;
+/// few accidents could rule out a region.
+const CONTRADICTION: f64 = 0.1;
 
 /// The bounds between the levels of P. The predictions at each level are corrected by the earlier trials of the level.
-const LEVELS: [f64; 3] = [0.1, 0.5, 0.9];
+const LEVELS: [f64; 2] = [CONTRADICTION, 0.5];
+
+/// While most trials fail, the search prefers points with P ≥ ½ if the share of success that depends on the point is
+/// larger than this number. The search would otherwise try one point many times: these failures are no evidence of a
+/// region if other points fail as often.
+const LEAST_SHARE: f64 = 0.05;
+
+/// The rate of failures has risen if the next trial succeeds with at most this part of the long-run probability.
+const RISEN: f64 = 0.7;
 
 /// The probability that the rate of failures changes between two trials.
 const CHANGE: f64 = 0.05;
@@ -102,10 +113,13 @@ impl Rates {
 /// The model of success, which is kept between suggestions.
 pub struct Success {
     pub process: KeptProcess,
-    /// The probability w that failures form a region, given the trials. The explanations have equal prior
-    /// probabilities.
-    pub region: f64,
-    /// Whether the search stays where P ≥ ½ if it can: if points are excluded, and during a series of failures.
+    /// The log evidence of the explanations.
+    pub evidence: Evidence,
+    /// The share s of the probability of success that depends on the point. The next trial succeeds with a probability
+    /// that is proportional to 1 − s + s P.
+    pub share: f64,
+    /// Whether the search stays where P ≥ ½ if it can: if points are excluded, or if most trials fail and `share` is
+    /// not small or the rate of failures has risen.
     pub avoids: bool,
     /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
     pub excludes: bool,
@@ -167,6 +181,7 @@ pub fn fit_success(
     Ok(Some(SuccessFit {
         lengthscale: at_least(theta.lengthscale),
         rows: rows.len(),
+        evidence: None,
     }))
 }
 
@@ -214,7 +229,8 @@ impl Success {
         process.gp.set_targets(&labels)?;
         let success = kept.insert(Self {
             process,
-            region: 0.0,
+            evidence: Evidence::default(),
+            share: 0.0,
             avoids: false,
             excludes: false,
             candidates,
@@ -223,28 +239,42 @@ impl Success {
         Ok(Some(success))
     }
 
-    /// Compares the explanations of the failures: a constant rate, a rate that changes in time, and a region. Sets
-    /// `region`, `avoids` and `excludes`.
+    /// Compares the explanations of the failures: a constant rate, a rate that changes in time, and a region. The
+    /// explanations have equal prior probabilities. Sets `evidence`, `share`, `avoids` and `excludes`.
+    ///
+    /// If w is the probability of a region, the next trial succeeds with probability (1 − w)(1 − r) + w (l + (h − l) P).
+    /// r is the probability of failure under the other explanations. l and h are the rates of success where the region
+    /// predicted failure and success.
     fn explain(&mut self, labels: &[f64]) {
         let failed: Vec<bool> = labels.iter().map(|label| *label < 0.0).collect();
         let (constant, changing) = (Rates::of(&failed, 0.0), Rates::of(&failed, CHANGE));
-        let region = self.log_evidence_of_region(&failed, labels);
-        let others = [constant.log_evidence, changing.log_evidence].map(|other| other - region);
+        let (region, [low, high]) = self.region(&failed, labels);
+        self.evidence = Evidence {
+            constant: constant.log_evidence,
+            changing: changing.log_evidence,
+            region,
+        };
+        let others = [&constant, &changing];
         let any_success = failed.contains(&false);
-        self.excludes = any_success && others.iter().all(|other| *other < 0.0);
-        let others = others.map(f64::exp).iter().sum::<f64>();
-        self.region = 1.0 / (1.0 + others);
-        // During a series of failures, the next trial probably fails wherever it is. A success far from the failures
-        // tells a region from an outage.
-        self.avoids = self.excludes || changing.next > 0.5;
+        self.excludes = any_success && others.iter().all(|other| other.log_evidence < region);
+        // Both probabilities of success are divided by w.
+        let success = |other: &&Rates| (other.log_evidence - region).exp() * (1.0 - other.next);
+        let elsewhere = others.iter().map(success).sum::<f64>();
+        self.share = (high - low).max(0.0) / (elsewhere + high);
+        // A success far from the failures tells a region from an outage.
+        let has_risen = changing.log_evidence > constant.log_evidence
+            && 1.0 - changing.next < RISEN * (1.0 - constant.next);
+        let mostly_fails = changing.next > 0.5;
+        self.avoids = self.excludes || mostly_fails && (has_risen || self.share > LEAST_SHARE);
     }
 
     /// The log evidence of a region: the sum of the log probabilities of the trials, each given the earlier trials.
+    /// Also returns the rates of success among the trials with P ≤ ½ and with P > ½.
     ///
     /// The factor contains these predictions: row i has mean y_i − z_i L_ii and variance L_ii² given the earlier rows.
     /// The border of a region is uncertain, so P is corrected by the earlier trials at the same level of P. Their rate
     /// of success has the prior Beta(P, 1 − P).
-    fn log_evidence_of_region(&self, failed: &[bool], labels: &[f64]) -> f64 {
+    fn region(&self, failed: &[bool], labels: &[f64]) -> (f64, [f64; 2]) {
         let whitened = self.process.gp.whitened_targets();
         let mut counts = [[0.0; 2]; LEVELS.len() + 1];
         let mut log_evidence = 0.0;
@@ -263,7 +293,13 @@ impl Success {
             log_evidence += ((share + *count) / (1.0 + n)).ln();
             *count += 1.0;
         }
-        log_evidence
+        let [lowest, low, high] = counts;
+        let rate = |[succeeded, failed]: [f64; 2], prior: f64| {
+            (succeeded + prior) / (succeeded + failed + 1.0)
+        };
+        let low = [lowest[0] + low[0], lowest[1] + low[1]];
+        let rates = [rate(low, CONTRADICTION), rate(high, 1.0 - CONTRADICTION)];
+        (log_evidence, rates)
     }
 }
 
