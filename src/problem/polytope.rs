@@ -757,7 +757,7 @@ mod tests {
         assert_eq!(x[..2], [0.0, 0.0]);
         let point = Polytope::new(2, &[band(&[1.0, 1.0], 2.0, 2.0)]).unwrap();
         assert_eq!(point.dimension(), 0);
-        assert_eq!(point.chain(1, &mut Rng::seed_from_u64(0)), [[1.0, 1.0]]);
+        assert_eq!(point.sample(1, &mut Rng::seed_from_u64(0)), [[1.0, 1.0]]);
     }
 
     proptest! {

@@ -179,19 +179,32 @@ fn probabilities_equal_dense_solves() {
     let mut region = 1.0;
     let mut seen: Vec<(usize, bool)> = Vec::new();
     for (i, (x, ok)) in trials.iter().enumerate() {
-        let p = dense(&trials[..i], x).clamp(0.02, 0.98);
-        let level = [0.1, 0.5, 0.9].iter().filter(|bound| **bound < p).count();
+        let p = dense(&trials[..i], x).clamp(0.1, 0.9);
+        let level = [0.1, 0.5].iter().filter(|bound| **bound < p).count();
         let similar = seen.iter().filter(|(other, _)| *other == level);
         let agreeing = similar.clone().filter(|(_, other)| other == ok).count() as f64;
         let share = if *ok { p } else { 1.0 - p };
         region *= (share + agreeing) / (1.0 + similar.count() as f64);
         seen.push((level, *ok));
     }
+    // The rates of success where failure and where success were predicted, with priors of 0.1 and 0.9.
+    let rate = |is_high: bool, prior: f64| {
+        let found = seen.iter().filter(|(level, _)| (*level == 2) == is_high);
+        let good = found.clone().filter(|(_, ok)| *ok).count() as f64;
+        (good + prior) / (found.count() as f64 + 1.0)
+    };
+    let (low, high) = (rate(false, 0.1), rate(true, 0.9));
     let failed: Vec<bool> = trials.iter().map(|(_, ok)| !ok).collect();
-    let rates = [0.0, CHANGE].map(|change| Rates::of(&failed, change).log_evidence.exp());
-    let w = region / (region + rates[0] + rates[1]);
+    let others = [0.0, CHANGE].map(|change| Rates::of(&failed, change));
+    let elsewhere = others
+        .iter()
+        .map(|rate| rate.log_evidence.exp() * (1.0 - rate.next));
+    // The probability of success is proportional to elsewhere + region (low + (high − low) P).
+    let (elsewhere, total) = (elsewhere.sum::<f64>(), |p: f64| low + (high - low) * p);
     for (x, found) in points.rows().into_iter().zip(found) {
-        let expected = 1.0 - w + w * dense(&trials, &x.to_vec());
+        let p = dense(&trials, &x.to_vec());
+        let at = |p: f64| elsewhere + region * total(p);
+        let expected = at(p) / at(1.0);
         assert!((found - expected).abs() < 1e-8, "{found} {expected}");
     }
 }
@@ -201,14 +214,47 @@ fn spread(n: usize) -> impl Iterator<Item = [f64; 2]> {
     (0..n).map(|i| [(0.618 * i as f64).fract(), (0.755 * i as f64).fract()])
 }
 
-/// Whether points are excluded after these trials, and the probability that failures form a region.
-fn explained(trials: &[([f64; 2], bool)]) -> (bool, f64) {
+/// Returns the result of a function of the model of success after these trials.
+fn of_success<T>(trials: &[([f64; 2], bool)], result: impl Fn(&Success) -> T) -> T {
     let (mut bayes, log) = (on_square(0, given()), log_of(trials));
     bayes.catch_up(&log).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
     let success = Success::update(kept, &bayes.training, columns, &log, &mut go_on);
-    let success = success.unwrap().expect("some trial has failed");
-    (success.excludes, success.region)
+    result(success.unwrap().expect("some trial has failed"))
+}
+
+/// Whether points are excluded after these trials, and the probability that failures form a region.
+fn explained(trials: &[([f64; 2], bool)]) -> (bool, f64) {
+    let region = |success: &Success| {
+        let Evidence {
+            constant,
+            changing,
+            region,
+        } = success.evidence;
+        1.0 / (1.0 + (constant - region).exp() + (changing - region).exp())
+    };
+    of_success(trials, |success| (success.excludes, region(success)))
+}
+
+#[test]
+fn failures_at_the_same_rate_everywhere_are_not_avoided() {
+    for (seed, rate) in [(0, 0.5), (1, 0.7), (2, 0.9)] {
+        let mut rng = Rng::seed_from_u64(seed);
+        let trials: Vec<_> = spread(200).map(|x| (x, !rng.random_bool(rate))).collect();
+        let found = of_success(&trials, |success| {
+            (success.avoids, success.excludes, success.share)
+        });
+        assert!(
+            !found.0 && !found.1 && found.2 < 0.05,
+            "{seed} {rate} {found:?}"
+        );
+    }
+    // Most of the box fails.
+    let trials: Vec<_> = spread(200).map(|x| (x, x[0] < 0.1)).collect();
+    assert_eq!(
+        of_success(&trials, |success| (success.avoids, success.excludes)),
+        (true, true)
+    );
 }
 
 #[test]
