@@ -143,8 +143,9 @@ def _check_same_fidelity(
 ) -> None:
     """Raise an error if a fidelity differs from the fidelity of the trial."""
     wanted = problem.check_fidelity(given)
-    started = problem.fidelity_of(record.fidelity) if carrier is None else carrier.fidelity_of(record)
-    if wanted != started:
+    started = problem.fidelity_of(record.fidelity)
+    if wanted != started if carrier is None else not carrier.has_fidelity(wanted, record):
+        started = started if carrier is None else carrier.problem.fidelity_of(record.fidelity)
         raise InvalidFidelity(
             f"fidelity={short_repr(given)} for trial {number}, which was started at {started!r}: report a value at "
             f"another fidelity by add(params, value, fidelity={short_repr(given)}) (nothing was changed)"

@@ -89,8 +89,8 @@ class Carrier(Protocol):
     def fidelity(self, value: float | None) -> float | None:
         """Return a fidelity in the user's units; None stands for a problem without fidelities."""
 
-    def fidelity_of(self, record: TrialRecord) -> float | None:
-        """Return the fidelity of a trial in units of the problem in which the arguments were read."""
+    def has_fidelity(self, value: float | None, record: TrialRecord) -> bool:
+        """Return whether a trial was started at a fidelity."""
 
     def outcome(self, name: str) -> int:
         """Return the position of an outcome."""
@@ -117,6 +117,8 @@ def _plain(given: Any) -> Any:
     """Return an argument as JSON data that are equal for equal arguments: 1 equals 1.0, and differs from True."""
     if given is None or isinstance(given, (bool, str)):
         return given
+    if isinstance(given, Mapping) and given.keys() == {"low", "high"}:
+        given = (given["low"], given["high"])  # a range, as JSON has it
     if isinstance(given, Mapping):
         # Numbers and texts can be keys.
         return {"mapping": sorted([json.dumps(_plain(key)), _plain(each)] for key, each in given.items())}

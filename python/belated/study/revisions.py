@@ -256,9 +256,9 @@ class Converter:
     def _fidelity(self, record: TrialRecord) -> float | None:
         return self.fidelity(record.problem, self._problems[record.problem].fidelity_of(record.fidelity))
 
-    def fidelity(self, problem: int, value: float | None) -> float | None:
-        """Return a fidelity of an earlier problem in the new problem, or raise InvalidFidelity."""
-        old, new = self._problems[problem], self._problems[-1]
+    def fidelity(self, problem: int, value: float | None, end: int = -1) -> float | None:
+        """Return a fidelity of an earlier problem in a later problem, or raise InvalidFidelity."""
+        old, new = self._problems[problem], self._problems[end]
         if old.fidelity is None:
             return None if new.fidelity is None else new.fidelity.high
         if new.fidelity is not None:
@@ -266,6 +266,17 @@ class Converter:
         if value != old.fidelity.high:
             raise InvalidFidelity(f"fidelity={value!r} is below the full fidelity {old.fidelity.high!r}")
         return None
+
+    def fidelity_by_steps(self, problem: int, value: float | None) -> float | None:
+        """As `fidelity`, with a conversion at each revision, as for trials. A problem without the value is skipped."""
+        at = problem
+        for end in range(problem + 1, self._last + 1):
+            try:
+                value, at = self.fidelity(at, value, end), end
+            except InvalidFidelity:
+                if end == self._last:
+                    raise
+        return value
 
     def place(
         self,
@@ -335,7 +346,7 @@ class Converter:
         return {
             name: value
             for name, value in carried.items()
-            if name in values or name not in new or new[name].when is None
+            if name in values or (name in new and new[name].when is None)
         }
 
     def context_of_request(self, problem: int, context: list[float] | None) -> Any:
@@ -553,11 +564,14 @@ class StageCarrier:
         return self._carried(lambda each: each.place(self._first, place, None, measured=False))
 
     def fidelity(self, value: float | None) -> float | None:
-        return self._carried(lambda each: each.fidelity(self._first, value))
+        return self._carried(lambda each: each.fidelity_by_steps(self._first, value))
 
-    def fidelity_of(self, record: TrialRecord) -> float | None:
+    def has_fidelity(self, value: float | None, record: TrialRecord) -> bool:
         known, mine = self._problems[record.problem].fidelity_of(record.fidelity), self._problems[self._first].fidelity
-        return mine.high if known is None and mine is not None else known
+        if record.problem == len(self._problems) - 1:
+            return self.fidelity(value) == known
+        # The trial was left out.
+        return value == (mine.high if known is None and mine is not None else known)
 
     def outcome(self, name: str) -> int:
         return self.outcomes([name])[name]
@@ -602,7 +616,7 @@ class StageCarrier:
             new = each.new
             present = request._replace(
                 context=each.context_of_request(first, context),
-                fidelity=None if fidelity is None else each.fidelity(first, fidelity),
+                fidelity=None if fidelity is None else each.fidelity_by_steps(first, fidelity),
                 fixed=None if fixed is None else nested_fixed(new, each.fixed(first, request.fixed)),
                 shared=None if shared is None else each.shared(first, request.shared),
                 revision=None,

@@ -298,6 +298,55 @@ def test_contexts_and_fidelities_are_carried(asleep, fresh):
     handles[3].observe(number, 1.0, fidelity=27)
 
 
+def test_fidelities_are_carried_at_each_revision(asleep, fresh):
+    revisions = [{"fidelity": None}, {"fidelity": bl.Fidelity(1, 81)}]
+    first, second, third = asleep(BOX, revisions, n=3, fidelity=bl.Fidelity(1, 27))
+    first.observe(0, 1.0, fidelity=27)
+    assert fresh().trial(0).value == 1.0 and fresh().trial(0).fidelity in (81, None)
+    assert second.suggest(fidelity=27).fidelity == 81
+    third.add({"x": 0.5, "y": 0.5}, 1.0, fidelity=27)
+    assert fresh().trials[-1].fidelity == 81
+
+
+def test_a_context_that_was_added_is_no_part_of_a_queued_point(asleep, fresh):
+    [study] = asleep(BOX, [{"context": {"site": ["a", "b"]}, "fill": {"site": "b"}}])
+    study.enqueue([{}, {"x": 0.25}])
+    assert fresh().suggest(2, context={"site": "a"})[1].params["x"] == 0.25
+
+
+def test_ranges_are_equal_in_python_and_over_http(asleep):
+    [study] = asleep(BOX, [])
+    trial = study.suggest(fixed={"x": (0.25, 0.5)}, key="k")
+    assert study.suggest(fixed={"x": {"low": 0.25, "high": 0.5}}, key="k") == trial
+
+
+# Single handles: points of earlier problems in the core.
+
+
+def test_a_trial_that_is_left_out_takes_values_and_the_study_can_be_read(store):
+    space = {"x": (0.0, 1.0), "t": (10.0, 90.0)}
+    goals = {"f": "maximize", "p": bl.Record()}
+    study = bl.Study("s", store, bl.RandomSearch(space, seed=1, outcomes=goals))
+    study.suggest()
+    study.observe(0, {"p": 7.0}, params={"x": 0.9, "t": 87.0})
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(space={"x": (0.0, 1.0)}, keep={"t": 59.0})
+    study.observe(0, {"f": 12.0})
+    assert bl.Study.load("s", store).trial(0).values == {"f": 12.0, "p": 7.0}
+
+
+def test_a_trial_that_was_run_outside_after_its_start_was_removed(store):
+    space = {"y": (0.0, 1.0), "t": (10.0, 90.0), "c": ["a", "b", "c"]}
+    rest = {name: space[name] for name in ("t", "c")}
+    study = bl.Study("s", store, bl.RandomSearch(space, seed=1))
+    trial = study.add({"y": 0.716, "t": 27.3, "c": "b"})
+    with pytest.warns(bl.BelatedWarning):
+        study.revise(space=rest, keep={"y": 0.318})
+    study.observe(trial, 23.0, params={"t": 91.0, "c": "c"})
+    study.revise(space=rest | {"x": (0.0, 1.0)}, fill={"x": 0.5})
+    assert study.suggest(fixed={"t": 57.0, "x": 0.2}).params["t"] == 57.0
+
+
 def test_steps_of_a_curve_that_was_removed_are_refused(asleep, fresh):
     first, second = asleep(BOX, [{"curve": bl.Curve(3)}, {"curve": None, "stopping": None}], n=2, curve=bl.Curve(9))
     with pytest.raises(InvalidValue, match="removed by revision 3"):
