@@ -44,9 +44,9 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
         place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
         y,
-        as_amount("std", std, what),
-        as_amount("cost", cost, what),
-        as_amount("duration", duration, what),
+        as_amount("std", std, what, problem.warn_once),
+        as_amount("cost", cost, what, problem.warn_once),
+        as_amount("duration", duration, what, problem.warn_once),
         place,
         attrs_as_json(attrs),
         what=what,
@@ -62,9 +62,14 @@ def outcome_observations(
     """
     std, *data = facts
     found: list[tuple[int, Observation]] = []
-    for outcome, y, own in values_of(problem.outcomes, f"trial {number}", value, std):
+    for outcome, y, own in values_of(problem.outcomes, f"trial {number}", value, std, problem.warn_once):
         given = (own, *data) if not found else (own, None, None, None, None)
         found.append((outcome, observation_of(problem, number, None if found else started, y, given)))
+    if not found:
+        raise InvalidValue(
+            f"value={short_repr(value)} for trial {number} has no value: pass the value of at least one of "
+            f"{list(problem.outcomes)}, or report nothing yet (nothing was changed)"
+        )
     return found
 
 
@@ -99,16 +104,17 @@ def added_actions(
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
         place = _place_of(problem, point)
-        cost, duration = (as_amount(name, amounts[name][i], what) for name in ("cost", "duration"))
+        cost, duration = (as_amount(name, amounts[name][i], what, problem.warn_once) for name in ("cost", "duration"))
         parts, observation = None, None
         if problem.outcomes and values[i] is not None:
+            found = values_of(problem.outcomes, what, values[i], amounts["std"][i], problem.warn_once)
             parts = [
                 (outcome, Observation(y, own, None if k else cost, None if k else duration, what=what))
-                for k, (outcome, y, own) in enumerate(values_of(problem.outcomes, what, values[i], amounts["std"][i]))
+                for k, (outcome, y, own) in enumerate(found)
             ]
         elif values[i] is not None:
-            y = as_number("value", values[i], what)
-            observation = Observation(y, as_amount("std", amounts["std"][i], what), cost, duration, what=what)
+            y, std = as_number("value", values[i], what), as_amount("std", amounts["std"][i], what, problem.warn_once)
+            observation = Observation(y, std, cost, duration, what=what)
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = problem.check_fidelity(fidelities[i])
         if fidelity is None and problem.fidelity is not None:

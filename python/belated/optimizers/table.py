@@ -29,7 +29,7 @@ from belated.optimizers.cells import (
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.report import TrialError, as_amount, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table, real_number
@@ -577,9 +577,9 @@ class _Reader:
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
         self.column = column
-        if given is None:
+        amount = as_amount(name, given, "this row", self._problem.warn_once)
+        if amount is None:
             return None
-        amount = as_number(name, given, "this row")
         check: Any = {name: amount}
         Observation(0.0, **check, what="this row")  # checks the range
         return amount
@@ -803,7 +803,7 @@ class _Reader:
         rest = "pending" if of_row in (None, "observed") else of_row
         listed = self._lists["value"][i] if "value" in self._lists else None
         self.column = "value"
-        known = {} if listed is None else {k: y for k, y, _ in values_of(outcomes, "this row", listed, None)}
+        known = {} if listed is None else {k: y for k, y, _ in self._values_of(listed)}
         for k, name in enumerate(outcomes):
             state = self._checked_state(f"{_STATE}{name}", self._of_outcome(f"{_STATE}{name}", i))
             self.column, value = self._outcomes.get(name, name), known.get(k)
@@ -822,6 +822,9 @@ class _Reader:
         if is_given and all(each.state == "pending" for each in found):
             return [] if self._without_value() is None else found
         return found
+
+    def _values_of(self, listed: Any) -> list[tuple[int, float, float | None]]:
+        return values_of(self._problem.outcomes, "this row", listed, None, self._problem.warn_once)
 
     def _value_of_objective(self, value: Any, i: int) -> Any:
         """Return the value of the objective, which may be in the column ``value``, too."""

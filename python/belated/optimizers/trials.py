@@ -1014,7 +1014,7 @@ class Trials(Reading, Generic[AnyLog]):
         """
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
-        seconds = as_amount("duration", duration, f"trial {number}")
+        seconds = as_amount("duration", duration, f"trial {number}", self._problem.warn_once)
         self._resolve(self._of_outcome(Action.fail(number, facts, text, seconds), outcome), number, "fail")
 
     def _unknown_bounded(self) -> list[str]:
