@@ -18,6 +18,7 @@ from belated._core import (
     Observation,
     TrialRecord,
 )
+from belated.optimizers import optuna_table
 from belated.optimizers.cells import (
     agrees,
     as_read,
@@ -25,11 +26,20 @@ from belated.optimizers.cells import (
     choice_of_entry,
     in_range,
     number_in,
+    seconds_in,
 )
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, as_amount, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.report import (
+    TrialError,
+    as_amount,
+    as_number,
+    as_reason,
+    attrs_as_json,
+    error_facts,
+    merged_attrs,
+)
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table, real_number
@@ -264,15 +274,20 @@ def read_table(
 
     All rows are read before an error is raised. Errors name the row by its label in the index, and the column.
     """
-    reader = _Reader(problem, table, given, context, attrs, missing)
+    of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
+    reader = _Reader(problem, table if of_optuna is None else of_optuna, given, context, attrs, missing)
     rows, skipped, first = [], [], None
     for i in range(reader.n):
         try:
             row = reader.row(i)
         except BelatedError as error:
+            # A trial of Optuna may have ended before all of its parameters were suggested, or may not have started.
+            is_left_out = of_optuna is not None and reader.lacks_point(i)
+            if is_left_out and on_error == "raise":
+                continue
             reason = str(error).removesuffix(" (nothing was changed)")
             skipped.append(SkippedRow(reader.labels[i], reader.column_of(reason), reason))
-            first = first or error
+            first = first or (None if is_left_out else error)
         else:
             if row is not None:
                 rows.append(row)
@@ -540,6 +555,10 @@ class _Reader:
 
     # Rows.
 
+    def lacks_point(self, i: int) -> bool:
+        """Return whether a row without a value could not be added because of its point."""
+        return self.column == "point" and self._states[i] != "observed"
+
     def row(self, i: int) -> Row | None:
         """Return the actions of a row; None if its value is missing and such rows are left out."""
         self._entries = self._exact_entries(i)
@@ -577,6 +596,7 @@ class _Reader:
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
         self.column = column
+        given = seconds_in(given) if name == "duration" else given
         amount = as_amount(name, given, "this row", self._problem.warn_once)
         if amount is None:
             return None
