@@ -72,6 +72,10 @@ class Problem:
         # The kinds of warnings that were given.
         self._warned: set[str] = set()
 
+    def has_warned(self, kind: str) -> bool:
+        """Return whether a warning of a kind was given."""
+        return kind in self._warned
+
     def warn_once(self, kind: str, message: str) -> None:
         """Give a warning, unless a warning of this kind was given before."""
         if kind not in self._warned:

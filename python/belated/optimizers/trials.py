@@ -948,6 +948,8 @@ class Trials(Reading, Generic[AnyLog]):
         if problem.outcomes:
             parts = outcome_observations(problem, number, started, value, facts)
             record(Action.observe_outcomes(number, parts, amend, replicate), problem.wall_time())
+            if std is not None:
+                self._warn_of_contradiction([number], replicate)
             return
         observation = observation_of(problem, number, started, value, facts)
         try:
@@ -960,6 +962,30 @@ class Trials(Reading, Generic[AnyLog]):
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
+        if std is not None:
+            self._warn_of_contradiction([number], replicate)
+
+    def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
+        """Warn if trials at the same point have different values that were reported as exact.
+
+        `numbers` are the trials that were reported. With `replicate`, the last trial may be new.
+        """
+        problem = self._problem
+        if problem.has_warned("contradiction"):
+            return
+        found = self._log.contradiction([*numbers, len(self._log) - 1] if replicate else numbers)
+        if found is None:
+            return
+        outcome, first, second = found
+        records = [self._log.trial(number) for number in sorted((first, second))]
+        values = [each.value if outcome is None else each.outcomes[outcome][1] for each in records]
+        name = "" if outcome is None else f" of {list(problem.outcomes)[outcome]!r}"
+        problem.warn_once(
+            "contradiction",
+            f"trials {records[0].number} and {records[1].number} were run at the same point and have the values "
+            f"{values[0]!r} and {values[1]!r}{name}, both with std=0.0, which means without noise: amend them without "
+            "std, so that the noise is fitted, or with their std; or withdraw the wrong value",
+        )
 
     @checks_arguments
     def fail(
@@ -1317,6 +1343,8 @@ class Trials(Reading, Generic[AnyLog]):
 
         numbers, several = self._in_present_problem(record)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
+        if std is not None:
+            self._warn_of_contradiction([trial.number for trial in trials])
         return trials if several else trials[0]
 
     def _add_table(
@@ -1343,6 +1371,7 @@ class Trials(Reading, Generic[AnyLog]):
         for actions in (rest, withdrawals):  # a withdrawal needs the result that is withdrawn
             if actions:
                 self._in_present_problem(partial(self._record_all, actions))
+        self._warn_of_contradiction([trial.number for trial in trials])
         return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments
