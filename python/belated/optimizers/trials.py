@@ -813,9 +813,9 @@ class Trials(Reading, Generic[AnyLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float | Mapping[str, float],
+        value: float | Mapping[str, float | None],
         *,
-        std: float | Mapping[str, float] | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -835,10 +835,13 @@ class Trials(Reading, Generic[AnyLog]):
         value : float or mapping
             A finite real number (or a 0-d array). If outcomes were declared, a dict of the values that have arrived, by
             the names of the outcomes; either all of them are logged or none. The others can be reported any day later.
+            A value in the dict that is None or NaN is missing.
         std : float or mapping, optional
             The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes.
             If the value is a mean over n repetitions, pass the standard deviation of one repetition divided by sqrt(n).
             The model uses this number unchanged. For values that are reported without a std, the model fits the noise.
+            A std, cost or duration that is NaN counts as not given, with a warning. If two values at one point differ
+            and both have the std 0, a warning names the trials.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
             of a run. The model of f ignores the cost, but ``LogEI(per="cost")`` uses it.
@@ -1276,7 +1279,8 @@ class Trials(Reading, Generic[AnyLog]):
             cost is stored only together with a value.
         duration : float, timedelta, sequence of these, or str, optional
             The time that an evaluation took: one duration for all trials, one for each trial, or the name of a column;
-            a number is in seconds. A duration is stored only together with a value.
+            a number is in seconds, and a column may have texts such as "0 days 00:01:30". A duration is stored only
+            together with a value.
         attrs : mapping, sequence of mappings, or names of columns, optional
             Further data to store: the same data for all trials, data for each trial, or the columns with the data; see
             `observe`.
@@ -1310,7 +1314,8 @@ class Trials(Reading, Generic[AnyLog]):
         ``value``, ``std``, ``cost``, ``duration``, ``fidelity``, ``state``, ``error``, ``curve_1``, …, ``attrs_…``. If
         outcomes were declared, their values are in columns with their names, or in the columns ``outcome_…`` beside
         ``std_…`` and ``state_…``. An outcome whose cell is empty is missing.
-        Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
+        A table of Optuna's ``trials_dataframe`` is read, too: only its complete trials have values, and those that lack
+        params are left out. Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
         numbers. Each trial is added with its state, at the point that was run. If a row has a value and the state is
         "pending" or missing, the trial is observed. A parameter without a column ``params_run_…`` was run as suggested.
         Files that `to_csv` and `to_excel` wrote are read by pandas.
