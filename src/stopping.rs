@@ -257,7 +257,7 @@ fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> Option<f64
         n += 1;
     }
     let scale = (high - low).max(low.abs()).max(high.abs());
-    (n >= MIN_CURVES && scale > 0.0).then(|| low - MULTIPLE_OF_RANGE * scale)
+    (n >= MIN_CURVES && scale > 0.0).then_some(low - MULTIPLE_OF_RANGE * scale)
 }
 
 /// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
