@@ -700,6 +700,10 @@ class Optimizer:
         """The number of the trial with the best value at the highest fidelity observed. If `outside` is false, trials
         that were run outside the domain are left out."""
 
+    def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
+        """The first of these trials whose exact value differs from another exact value at the same point: the position
+        of the outcome, if outcomes are declared, the number of the other trial, and of the trial."""
+
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...
     @staticmethod

@@ -1,8 +1,8 @@
 //! Queries about single trials of the log.
 
 use crate::error::{Error, Result};
-use crate::ledger::Ledger;
 use crate::ledger::event::TrialNumber;
+use crate::ledger::{Ledger, State};
 
 impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
@@ -40,5 +40,46 @@ impl Ledger {
         let oriented = |y: Option<f64>| y.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
         let curve = self.trials[number].curve().iter();
         curve.map(|&(step, y)| (step, oriented(y))).collect()
+    }
+
+    /// The first of some trials whose exact value differs from another exact value at the same point, in the same context
+    /// and at the same fidelity: the outcome, if outcomes are declared, the other trial and the trial. A value with a
+    /// standard deviation of 0 is exact.
+    pub(crate) fn contradiction(
+        &self,
+        numbers: &[TrialNumber],
+    ) -> Option<(Option<usize>, TrialNumber, TrialNumber)> {
+        let parts = self.parts.iter().enumerate();
+        let mut logs: Vec<(Option<usize>, &Ledger)> =
+            parts.map(|(outcome, part)| (Some(outcome), part)).collect();
+        if logs.is_empty() {
+            logs.push((None, self));
+        }
+        logs.into_iter().find_map(|(outcome, log)| {
+            numbers.iter().find_map(|&number| {
+                let value = log.exact_value(number)?;
+                let mut others = 0..log.trials.len();
+                let other = others.find(|&other| {
+                    log.is_run_alike(number, other)
+                        && log.exact_value(other).is_some_and(|exact| exact != value)
+                })?;
+                Some((outcome, other, number))
+            })
+        })
+    }
+
+    /// The value of a trial, if it was reported with a standard deviation of 0 and strategies see it.
+    fn exact_value(&self, number: TrialNumber) -> Option<f64> {
+        let trial = self.trials.get(number)?;
+        let is_exact = trial.state == State::Observed && trial.std() == Some(0.0);
+        trial.value.filter(|_| is_exact && !trial.left_out)
+    }
+
+    /// Whether two trials were run at the same point, in the same context and at the same fidelity.
+    fn is_run_alike(&self, a: TrialNumber, b: TrialNumber) -> bool {
+        let rows = self.row(a).iter().zip(self.row(b));
+        rows.into_iter().all(|(x, y)| x.total_cmp(y).is_eq())
+            && self.trials[a].index == self.trials[b].index
+            && self.trials[a].fidelity() == self.trials[b].fidelity()
     }
 }

@@ -633,6 +633,14 @@ impl Optimizer {
         })
     }
 
+    fn contradiction(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<usize>,
+    ) -> PyResult<Option<(Option<usize>, usize, usize)>> {
+        self.with_core(py, |core, _| Ok(core.ledger().contradiction(&numbers)))
+    }
+
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.with_core(py, |core, _| Ok(core.ledger().trials().len()))
     }

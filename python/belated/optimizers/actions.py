@@ -98,9 +98,9 @@ def _observation_of(
             place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
         y,
-        as_amount("std", std, what),
-        as_amount("cost", cost, what),
-        as_amount("duration", duration, what),
+        as_amount("std", std, what, problem.warn_once),
+        as_amount("cost", cost, what, problem.warn_once),
+        as_amount("duration", duration, what, problem.warn_once),
         place,
         attrs_as_json(attrs),
         what=what,
@@ -117,7 +117,7 @@ def _outcome_observations(
     std, *data = facts
     read: list[tuple[int, Any, Any]] = [(0, value, std)]
     if problem.outcomes:
-        read = values_of(problem.outcomes, f"trial {number}", value, std)
+        read = values_of(problem.outcomes, f"trial {number}", value, std, problem.warn_once)
     if carrier is not None:
         names = list(problem.outcomes) or [""]
         positions = carrier.outcomes([names[i] for i, *_ in read])
@@ -127,6 +127,11 @@ def _outcome_observations(
         given = (own, *data) if not found else (own, None, None, None, None)
         of_trial = None if found else started
         found.append((outcome, _observation_of(problem, carrier, number, of_trial, y, given)))
+    if not found:
+        raise InvalidValue(
+            f"value={short_repr(value)} for trial {number} has no value: pass the value of at least one of "
+            f"{list(problem.outcomes)}, or report nothing yet (nothing was changed)"
+        )
     return found
 
 
@@ -227,14 +232,15 @@ def _added(
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
         place, numbers = _place_of(problem, point), contexts[i]
-        cost, duration = (as_amount(name, amounts[name][i], what) for name in ("cost", "duration"))
+        cost, duration = (as_amount(name, amounts[name][i], what, problem.warn_once) for name in ("cost", "duration"))
         parts: list[tuple[str, float, float | None]] = []
         if problem.outcomes and values[i] is not None:
             names = list(problem.outcomes)
-            found = values_of(problem.outcomes, what, values[i], amounts["std"][i])
+            found = values_of(problem.outcomes, what, values[i], amounts["std"][i], problem.warn_once)
             parts = [(names[k], y, own) for k, y, own in found]
         elif values[i] is not None:
-            parts = [("", as_number("value", values[i], what), as_amount("std", amounts["std"][i], what))]
+            own = as_amount("std", amounts["std"][i], what, problem.warn_once)
+            parts = [("", as_number("value", values[i], what), own)]
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         fidelity = full_fidelity(problem, problem.check_fidelity(fidelities[i]))
         text = attrs_as_json(attrs[i], f"attrs[{i}]" if is_list(facts["attrs"]) else "attrs")

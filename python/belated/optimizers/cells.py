@@ -30,6 +30,9 @@ _READ_AS_MISSING = frozenset(
 # Number of digits of a number that a file preserves. pandas may read further digits with an error.
 _DIGITS = 14
 
+# A duration in days, hours, minutes and seconds.
+_DURATION = re.compile(r"(-)?(?:(\d+) days?,? \+?)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
+
 # The longest text in a cell of Excel.
 LONGEST_CELL = 32_767
 
@@ -67,6 +70,17 @@ def number_in(cell: Any) -> Any:
         except ValueError:
             return cell
     return cell
+
+
+def seconds_in(cell: Any) -> Any:
+    """Return the seconds in a text such as "0 days 00:00:01.5", as pandas writes durations; other cells unchanged."""
+    found = _DURATION.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if found is None:
+        return cell
+    sign, days, hours, minutes, seconds = found.groups()
+    total = 86400.0 * int(days or 0) + 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds)
+    # pandas writes -1 s as "-1 days +23:59:59".
+    return total - 2 * 86400.0 * int(days or 0) if sign and days else -total if sign else total
 
 
 def in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:

@@ -1,6 +1,6 @@
 """The interface of a log, which `_core.Optimizer` and the shared log of studies implement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -99,6 +99,10 @@ class Log(Protocol):
 
         Trials that were run outside the domain count only if `outside` is True.
         """
+
+    def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
+        """Return the first of these trials whose exact value differs from another exact value at the same point: the
+        position of the outcome, if outcomes are declared, and the numbers of both trials; None without such a trial."""
 
     def n_events(self) -> int:
         """Return the number of events in the log."""

@@ -18,6 +18,7 @@ from belated._core import (
     Observation,
     TrialRecord,
 )
+from belated.optimizers import optuna_table
 from belated.optimizers.actions import added_action, full_fidelity, positions_of
 from belated.optimizers.cells import (
     agrees,
@@ -26,11 +27,20 @@ from belated.optimizers.cells import (
     choice_of_entry,
     in_range,
     number_in,
+    seconds_in,
 )
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.report import (
+    TrialError,
+    as_amount,
+    as_number,
+    as_reason,
+    attrs_as_json,
+    error_facts,
+    merged_attrs,
+)
 from belated.optimizers.request import Carrier
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
@@ -269,15 +279,20 @@ def read_table(
 
     All rows are read before an error is raised. Errors name the row by its label in the index, and the column.
     """
-    reader = _Reader(problem, table, given, context, attrs, missing, carrier)
+    of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
+    reader = _Reader(problem, table if of_optuna is None else of_optuna, given, context, attrs, missing, carrier)
     rows, skipped, first = [], [], None
     for i in range(reader.n):
         try:
             row = reader.row(i)
         except BelatedError as error:
+            # A trial of Optuna may have ended before all of its parameters were suggested, or may not have started.
+            is_left_out = of_optuna is not None and reader.lacks_point(i)
+            if is_left_out and on_error == "raise":
+                continue
             reason = str(error).removesuffix(" (nothing was changed)")
             skipped.append(SkippedRow(reader.labels[i], reader.column_of(reason), reason))
-            first = first or error
+            first = first or (None if is_left_out else error)
         else:
             if row is not None:
                 rows.append(row)
@@ -552,6 +567,10 @@ class _Reader:
 
     # Rows.
 
+    def lacks_point(self, i: int) -> bool:
+        """Return whether a row without a value could not be added because of its point."""
+        return self.column == "point" and self._states[i] != "observed"
+
     def row(self, i: int) -> Row | None:
         """Return the actions of a row; None if its value is missing and such rows are left out."""
         self._entries = self._exact_entries(i)
@@ -595,9 +614,10 @@ class _Reader:
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
         self.column = column
-        if given is None:
+        given = seconds_in(given) if name == "duration" else given
+        amount = as_amount(name, given, "this row", self._problem.warn_once)
+        if amount is None:
             return None
-        amount = as_number(name, given, "this row")
         check: Any = {name: amount}
         Observation(0.0, **check, what="this row")  # checks the range
         return amount
@@ -827,7 +847,7 @@ class _Reader:
         rest = "pending" if of_row in (None, "observed") else of_row
         listed = self._lists["value"][i] if "value" in self._lists else None
         self.column = "value"
-        known = {} if listed is None else {k: y for k, y, _ in values_of(outcomes, "this row", listed, None)}
+        known = {} if listed is None else {k: y for k, y, _ in self._values_of(listed)}
         for k, name in enumerate(outcomes):
             state = self._checked_state(f"{_STATE}{name}", self._of_outcome(f"{_STATE}{name}", i))
             self.column, value = self._outcomes.get(name, name), known.get(k)
@@ -846,6 +866,9 @@ class _Reader:
         if is_given and all(each.state == "pending" for each in found):
             return [] if self._without_value() is None else found
         return found
+
+    def _values_of(self, listed: Any) -> list[tuple[int, float, float | None]]:
+        return values_of(self._problem.outcomes, "this row", listed, None, self._problem.warn_once)
 
     def _value_of_objective(self, value: Any, i: int) -> Any:
         """Return the value of the objective, which may be in the column ``value``, too."""

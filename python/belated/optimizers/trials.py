@@ -811,9 +811,9 @@ class Trials(Reading, Generic[AnyLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float | Mapping[str, float],
+        value: float | Mapping[str, float | None],
         *,
-        std: float | Mapping[str, float] | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -833,10 +833,13 @@ class Trials(Reading, Generic[AnyLog]):
         value : float or mapping
             A finite real number (or a 0-d array). If outcomes were declared, a dict of the values that have arrived, by
             the names of the outcomes; either all of them are logged or none. The others can be reported any day later.
+            A value in the dict that is None or NaN is missing.
         std : float or mapping, optional
             The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes.
             If the value is a mean over n repetitions, pass the standard deviation of one repetition divided by sqrt(n).
             The model uses this number unchanged. For values that are reported without a std, the model fits the noise.
+            A std, cost or duration that is NaN counts as not given, with a warning. If two values at one point differ
+            and both have the std 0, a warning names the trials.
         cost : float, optional
             The cost of the evaluation, >= 0, in any unit. The cost is stored with the trial and charged to the budget
             of a run. The model of f ignores the cost, but ``LogEI(per="cost")`` uses it.
@@ -936,6 +939,30 @@ class Trials(Reading, Generic[AnyLog]):
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
+        if submission.given[1] is not None:
+            self._warn_of_contradiction([submission.trial], submission.given[-1])
+
+    def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
+        """Warn if trials at the same point have different values that were reported as exact.
+
+        `numbers` are the trials that were reported. With `replicate`, the last trial may be new.
+        """
+        problem = self._problem
+        if problem.has_warned("contradiction"):
+            return
+        found = self._log.contradiction([*numbers, len(self._log) - 1] if replicate else numbers)
+        if found is None:
+            return
+        outcome, first, second = found
+        records = [self._log.trial(number) for number in sorted((first, second))]
+        values = [each.value if outcome is None else each.outcomes[outcome][1] for each in records]
+        name = "" if outcome is None else f" of {list(problem.outcomes)[outcome]!r}"
+        problem.warn_once(
+            "contradiction",
+            f"trials {records[0].number} and {records[1].number} were run at the same point and have the values "
+            f"{values[0]!r} and {values[1]!r}{name}, both with std=0.0, which means without noise: amend them without "
+            "std, so that the noise is fitted, or with their std; or withdraw the wrong value",
+        )
 
     @checks_arguments
     def fail(
@@ -991,7 +1018,7 @@ class Trials(Reading, Generic[AnyLog]):
         revision = self._n_read()
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
-        seconds = as_amount("duration", duration, f"trial {number}")
+        seconds = as_amount("duration", duration, f"trial {number}", self._problem.warn_once)
         self._resolve(Submission("fail", number, revision, (facts, text, seconds, outcome)), "fail")
 
     def _unknown_bounded(self) -> list[str]:
@@ -1226,7 +1253,8 @@ class Trials(Reading, Generic[AnyLog]):
             cost is stored only together with a value.
         duration : float, timedelta, sequence of these, or str, optional
             The time that an evaluation took: one duration for all trials, one for each trial, or the name of a column;
-            a number is in seconds. A duration is stored only together with a value.
+            a number is in seconds, and a column may have texts such as "0 days 00:01:30". A duration is stored only
+            together with a value.
         attrs : mapping, sequence of mappings, or names of columns, optional
             Further data to store: the same data for all trials, data for each trial, or the columns with the data; see
             `observe`.
@@ -1260,7 +1288,8 @@ class Trials(Reading, Generic[AnyLog]):
         ``value``, ``std``, ``cost``, ``duration``, ``fidelity``, ``state``, ``error``, ``curve_1``, …, ``attrs_…``. If
         outcomes were declared, their values are in columns with their names, or in the columns ``outcome_…`` beside
         ``std_…`` and ``state_…``. An outcome whose cell is empty is missing.
-        Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
+        A table of Optuna's ``trials_dataframe`` is read, too: only its complete trials have values, and those that lack
+        params are left out. Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
         numbers. Each trial is added with its state, at the point that was run. If a row has a value and the state is
         "pending" or missing, the trial is observed. A parameter without a column ``params_run_…`` was run as suggested.
         Files that `to_csv` and `to_excel` wrote are read by pandas.
@@ -1291,6 +1320,8 @@ class Trials(Reading, Generic[AnyLog]):
         points = problem.domain.several(params, listed=is_list(value))
         numbers = self._submit(Submission("add", None, revision, (params, points, value, context, facts)))
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
+        if std is not None:
+            self._warn_of_contradiction([trial.number for trial in trials])
         return trials[0] if points is None else trials
 
     def _add_table(
@@ -1336,6 +1367,7 @@ class Trials(Reading, Generic[AnyLog]):
         for part in ("rest", "withdrawals"):  # a withdrawal needs the result that is withdrawn
             if read is not None and any(getattr(row, part) for row in read.rows):
                 self._record_from(later(part), revision)
+        self._warn_of_contradiction([trial.number for trial in trials])
         return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments

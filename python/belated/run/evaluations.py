@@ -20,7 +20,7 @@ from belated._core import BelatedError
 from belated.errors import AlreadyObserved, RunError, StoreError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.report import ATTRS_AS_TEXT, format_error
+from belated.optimizers.report import format_error
 from belated.optimizers.request import Request, Submission
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
@@ -255,9 +255,8 @@ class Evaluations:
                     outcome.std.pop(self.f.of_curve or "", None)
                 if not outcome.value:
                     return
-            if outcome.wrong_attrs:
-                message = f"trial {trial.number}: {outcome.wrong_attrs}; {ATTRS_AS_TEXT}; further ones do not warn"
-                self.warn_once("attrs", message)
+            for kind, note in outcome.notes.items():
+                self.warn_once(kind, f"trial {trial.number}: {note}; further ones do not warn")
             if outcome.value is not None:
                 self.observe(trial, outcome.value, outcome)
             else:

@@ -73,10 +73,11 @@ class Suggest(Revised):
 class Observe(Revised):
     """Report the value of a trial, or values of its outcomes."""
 
-    value: float | dict[str, float] = Field(
-        description="One finite number; if the study has outcomes, an object of those that have arrived, by name."
+    value: float | dict[str, float | None] = Field(
+        description="One finite number; if the study has outcomes, an object of those that have arrived, by "
+        "name, in which null is missing."
     )
-    std: Amount | dict[str, Amount] | None = Field(
+    std: Amount | dict[str, Amount | None] | None = Field(
         default=None,
         description="The standard deviation of the noise of all given values, or an object of those of outcomes, by "
         "name.",

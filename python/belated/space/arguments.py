@@ -89,6 +89,18 @@ def finite(value: Any) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
+def is_gap(value: Any) -> bool:
+    """Return whether a value is None, NaN, a masked number of NumPy, or a missing value of pandas."""
+    if type(value) in (float, int, bool, str):  # the most frequent cases
+        return bool(value != value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    number = real_number(value)
+    return number is not None and math.isnan(number)
+
+
 def in_seconds(value: Any) -> Any:
     """Return a timedelta as a number of seconds, and other values unchanged."""
     return value.total_seconds() if isinstance(value, timedelta) else value

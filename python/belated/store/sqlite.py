@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from belated.errors import InvalidSetting, StoreError
 from belated.short_repr import short_repr
 from belated.store.checksums import complete
+from belated.store.closing import close_with
 from belated.store.forks import never_collect, register_connection
 from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.mounts import SHARED, file_system, is_mount_point
@@ -88,6 +89,8 @@ class SqliteStore(Store):
     """
 
     _connection: sqlite3.Connection | None = None
+    # Closes the connection with this store: the last connection that is closed removes the write-ahead log.
+    _closing: "weakref.finalize[..., Any] | None" = None
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -101,11 +104,6 @@ class SqliteStore(Store):
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
-
-    def __del__(self) -> None:
-        # Close the connection now, and do not wait for garbage collection: the last connection that is closed removes
-        # the write-ahead log.
-        self._disconnect()
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
         return SqliteStore, (self.path,)
@@ -242,7 +240,8 @@ class SqliteStore(Store):
     def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
         """Return this process's connection to the file, opened if necessary. With `write`, the connection may write."""
         connection = self._connection
-        if connection is None:
+        is_closed = self._closing is not None and not self._closing.alive  # the interpreter ends
+        if connection is None or is_closed:
             connection = self._connect(create)
         elif self._file != self._identity():
             raise self._error(
@@ -305,7 +304,7 @@ class SqliteStore(Store):
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._closing = connection, close_with(self, connection, self._lock)
         return connection
 
     def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
@@ -370,11 +369,19 @@ class SqliteStore(Store):
                     self._disconnect()
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+        connection = self._without_connection()
         if connection is not None:
             # If closing fails, garbage collection closes the connection.
             with suppress(sqlite3.Error):
                 connection.close()
+
+    def _without_connection(self) -> sqlite3.Connection | None:
+        """Forget the connection, and return it."""
+        connection, self._connection = self._connection, None
+        if self._closing is not None:
+            self._closing.detach()
+            self._closing = None
+        return connection
 
     def _when_free(self, action: Callable[[], T]) -> T:
         """Call `action`, and repeat it while other writers hold the lock."""
@@ -402,7 +409,7 @@ class SqliteStore(Store):
     def _after_fork(self) -> None:
         """Keep the parent's connection open and unused in a forked child, which starts without a connection."""
         self._lock = threading.RLock()
-        connection, self._connection = self._connection, None
+        connection = self._without_connection()
         if connection is not None:
             never_collect(connection)
 

@@ -106,6 +106,7 @@ class SharedLog:
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
         self.delays, self.arrivals, self.late = core.delays, core.arrivals, core.late
         self.next_fidelity, self.status, self.window = core.next_fidelity, core.status, core.window
+        self.contradiction = core.contradiction
 
     # Reading from the store and writing to it.
 

@@ -562,9 +562,9 @@ class Study(Trials[SharedLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float | Mapping[str, float],
+        value: float | Mapping[str, float | None],
         *,
-        std: float | Mapping[str, float] | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,

@@ -133,7 +133,7 @@ def test_outcomes_are_reported_apart(client, create, path):
         report(0, "observe", 422, **body)
     report(0, "fail", 422, outcome="errors")
     assert synced(study)._log.n_events() == events
-    found = report(0, "observe", value={"memory": 3.0})
+    found = report(0, "observe", value={"memory": 3.0, "note": None}, std={"memory": None})
     assert found["value"] == 0.5 and found["within_bounds"] and ok(client.get(path))["best"]["number"] == 0
     assert report(0, "abandon", outcome="note")["state"] == "observed"
     found = report(0, "withdraw", outcome="memory", reason="wrong unit")
