@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from belated import _core
 from belated.serve import command as serve_command
+from belated.short_repr import printable
 from belated.study import commands as study_commands
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(problem: object) -> None:
     # If standard error is closed, sys.stderr is None, and print would write to standard output.
     if sys.stderr is not None:
-        print(f"belated: {problem}", file=sys.stderr)
+        # Messages may contain names and texts of other users, with control characters.
+        print(f"belated: {printable(str(problem))}", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:

@@ -33,8 +33,8 @@ _DIGITS = 14
 # The longest text in a cell of Excel.
 LONGEST_CELL = 32_767
 
-# Characters that Excel's files cannot contain.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# Characters that Excel's files cannot contain, and further control characters, which terminals execute.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def as_read(value: Any) -> float | str | None:

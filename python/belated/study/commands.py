@@ -17,6 +17,7 @@ from zipfile import BadZipFile
 from belated._core import BelatedError
 from belated.errors import StoreError
 from belated.optimizers.table import imported_pandas
+from belated.short_repr import printable
 from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
@@ -92,7 +93,12 @@ def withdraw_command(arguments: argparse.Namespace) -> None:
     study = Study.load(arguments.name, arguments.store)
     study.withdraw(arguments.numbers, reason=arguments.reason, outcome=arguments.outcome)
     for number in arguments.numbers:
-        print(study.trial(number))
+        _print(study.trial(number))
+
+
+def _print(text: object) -> None:
+    """Print a text without the control characters that names, choices and messages may contain, except line ends."""
+    print("\n".join(map(printable, str(text).split("\n"))))
 
 
 def _names(store: Store, name: str | None) -> list[str]:
@@ -113,7 +119,7 @@ def _report(store: Store, describe: Callable[[Study], str]) -> int:
         except BelatedError as error:
             text, code = str(error), FAILED
         if text is not None:
-            print(f"{name}: {text}")
+            _print(f"{name}: {text}")
     return code
 
 
@@ -133,7 +139,7 @@ def show_command(arguments: argparse.Namespace) -> None:
     for name in _names(store, arguments.name):
         text = unless_deleted(store, name, lambda name: _shown(Study.load(name, store)))
         if text is not None:
-            print(text)
+            _print(text)
 
 
 def _shown(study: Study) -> str:
@@ -240,15 +246,16 @@ def worklist_command(arguments: argparse.Namespace) -> None:
     study, output = Study.load(arguments.name, arguments.store), arguments.output
     if output is None:
         table = study.worklist()
-        print(table.to_string(index=False) if len(table) else "no trials are out")
+        for name in table.columns:
+            if any(isinstance(cell, str) for cell in table[name]):
+                table[name] = [printable(cell) if isinstance(cell, str) else cell for cell in table[name]]
+        table.columns = list(map(printable, table.columns))
+        _print(table.to_string(index=False) if len(table) else "no trials are out")
         return
-    suffix = _suffix(output, (".csv", ".xlsx", ".html"))
-    if suffix == ".html":
+    if _suffix(output, (".csv", ".xlsx", ".html")) == ".html":
         study.worklist_html(output)
-    elif suffix == ".csv":
-        study.worklist().to_csv(output, index=False)
     else:
-        study.worklist().to_excel(output, index=False)
+        study.worklist(output)
 
 
 def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
@@ -275,8 +282,8 @@ def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
     )
     trials, skipped = added if arguments.skip else (added, [])
     for each in skipped:
-        print(f"line {each.row}, column {each.column!r}: {each.reason}")
-    print(f"{arguments.name}: {len(trials)} trials added" + (f", {len(skipped)} rows not added" if skipped else ""))
+        _print(f"line {each.row}, column {each.column!r}: {each.reason}")
+    _print(f"{arguments.name}: {len(trials)} trials added" + (f", {len(skipped)} rows not added" if skipped else ""))
     return FAILED if skipped else DONE
 
 
@@ -304,14 +311,14 @@ def import_command(arguments: argparse.Namespace) -> int:
             "store, or a study with another name"
         )
     for imported, records in studies:
-        print(f"{imported.name}: imported, {len(records)} events")
+        _print(f"{imported.name}: imported, {len(records)} events")
     return DONE
 
 
 def delete_command(arguments: argparse.Namespace) -> None:
     """Delete a study."""
     Study.delete(arguments.name, arguments.store)
-    print(f"{arguments.name}: deleted")
+    _print(f"{arguments.name}: deleted")
 
 
 def check_command(arguments: argparse.Namespace) -> int:

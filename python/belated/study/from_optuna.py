@@ -112,12 +112,15 @@ class Withdrawn(NamedTuple):
 
 
 def withdrawn_trials(user_attrs: Mapping[str, Any]) -> dict[int, Withdrawn]:
-    """Return the withdrawals in the user attributes of a study, by the number of the trial."""
+    """Return the withdrawals in the user attributes of a study, by the number of the trial.
+
+    If two processes withdrew a trial at the same time, the earlier record counts.
+    """
+    records = [(each["before"], each["at"], key) for key, each in user_attrs.items() if key.startswith(WITHDRAWN)]
     found: dict[int, Withdrawn] = {}
-    for key, each in user_attrs.items():
-        if key.startswith(WITHDRAWN):
-            withdrawn = Withdrawn(each["reason"], each["before"], each["at"])
-            found |= dict.fromkeys(each["numbers"], withdrawn)
+    for before, at, key in sorted(records):
+        for number in user_attrs[key]["numbers"]:
+            found.setdefault(number, Withdrawn(user_attrs[key]["reason"], before, at))
     return dict(sorted(found.items()))
 
 

@@ -21,6 +21,7 @@ from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
+from belated.optimizers.table_files import write_worklist
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
@@ -797,8 +798,14 @@ class Study(Trials[SharedLog]):
             self._functions = checked_functions(self._optimizer.constraints)
             self._open(None)
 
-    def worklist(self) -> Any:
+    def worklist(self, path: "str | os.PathLike[str] | None" = None) -> Any:
         """Return the trials that are out as a pandas DataFrame: since when, and when their results are due.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The .csv or .xlsx file to which the table is also written. In the file, texts that a spreadsheet would
+            execute as formulas are marked by an apostrophe.
 
         Returns
         -------
@@ -815,13 +822,15 @@ class Study(Trials[SharedLog]):
             * ``due_from``: "lease" or "delays".
             * ``late``: whether the lease has ended, or the trial is older than 95 % of the delays so far will be.
 
-            Times are in UTC, without a time zone, so that ``worklist().to_excel(path)`` can write them. The delays are
-            measured in wall-clock time, on either clock.
+            Times are in UTC, without a time zone, as Excel requires. The delays are measured in wall-clock time, on
+            either clock.
 
         Raises
         ------
         ImportError
-            pandas is not installed.
+            pandas is not installed, or openpyxl for an Excel file.
+        InvalidSetting
+            The name of the file has another ending.
 
         Examples
         --------
@@ -834,7 +843,10 @@ class Study(Trials[SharedLog]):
         [{'number': 1, 'due_from': 'lease', 'late': False}]
         """
         log = self._current_log()
-        return worklist(log, self._problem, self._problem_of)
+        table = worklist(log, self._problem, self._problem_of)
+        if path is not None:
+            write_worklist(table, path)
+        return table
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
         """Return `worklist` as a page of HTML that is fit to be printed, with empty cells for values and remarks.

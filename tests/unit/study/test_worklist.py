@@ -1,5 +1,6 @@
 """`worklist` shows what is out, since when, and when it is due; the commands read and write tables."""
 
+import csv
 import html.parser
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import belated as bl
 from belated import cli
+from belated.errors import InvalidSetting
 from belated.store.memory import MemoryStore
 
 DAY = 86400.0
@@ -215,3 +217,62 @@ def test_the_arrival_of_a_withdrawn_result_counts_in_the_due_times():
         return study.worklist()["due_utc"][0]
 
     assert due(True) == due(False)
+
+
+FORMULAS = ["=O", "-OMe", "+NH3", "@home", "\t=1", "\r=2", '=HYPERLINK("http://x","y")', "1,5", "-1"]
+
+
+@pytest.mark.parametrize("by_command", [False, True])
+def test_files_mark_texts_that_a_spreadsheet_would_execute(by_command, tmp_path, capsys):
+    space = {"=x": (-9.0, -1.0), "group": FORMULAS}
+    optimizer = bl.RandomSearch(space, seed=0, context={"=lot": ["=A", "B"]})
+    study = bl.Study("w", tmp_path / "a.db", optimizer)
+    for group in FORMULAS:
+        study.add({"=x": -2.5, "group": group}, context={"=lot": "=A"})
+    for kind in ("csv", "xlsx"):
+        file = str(tmp_path / f"w.{kind}")
+        if by_command:
+            assert cli.main(["study", "worklist", str(tmp_path / "a.db"), "w", "--output", file]) == cli.DONE
+        else:
+            study.worklist(file)
+    sheet = pytest.importorskip("openpyxl").load_workbook(tmp_path / "w.xlsx").active
+    assert "f" not in {cell.data_type for row in sheet.iter_rows() for cell in row}
+    with open(tmp_path / "w.csv", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert len(rows) == len(FORMULAS)
+    for row in rows:
+        cells = dict(zip(head, row, strict=True))
+        assert float(cells["params_=x"]) == -2.5  # numbers stay numbers
+        assert not any(cell[0] in "=+-@\t\r" for cell in row if cell not in ("", "-1", "-2.5"))
+        assert cells["context_=lot"] == "'=A"
+    marked = {row[head.index("params_group")] for row in rows}
+    assert marked >= {"'=O", "'-OMe", "'+NH3", "'@home", "1,5", "-1"}
+
+
+def test_a_worklist_refuses_files_of_other_kinds(clock, tmp_path):
+    with pytest.raises(InvalidSetting, match="csv"):
+        study_of(clock).worklist(tmp_path / "w.txt")
+
+
+def test_commands_do_not_print_control_characters(tmp_path, capsys):
+    evil = "\x1b]0;title\x07\x1b[2J\x9b1m\u202e\n"
+    space = {f"k{evil}": [f"a{evil}", f"b{evil}"], "x": (0.0, 1.0)}
+    optimizer = bl.RandomSearch(space, seed=0, outcomes={f"y{evil}": "maximize"})
+    study = bl.Study("s", tmp_path / "a.db", optimizer)
+    study.suggest(3)
+    study.observe(0, {f"y{evil}": 1.0})
+    study.fail(1, error=f"lost {evil}")
+    (tmp_path / "t.csv").write_text(f"x,k\n1,{evil}")
+    store = str(tmp_path / "a.db")
+    calls = [["worklist", store, "s"], ["show", store, "s"], ["list", store], ["check", store]]
+    calls += [["withdraw", store, "s", "1"], ["show", store, f"s{evil}"], ["import", f"{tmp_path}/t.csv", store, "s"]]
+    shown = 0
+    for call in calls:
+        cli.main(["study", *call])
+        printed = capsys.readouterr()
+        text = (printed.out + printed.err).replace("\n", "")
+        assert text.isprintable(), call
+        shown += "title" in text
+    assert shown >= 4
+    page = study.worklist_html()
+    assert "title" in page and not set(page) & set("\x1b\x07\x9b\u202e")
