@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from belated import _core
 from belated.serve import command as serve_command
 from belated.short_repr import printable
+from belated.space.arguments import whole_in_text
 from belated.study import commands as study_commands
 
 if TYPE_CHECKING:
@@ -139,9 +140,10 @@ def folder(text: str) -> Path:
 
 def whole(text: str, lowest: int) -> int:
     """Convert the text of an argument to an integer that is at least `lowest`."""
-    if not text.isdecimal() or int(text) < lowest:
+    number = whole_in_text(text)
+    if number is None or number < lowest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {lowest}")
-    return int(text)
+    return number
 
 
 if __name__ == "__main__":

@@ -314,7 +314,7 @@ class _Reader:
         self._locate_columns(table, given)
         self._read_facts(given, attrs)
         self._read_contexts(context)
-        self._curve = [name for name in names if re.fullmatch(r"curve_\d+", name) and name in self._others]
+        self._curve = [name for name in names if re.fullmatch(r"curve_[0-9]{1,9}", name) and name in self._others]
         if not self._curve:
             return
         curve, last = problem.curve, max(int(name.removeprefix("curve_")) for name in self._curve)

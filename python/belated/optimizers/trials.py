@@ -91,22 +91,22 @@ class Reading(ABC):
     @property
     def domain(self) -> Space | Candidates:
         """The search space, or the candidates."""
-        return self._source._problem.domain
+        return self._source._current_problem().domain
 
     @property
     def context_space(self) -> ContextSpace | None:
         """The space of contexts; None if contexts were not declared."""
-        return self._source._problem.context_space
+        return self._source._current_problem().context_space
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
         """Whether f is maximized or minimized."""
-        return self._source._problem.direction
+        return self._source._current_problem().direction
 
     @property
     def clock(self) -> Literal["iterations", "seconds"]:
         """The unit of times and delays."""
-        return self._source._problem.clock
+        return self._source._problem.clock  # no revision changes the clock
 
     # Trials.
 
@@ -788,6 +788,10 @@ class Trials(Reading, Generic[AnyLog]):
     def _current_log(self) -> Log:
         """Read all events that other processes have written, and return the log."""
         return self._log
+
+    def _current_problem(self) -> Problem:
+        """Return the problem. A study first reads the events of other processes, which may have revised it."""
+        return self._problem
 
     def _constraints_for(self, call: str) -> Constraints | None:
         """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""

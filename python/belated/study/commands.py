@@ -15,9 +15,10 @@ from typing import Any
 from zipfile import BadZipFile
 
 from belated._core import BelatedError
-from belated.errors import StoreError
+from belated.errors import InvalidValue, StoreError
 from belated.optimizers.table import imported_pandas
 from belated.short_repr import printable
+from belated.space.arguments import whole_in_text
 from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
@@ -57,7 +58,7 @@ def add_to(commands: Any) -> None:
         if name in ("delete", "withdraw", "worklist"):
             action.add_argument("name", metavar="NAME", help="which study")
         if name == "withdraw":
-            action.add_argument("numbers", metavar="NUMBER", type=int, nargs="+", help="the numbers of the trials")
+            action.add_argument("numbers", metavar="NUMBER", type=_trial_number, nargs="+", help="the numbers of the trials")
             action.add_argument("--reason", metavar="TEXT", help="why, to keep with the trials")
             action.add_argument("--outcome", metavar="OUTCOME", help="which outcome (default: all with a result)")
         if name == "export":
@@ -94,6 +95,13 @@ def withdraw_command(arguments: argparse.Namespace) -> None:
     study.withdraw(arguments.numbers, reason=arguments.reason, outcome=arguments.outcome)
     for number in arguments.numbers:
         _print(study.trial(number))
+
+
+def _trial_number(text: str) -> int:
+    number = whole_in_text(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a trial: pass a whole number")
+    return number
 
 
 def _print(text: object) -> None:
@@ -258,28 +266,52 @@ def worklist_command(arguments: argparse.Namespace) -> None:
         study.worklist(output)
 
 
+def _separator_advice(names: list[str]) -> str:
+    """Return advice for a CSV file whose cells are separated by another character than a comma; "" for other files."""
+    line = ",".join(names)
+    for separator in (";", "\t"):
+        if line.count(separator) > 0 and line.count(separator) >= line.count(","):
+            return (
+                f"; its cells seem to be separated by {separator!r}: save it with ',' between cells and '.' in numbers, "
+                "or as .xlsx"
+            )
+    return ""
+
+
 def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
     """Add the rows of a table to a study."""
     pandas = imported_pandas("a table")
     if arguments.name is None:
         raise StoreError(f"{arguments.file} is a table: pass the NAME of the study to which its rows are added")
+    advice = ""
     try:
-        table = pandas.read_csv(arguments.file) if suffix == ".csv" else pandas.read_excel(arguments.file)
-    except (ValueError, BadZipFile) as error:
-        raise StoreError(f"{arguments.file} cannot be read as a table: {error}") from None
-    if len(table) and not isinstance(table.index, pandas.RangeIndex):
-        # pandas takes the first cells of such lines as labels, and moves the others below wrong names.
-        raise StoreError(
-            f"{arguments.file} has a line with more cells than the first line has names: name every column, and remove "
-            "separators at the ends of lines"
+        read = pandas.read_csv if suffix == ".csv" else pandas.read_excel
+        # pandas renames the second of two columns with the same name, so read the names as they are.
+        first = read(arguments.file, header=None, nrows=1, dtype=str, keep_default_na=False)
+        names = [name.strip() for name in first.to_numpy().ravel().tolist() if isinstance(name, str) and name.strip()]
+        if suffix == ".csv":
+            advice = _separator_advice(names)
+        twice = [name for name, n in Counter(names).items() if n > 1]
+        if twice:
+            raise InvalidValue(f"{arguments.file} has the column {twice[0]!r} twice: rename or remove one of them")
+        table = read(arguments.file)
+        if len(table) and not isinstance(table.index, pandas.RangeIndex):
+            # pandas takes the first cells of such lines as labels, and moves the others below wrong names.
+            raise InvalidValue(
+                f"{arguments.file} has a line with more cells than the first line has names: name every column, and "
+                "remove separators at the ends of lines"
+            )
+        table.index = pandas.RangeIndex(2, len(table) + 2)  # the line in the file, after the line of names
+        added = Study.load(arguments.name, arguments.store).add(
+            table,
+            value=arguments.value,
+            missing=arguments.missing,
+            on_error="skip" if arguments.skip else "raise",
         )
-    table.index = pandas.RangeIndex(2, len(table) + 2)  # the number of the line in the file, after the line of names
-    added = Study.load(arguments.name, arguments.store).add(
-        table,
-        value=arguments.value,
-        missing=arguments.missing,
-        on_error="skip" if arguments.skip else "raise",
-    )
+    except BelatedError as error:
+        raise type(error)(f"{error}{advice}") from None
+    except (ValueError, BadZipFile) as error:
+        raise StoreError(f"{arguments.file} cannot be read as a table: {error}{advice}") from None
     trials, skipped = added if arguments.skip else (added, [])
     for each in skipped:
         _print(f"line {each.row}, column {each.column!r}: {each.reason}")

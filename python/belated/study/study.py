@@ -462,6 +462,10 @@ class Study(Trials[SharedLog]):
         self.sync()
         return self._log
 
+    def _current_problem(self) -> Problem:
+        self.sync()
+        return self._problem
+
     def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
         return self._log.record_all(actions, self._problem.wall_time())
 
@@ -754,12 +758,14 @@ class Study(Trials[SharedLog]):
         The returned optimizer shows the trials of the study. Its methods that write raise `InvalidSetting`: call them
         on the study.
         """
+        self.sync()
         view: Optimizer = object.__new__(type(self._optimizer))
         vars(view).update(vars(self._optimizer), _study=self, _token=self._token, _log=_ReadOnly(self.name))
         return view
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
+        self.sync()
         return self._optimizer.get_params(deep)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -781,11 +787,14 @@ class Study(Trials[SharedLog]):
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}, and another has its name now")
 
     def __repr__(self) -> str:
+        with suppress(BelatedError):  # a study that cannot be read has a repr, too
+            self.sync()
         return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"
 
     def _repr_html_(self) -> str:
         import html
 
+        self.sync()
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:

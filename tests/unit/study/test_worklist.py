@@ -276,3 +276,73 @@ def test_commands_do_not_print_control_characters(tmp_path, capsys):
     assert shown >= 4
     page = study.worklist_html()
     assert "title" in page and not set(page) & set("\x1b\x07\x9b\u202e")
+
+
+def import_table(rows, kind, folder, capsys, value="yield", space=None):
+    """Import a table by the command; return the exit code, the text, and the values of the study."""
+    file, path = folder / f"t.{kind}", folder / "lab.db"
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch(space or {"T": (20.0, 100.0)}, seed=0))
+    if kind == "csv":
+        with open(file, "w", newline="", encoding="utf-8-sig") as lines:
+            csv.writer(lines).writerows(rows)
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(file)
+    code, text = run(capsys, "import", file, path, "s", "--value", value)
+    return code, text, [trial.value for trial in study.trials]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        ["T", "yield", "yield"],
+        ["yield", "T", "yield "],
+        ["T", "T", "yield"],
+        ["yield.1", "T", "yield", "yield"],
+        ["yield", "yield", "T", "yield"],
+        ["T", "yield", 7, 7],
+    ],
+)
+def test_a_column_that_a_file_has_twice_is_refused(head, kind, tmp_path, capsys):
+    code, text, values = import_table([head, [30.0] * len(head)], kind, tmp_path, capsys)
+    assert code == 1 and "twice" in text and values == []
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_columns_with_similar_names_are_read(kind, tmp_path, capsys):
+    rows = [["T", "yield", "yield.1", "", ""], [30.0, 1.5, 61.0, None, None]]
+    assert import_table(rows, kind, tmp_path, capsys)[2] == [1.5]
+    (tmp_path / "other").mkdir()
+    assert import_table(rows, kind, tmp_path / "other", capsys, "yield.1")[2] == [61.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "T;yield\n30;61\n",
+        "T;yield\n30,5;61,5\n",
+        "T;yield\n30,5;61\n31,5;62,5\n",
+        '"T";"yield"\n30,5;61,5\n',
+        "T;yield;remark, in words\n30;61;a\n",
+        "T\tyield\n30\t61\n",
+    ],
+)
+def test_files_with_other_separators_are_refused_by_name(text, tmp_path, capsys):
+    path, file = tmp_path / "lab.db", tmp_path / "t.csv"
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch({"T": (20.0, 100.0)}, seed=0))
+    file.write_text(text)
+    code, printed = run(capsys, "import", file, path, "s", "--value", "yield")
+    assert code == 1 and repr(text[text.index("T") :].replace('"', "")[1]) in printed and study.n_trials == 0
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize("cell", ["1_000", "٣٠", "3٠", "1_0.5"])
+def test_only_plain_digits_are_numbers(cell, kind, tmp_path, capsys):
+    for rows in ([["T", "yield"], [30.0, cell]], [["T", "yield"], [cell, 1.0]]):
+        code, text, values = import_table(rows, kind, tmp_path, capsys, space={"T": (0.0, 2000.0)})
+        assert code == 1 and cell in text and values == []
+    with pytest.raises(SystemExit):
+        run(capsys, "withdraw", tmp_path / "lab.db", "s", cell)
