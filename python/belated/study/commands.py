@@ -111,6 +111,9 @@ def _print(text: object) -> None:
 
 def _names(store: Store, name: str | None) -> list[str]:
     names = store.names()
+    lost = None if names else store.lost_tables()
+    if lost is not None:
+        raise StoreError(f"store {store.url}: {lost}")
     if name is None:
         return names
     if name not in names:
@@ -121,7 +124,7 @@ def _names(store: Store, name: str | None) -> list[str]:
 def _report(store: Store, describe: Callable[[Study], str]) -> int:
     """Print one line for each study: its description, or the error that prevents loading it."""
     code = DONE
-    for name in store.names():
+    for name in _names(store, None):
         try:
             text = unless_deleted(store, name, lambda name: describe(Study.load(name, store)))
         except BelatedError as error:

@@ -292,12 +292,12 @@ class Study(Trials[SharedLog]):
         created: int | None = None
         while found is None:
             if given is None:
-                there = "none"
+                there, advice = "none", "bl.Study(name, store, optimizer=…) creates one"
                 with suppress(StoreError):  # the file may not exist yet
                     there = short_repr(self._store.names())
+                    advice = self._store.lost_tables() or advice
                 raise StoreError(
-                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
-                    "bl.Study(name, store, optimizer=…) creates one"
+                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}"
                 )
             created = self._create(self.name, self._store, given, self._time)
             found = self._store.header(self.name)
@@ -895,6 +895,11 @@ class Study(Trials[SharedLog]):
         StoreError
             The store does not exist or cannot be read, or a study is damaged.
 
+        Warns
+        -----
+        BelatedWarning
+            The store is probably a copy of an SQLite file without its write-ahead log.
+
         Examples
         --------
         >>> import belated as bl, tempfile
@@ -907,7 +912,11 @@ class Study(Trials[SharedLog]):
         [('first', {'observed': 1, 'pending': 1}, 0.5)]
         """
         opened = open_store(store)
-        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in opened.names()]
+        names = opened.names()
+        lost = None if names else opened.lost_tables()
+        if lost is not None:
+            warn(f"store {opened.url}: {lost}")
+        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in names]
         return [each for each in found if each is not None]
 
     @classmethod
