@@ -273,7 +273,7 @@ def test_a_copy_of_an_open_store_without_its_log_is_named(path, tmp_path, capsys
     for command in ("list", "show", "check", "export"):
         assert cli.main(["study", command, copy]) == cli.FAILED
         assert "copied without its -wal file" in capsys.readouterr().err
-    with pytest.warns(bl.errors.BelatedWarning, match="copied without its -wal file"):
+    with pytest.warns(bl.BelatedWarning, match="copied without its -wal file"):
         assert bl.Study.list(f"sqlite:///{copy}") == []
     with pytest.raises(bl.errors.StoreError, match="copied without its -wal file"):
         bl.Study.load("s", f"sqlite:///{copy}")
