@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ from belated.optimizers.cells import (
     number_in,
 )
 from belated.optimizers.delays import Delays, InFlight
+from belated.optimizers.imported import Dated, ImportedTrial, Result
 from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
@@ -228,20 +229,10 @@ def is_trials_table(params: Any) -> bool:
 
 
 class Row(NamedTuple):
-    """A row of a table as actions: one that adds the trial, those that the new trial's number completes, and the
-    withdrawals of results."""
+    """A row of a table: the action that adds the trial, and a function from the trial's number to the others."""
 
     add: Action
-    rest: list[Callable[[int], Action]]
-    withdrawals: list[Callable[[int], Action]]
-
-
-class _Measured(NamedTuple):
-    """The state of an outcome in a row, with its value and std."""
-
-    state: str
-    value: float | None = None
-    std: float | None = None
+    rest: Callable[[int], Iterator[Dated]]
 
 
 class Rows(NamedTuple):
@@ -548,19 +539,24 @@ class _Reader:
             raise InvalidPoint(
                 f"the trial was left out by a revision ({reason}): correct its point, and empty this cell"
             )
-        outcomes = self._states_of_outcomes(i) if self._problem.outcomes else None
-        state, y = self._state(i) if outcomes is None else ("pending" if outcomes else None, None)
-        if state is None:
+        if self._problem.outcomes:
+            results = self._states_of_outcomes(i)
+        else:
+            state, y = self._state(i)
+            results = [] if state is None else [Result(state, y)]
+        if not results:
             return None
         amounts: dict[str, Any] = {}
         for name in self._amounts:
             amount = self._amount(name, self._columns.get(name, name), self._fact(name, i))
             if amount is not None:
                 amounts[name] = amount
-        observation = None
-        if y is not None:
+        if not self._problem.outcomes:
+            results = [results[0]._replace(std=amounts.get("std"))]
             self.column = self._columns.get("value", "value")
-            observation = Observation(y, **amounts, what="this row")
+        for result in results:
+            if result.value is not None:
+                Observation(result.value, what="this row")  # checks the range
         fidelity = self._fidelity(i)
         self.column = "point"
         place = self._place(i)
@@ -568,11 +564,23 @@ class _Reader:
         context = self._context_at(i)
         self.column = "attrs"
         attrs = self._attrs_at(i)
-        add = Action.add(place, context, observation, fidelity, attrs)
-        if outcomes is not None:
-            return self._row_of_outcomes(i, add, outcomes, amounts)
-        withdrawals = [self._withdrawal(i, _WITHDRAWN_REASON)] if state == "withdrawn" else []
-        return Row(add, self._rest(i, state, amounts), withdrawals)
+        curve = self._curve_reports(i)
+        self.column = "error"
+        error = error_facts(self._error(i))
+        results = self._with_withdrawals(i, results)
+        has_failed = any("failed" in (each.state, each.withdrawal and each.withdrawal[0]) for each in results)
+        whole = next((each.withdrawal for each in results if each.withdrawal), None)
+        trial = ImportedTrial(
+            results,
+            bool(self._problem.outcomes),
+            whole if self._states[i] == "withdrawn" else None,
+            error if has_failed else None,
+            amounts.get("cost"),
+            amounts.get("duration"),
+            curve=curve,
+            what="this row",
+        )
+        return Row(*trial.adding(place, context, fidelity, attrs))
 
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
@@ -740,50 +748,47 @@ class _Reader:
             found |= given
         return attrs_as_json(found or given)
 
-    def _rest(self, i: int, state: str, amounts: Mapping[str, float]) -> list[Callable[[int], Action]]:
-        """Return the actions that follow the addition: the curve, and the end without a value."""
-        rest = self._curve_reports(i)
-        self.column = "error"
-        if state == "failed":
-            rest.append(_failure(error_facts(self._error(i)), amounts.get("duration")))
-        elif state == "abandoned":
-            rest.append(Action.abandon)
-        elif state == "stopped":
-            rest.append(Action.stop)
-        elif state == "withdrawn":
-            rest.append(self._withdrawn_result(i, amounts))
-        return rest
-
-    def _curve_reports(self, i: int) -> list[Callable[[int], Action]]:
-        rest: list[Callable[[int], Action]] = []
+    def _curve_reports(self, i: int) -> list[tuple[int, float]]:
+        """Return the steps of the learning curve, and their values."""
+        found = []
         for column in self._curve:
             self.column, value = column, self._number(column, i)
             if value is not None:
                 y = as_number("value", value, "this row")
                 if abs(y) == float("inf"):
                     raise InvalidValue(f"value={y} for this row is not usable: pass a finite number")
-                rest.append(_report(int(column.removeprefix("curve_")), y))
-        return rest
+                found.append((int(column.removeprefix("curve_")), y))
+        return found
 
-    def _withdrawn_result(self, i: int, amounts: Mapping[str, float]) -> Callable[[int], Action]:
-        """Return the action that reports a withdrawn result. A withdrawn trial without a withdrawn value failed."""
-        result = _failure(error_facts(self._error(i)), amounts.get("duration"))
-        y = self._withdrawn_value(_WITHDRAWN_VALUE, i)
-        if y is not None:
-            result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
-        return result
+    def _with_withdrawals(self, i: int, results: Sequence[Result]) -> list[Result]:
+        """Return the results of a row, with their withdrawals. A withdrawn result without a value has failed."""
+        names = [f"_{name}" for name in self._problem.outcomes] or [""]
+        found = []
+        for name, each in zip(names, results, strict=True):
+            withdrawal = None
+            if each.state == "withdrawn":
+                y = self._withdrawn_value(f"{_WITHDRAWN_VALUE}{name}", i)
+                state = "failed" if y is None else "observed"
+                withdrawal = (state, y, self._reason(i, f"{_WITHDRAWN_REASON}{name}"), None)
+            found.append(each._replace(withdrawal=withdrawal))
+        return found
 
     def _withdrawn_value(self, column: str, i: int) -> float | None:
         self.column = column
         value = self._number(column, i) if column in self._cells else None
-        return None if value is None else as_number("value", value, "this row")
+        if value is None:
+            return None
+        y = as_number("value", value, "this row")
+        Observation(y, what="this row")  # checks the range
+        return y
 
-    def _withdrawal(self, i: int, column: str) -> Callable[[int], Action]:
-        """Return the action that withdraws a result, for the reason in a column."""
+    def _reason(self, i: int, column: str) -> str | None:
+        """Return the reason of a withdrawal, which is in a column."""
         self.column = column
         cell, entry = self._cells.get(column, [None] * self.n)[i], self._entries.get(column)
-        reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
-        return lambda number: Action.withdraw(number, as_reason(reason))
+        if isinstance(entry, str) and agrees(cell, entry):
+            return as_reason(entry)
+        return None if cell is None else as_reason(str(cell))
 
     def _error(self, i: int) -> TrialError | str | None:
         cell, entry = self._errors[i], self._entries.get("error")
@@ -795,9 +800,10 @@ class _Reader:
 
     # Outcomes.
 
-    def _states_of_outcomes(self, i: int) -> list[_Measured]:
+    def _states_of_outcomes(self, i: int) -> list[Result]:
         """Return the state, value and std of each outcome; an empty list if the row is left out."""
-        outcomes, found = self._problem.outcomes, []
+        outcomes = self._problem.outcomes
+        found: list[Result] = []
         of_row = self._checked_state("state", self._states[i])
         # The state of outcomes without a value and without a state.
         rest = "pending" if of_row in (None, "observed") else of_row
@@ -812,11 +818,11 @@ class _Reader:
             if self._is_of_objective and name == self._problem.objective:
                 value = self._value_of_objective(value, i)
             if value is not None:
-                found.append(_Measured("observed", self._value_in_state(value, state), self._std_of(name, i)))
+                found.append(Result("observed", self._value_in_state(value, state), self._std_of(name, i)))
             else:
                 if state == "observed" and self._without_value() is None:
                     return []
-                found.append(_Measured(rest if state in (None, "observed") else state))
+                found.append(Result(rest if state in (None, "observed") else state))
         self.column = next(iter(self._outcomes.values()), "value")
         is_given = of_row == "observed" or (of_row is None and "value" not in self._lists)
         if is_given and all(each.state == "pending" for each in found):
@@ -846,57 +852,6 @@ class _Reader:
 
     def _of_outcome(self, column: str, i: int) -> Any:
         return self._cells[column][i] if column in self._of_outcomes else None
-
-    def _row_of_outcomes(self, i: int, add: Action, found: Sequence[_Measured], amounts: Mapping[str, float]) -> Row:
-        data: dict[str, Any] = {name: amount for name, amount in amounts.items() if name != "std"}
-        parts: list[tuple[int, Observation]] = []
-        for k, each in enumerate(found):
-            if each.value is not None:
-                # The first observation has the data of the trial.
-                own = {} if parts else data
-                parts.append((k, Observation(each.value, each.std, **own, what="this row")))
-        self.column = "error"
-        duration = None if parts else amounts.get("duration")
-        failure = _failure(error_facts(self._error(i)), duration)
-        rest = self._curve_reports(i)
-        last: list[Callable[[int], Action]] = []
-        withdrawals: list[Callable[[int], Action]] = []
-        for k, (name, each) in enumerate(zip(self._problem.outcomes, found, strict=True)):
-            if each.state == "failed":
-                rest.append(_of_outcome(failure, k))
-            elif each.state == "abandoned":
-                rest.append(_of_outcome(Action.abandon, k))
-            elif each.state == "stopped":
-                last.append(Action.stop)
-            elif each.state == "withdrawn":
-                y = self._withdrawn_value(f"{_WITHDRAWN_VALUE}_{name}", i)
-                if y is None:
-                    rest.append(_of_outcome(failure, k))
-                else:
-                    rest.append(_observation_of(k, Observation(y, None, **data, what="this row")))
-                withdrawals.append(_of_outcome(self._withdrawal(i, f"{_WITHDRAWN_REASON}_{name}"), k))
-        # A stop ends all outcomes that are missing, so it comes last.
-        return Row(add.with_outcomes(parts), rest + last[:1], withdrawals)
-
-
-def _report(step: int, value: float) -> Callable[[int], Action]:
-    return lambda number: Action.report(number, step, value)
-
-
-def _observation(observation: Observation) -> Callable[[int], Action]:
-    return lambda number: Action.observe(number, observation, False, False)
-
-
-def _observation_of(outcome: int, observation: Observation) -> Callable[[int], Action]:
-    return lambda number: Action.observe_outcomes(number, [(outcome, observation)], False, False)
-
-
-def _of_outcome(action: Callable[[int], Action], outcome: int) -> Callable[[int], Action]:
-    return lambda number: action(number).of_outcome(outcome)
-
-
-def _failure(error: tuple[str, str, str | None] | None, duration: float | None) -> Callable[[int], Action]:
-    return lambda number: Action.fail(number, error, None, duration)
 
 
 def check_policies(missing: Any, on_error: Any, table: bool) -> None:

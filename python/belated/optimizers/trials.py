@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -1342,11 +1343,10 @@ class Trials(Reading, Generic[AnyLog]):
         rows, skipped, numbers = self._in_present_problem(record)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         made = list(zip((trial.number for trial in trials), rows, strict=True))
-        rest = [action(number) for number, row in made for action in row.rest]
-        withdrawals = [action(number) for number, row in made for action in row.withdrawals]
-        for actions in (rest, withdrawals):  # a withdrawal needs the result that is withdrawn
-            if actions:
-                self._in_present_problem(partial(self._record_all, actions))
+        # An action may need the earlier actions of its trial: a withdrawal needs the result that is withdrawn.
+        for step in zip_longest(*(row.rest(number) for number, row in made)):
+            actions = [dated[0] for dated in step if dated is not None]
+            self._in_present_problem(partial(self._record_all, actions))
         return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments

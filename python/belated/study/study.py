@@ -5,18 +5,19 @@ import os
 import threading
 import time as clocks
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeGuard, TypeVar, overload
 
-from belated._core import Action, BelatedError, Observation, TrialRecord
+from belated._core import Action, BelatedError, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
 from belated.optimizers.fixed import Fixed, Shared
+from belated.optimizers.imported import Result, of_record
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
@@ -1024,7 +1025,7 @@ class Study(Trials[SharedLog]):
         for number in log.numbers(None):
             record = log.trial(number)
             results = _results_by_outcome(self._problem, made._problem, record)
-            if record.state == "pending" and not any(value is not None for _, value, *_ in results):
+            if "pending" in ([record.state] if results is None else [each.state for each in results]):
                 left_out["pending"].append(number)
             elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
@@ -1151,87 +1152,40 @@ def _summary(study: Study) -> StudySummary:
     )
 
 
-def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Any]:
-    """Return the entries of `TrialRecord.outcomes` for the outcomes of the new problem; [] without outcomes."""
-    known = dict(zip(problem.outcomes, record.outcomes, strict=True))
+def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Result] | None:
+    """Return the results of a trial for the outcomes of the new problem; None without outcomes.
+
+    The results of finished trials lack the outcomes that the new problem adds.
+    """
+    if not new.outcomes:
+        return None
+    known = {
+        name: Result(state, value, std, at, withdrawal)
+        for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
+    }
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
-        single = (record.state, record.value, record.std, record.observed_at, record.finished_at, record.withdrawal)
-        known = {new.objective: single}
-    return [known.get(name, ("abandoned", None, None, None, record.finished_at, None)) for name in new.outcomes]
+        known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}
+    return [known.get(name, Result("abandoned", at=record.finished_at)) for name in new.outcomes]
 
 
-def _add(made: Optimizer, record: TrialRecord, results: Sequence[Any], converted: Converted) -> bool:
+def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None, converted: Converted) -> bool:
     """Add a trial, whose point was converted. Return False if the point does not belong to the space.
 
-    `results` has the entry of each outcome of the new problem.
+    `results` has the result of each outcome of the new problem.
     """
     start, run, context, fidelity, reason, _ = converted
     place = run if record.run is not None else None if start is None else start[0]
     if reason is not None or place is None:
         return False
-    log, end = made._log, record.finished_at
-    attrs = attrs_as_json(merged_attrs(record.attrs))
-    number = log.record(Action.add(place, context or None, None, fidelity, attrs), record.started_at)
-    assert number is not None  # the trial is new
     # A problem without curves does not have reports of trials from before the revision that removed its curve.
-    for step, value in record.curve if made._problem.curve is not None else ():
-        # The record lacks the times of reports. Durations are not forecast from reports with equal times.
-        log.record(Action.report(number, step, value, record.attempt), record.started_at)
-    if results:
-        for action, at in _actions_of_outcomes(number, record, results):
-            log.record(action, record.started_at if at is None else at)
-        return True
-    if record.withdrawal is not None:
-        state, withdrawn, reason, at = record.withdrawal
-        log.record(_result(number, state, withdrawn, None, record), end)
-        log.record(Action.withdraw(number, reason), at)
-    if record.state != "withdrawn":
-        log.record(_result(number, record.state, record.value, record.std, record), end)
+    trial = of_record(record, results, made._problem.curve is not None)
+    added, rest = trial.adding(place, context or None, fidelity, attrs_as_json(merged_attrs(record.attrs)))
+    number = made._log.record(added, record.started_at)
+    assert number is not None  # the trial is new
+    for action, at in rest(number):
+        made._log.record(action, record.started_at if at is None else at)
     return True
-
-
-def _actions_of_outcomes(
-    number: int, record: TrialRecord, results: Sequence[Any]
-) -> Iterator[tuple[Action, float | None]]:
-    """Yield the reports that give the outcomes of a trial their states, with the times of these reports."""
-    last: list[tuple[Action, float | None]] = []
-    withdrawals: list[tuple[Action, float | None]] = []
-    # First the results that were withdrawn: an outcome that is withdrawn from a pending trial is missing again.
-    for k, (state, _, _, _, at, withdrawal) in enumerate(results):
-        if withdrawal is not None:
-            _, value, reason, when = withdrawal
-            withdraw = Action.withdraw(number, reason).of_outcome(k), when
-            if state == "withdrawn":
-                withdrawals.append(withdraw)
-            yield _result_of_outcome(number, k, "failed", value, None, record), at
-            if state != "withdrawn":
-                yield withdraw
-    for k, (state, value, std, _, at, _) in enumerate(results):
-        if state == "stopped":
-            last = [(Action.stop(number), at)]
-        elif state != "withdrawn":
-            yield _result_of_outcome(number, k, state, value, std, record), at
-    # A stop ends all outcomes that are missing.
-    yield from last + withdrawals
-
-
-def _result_of_outcome(
-    number: int, outcome: int, state: str, value: float | None, std: float | None, record: TrialRecord
-) -> Action:
-    if value is not None:
-        observation = Observation(value, std, record.cost, record.duration)
-        return Action.observe_outcomes(number, [(outcome, observation)], True, False)
-    return _result(number, "failed" if state == "failed" else "abandoned", None, None, record).of_outcome(outcome)
-
-
-def _result(number: int, state: str, value: float | None, std: float | None, record: TrialRecord) -> Action:
-    """Return the report that gives a trial this state and value, with the other data of the record."""
-    if value is not None:
-        return Action.observe(number, Observation(value, std, record.cost, record.duration), True, False)
-    if state == "failed":
-        return Action.fail(number, record.error, None, record.duration)
-    return Action.abandon(number) if state == "abandoned" else Action.stop(number)
 
 
 def _numbers(numbers: list[int]) -> str:

@@ -1,0 +1,236 @@
+"""Conversion of a record of a trial to the actions that give a log this trial.
+
+`add` reads such records from the rows of a table, `Study.copy` from another study, and `Study.from_optuna`, the sampler
+and the pruner from trials of Optuna.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from belated._core import Action, Observation, TrialRecord
+from belated.space.space import Place
+
+# The state before a withdrawal, the withdrawn value, the reason, and the wall-clock time in seconds.
+Withdrawn: TypeAlias = tuple[str, float | None, str | None, float | None]
+
+# An action, and the wall-clock time in seconds at which it is logged.
+Dated: TypeAlias = tuple[Action, float | None]
+
+
+class Result(NamedTuple):
+    """The state of an outcome, or of a trial without outcomes, since the wall-clock time `at`."""
+
+    state: str
+    value: float | None = None
+    std: float | None = None
+    at: float | None = None
+    #: The last withdrawn result.
+    withdrawal: Withdrawn | None = None
+
+
+class ImportedTrial(NamedTuple):
+    """The results of a trial and its other data, as they are imported."""
+
+    #: One result for each outcome, or a single one if outcomes are not declared.
+    results: Sequence[Result]
+    has_outcomes: bool = False
+    #: The last withdrawal of the whole trial, if outcomes are declared.
+    withdrawal: Withdrawn | None = None
+    error: tuple[str, str, str | None] | None = None
+    cost: float | None = None
+    duration: float | None = None
+    #: Attributes that are stored with the first value, as JSON.
+    attrs: str | None = None
+    curve: Sequence[tuple[int, float]] = ()
+    attempt: int = 0
+    started_at: float | None = None
+    #: The name of the trial, for messages.
+    what: str = "this trial"
+
+    def adding(
+        self,
+        place: Place,
+        context: list[float] | None = None,
+        fidelity: float | None = None,
+        attrs: str | None = None,
+    ) -> tuple[Action, partial[Iterator[Dated]]]:
+        """Return the action that adds the trial, and a function from the trial's number to the other actions."""
+        plain = self.error is None or any(each.state == "failed" for each in self.results)
+        plain = plain and all(each.withdrawal is None for each in self.results)
+        times = {each.at for each in self.results if each.value is not None}
+        # Values that arrived at the start are added with the trial, unless other results came before them.
+        if not plain or times != {self.started_at}:
+            return Action.add(place, context, None, fidelity, attrs), partial(self.actions)
+        parts = self._observations(range(len(self.results)))
+        if self.has_outcomes:
+            added = Action.add(place, context, None, fidelity, attrs).with_outcomes(parts)
+        else:
+            added = Action.add(place, context, parts[0][1], fidelity, attrs)
+        return added, partial(self.actions, without_values=True)
+
+    def actions(self, number: int, *, without_values: bool = False) -> Iterator[Dated]:
+        """Yield the actions that give a trial of the log these results; each needs the actions before it.
+
+        Parameters
+        ----------
+        number : int
+            The number of the trial in the log.
+        without_values : bool, default False
+            Whether the trial was added with its values.
+        """
+        for step, value in self.curve:
+            yield Action.report(number, step, value, self.attempt), self.started_at
+        yield from self._early_failure(number)
+        rest = list(range(len(self.results)))
+        withdrawn = [k for k in rest if self.results[k].withdrawal is not None]
+        is_pending = any(each.state == "pending" for each in self.results)
+        if self.has_outcomes and self.withdrawal is not None and not is_pending:
+            yield from self._whole_withdrawal(number, withdrawn, self.withdrawal)
+            yield from self._finals(number, [k for k in rest if self.results[k].state != "withdrawn"])
+            return
+        # An outcome that is withdrawn while others are missing is missing again, and another result may come.
+        for k in withdrawn:
+            if self.results[k].state != "withdrawn":
+                yield from self._earlier(number, k)
+                yield self._withdraw(number, k)
+        last = [k for k in withdrawn if self.results[k].state == "withdrawn"]
+        stopped = [k for k in last if self._withdrawal(k)[0] == "stopped"]
+        for k in last:
+            if k not in stopped:
+                yield from self._earlier(number, k)
+        yield from self._finals(number, [k for k in rest if k not in last], without_values)
+        for k in stopped:
+            yield Action.stop(number), self.results[k].at
+        for k in last:
+            yield self._withdraw(number, k)
+
+    def _whole_withdrawal(self, number: int, withdrawn: Sequence[int], whole: Withdrawn) -> Iterator[Dated]:
+        """Yield the results that were withdrawn together, and their withdrawal, which ends no outcome as missing."""
+        together = [k for k in withdrawn if self._withdrawal(k)[2:] == whole[2:]]
+        others = [k for k in withdrawn if k not in together]
+        before = [k for k in others if _time(self._withdrawal(k)[3]) <= _time(whole[3])]
+        for k in range(len(self.results)):
+            if k not in together and k not in before:
+                yield Action.abandon(number).of_outcome(k), self.results[k].at
+        for k in sorted((*together, *before), key=lambda k: self._withdrawal(k)[0] == "stopped"):
+            yield from self._earlier(number, k)
+        for k in sorted(before, key=lambda k: _time(self._withdrawal(k)[3])):
+            yield self._withdraw(number, k)
+        yield Action.withdraw(number, whole[2]), whole[3]
+        for k in others:
+            if k not in before:
+                yield from self._earlier(number, k)
+                yield self._withdraw(number, k)
+
+    def _finals(self, number: int, outcomes: Sequence[int], without_values: bool = False) -> Iterator[Dated]:
+        """Yield the actions that give outcomes their present states."""
+        results = self.results
+        observed = [k for k in outcomes if results[k].value is not None]
+        if not without_values:
+            # Values that arrived together are one report. The first report has the data of the trial.
+            for at in sorted({results[k].at for k in observed}, key=_time):
+                parts = self._observations([k for k in observed if results[k].at == at])
+                if self.has_outcomes:
+                    yield Action.observe_outcomes(number, parts, True, False), at
+                else:
+                    yield Action.observe(number, parts[0][1], True, False), at
+        ended = [k for k in outcomes if results[k].state in ("failed", "abandoned")]
+        # A stop ends all outcomes that are missing. It abandons the outcomes beside the stopped one.
+        stopped = [k for k in outcomes if results[k].state == "stopped"]
+        for k in stopped:
+            ended = [each for each in ended if results[each] != Result("abandoned", at=results[k].at)]
+        kinds = {(results[k].state, results[k].at) for k in ended}
+        if self.has_outcomes and len(kinds) == 1 and len(observed) + len(ended) == len(results):
+            yield self._end(number, ended[0], whole=True)
+        else:
+            for k in sorted(ended, key=lambda k: results[k].state != "failed"):
+                yield self._end(number, k)
+        for k in stopped:
+            yield Action.stop(number), results[k].at
+
+    def _end(self, number: int, k: int, whole: bool = False) -> Dated:
+        result = self.results[k]
+        action = self._fail(number) if result.state == "failed" else Action.abandon(number)
+        return (action if whole else self._of(k, action)), result.at
+
+    def _early_failure(self, number: int) -> Iterator[Dated]:
+        """Yield the failure that had the error of the trial, if another result has replaced this failure."""
+        failed = [each.state == "failed" or (each.withdrawal or ("",))[0] == "failed" for each in self.results]
+        if self.error is None or any(failed):
+            return
+        measured = [k for k, each in enumerate(self.results) if self._value_of(each) is not None]
+        for k in [*measured, *(k for k, each in enumerate(self.results) if each.state != "pending")][:1]:
+            yield self._of(k, self._fail(number)), self.results[k].at
+
+    def _earlier(self, number: int, k: int) -> Iterator[Dated]:
+        """Yield the result that was withdrawn."""
+        state, value, *_ = self._withdrawal(k)
+        at = self.results[k].at
+        if value is not None:
+            observation = Observation(value, None, self.cost, self.duration, what=self.what)
+            if self.has_outcomes:
+                yield Action.observe_outcomes(number, [(k, observation)], True, False), at
+            else:
+                yield Action.observe(number, observation, True, False), at
+        elif state == "stopped" and (not self.has_outcomes or self.withdrawal is not None):
+            yield Action.stop(number), at
+        else:
+            yield self._of(k, self._fail(number)), at
+
+    def _observations(self, outcomes: Sequence[int]) -> list[tuple[int, Observation]]:
+        """Return the values of outcomes, of which the first has the data of the trial."""
+        observed = [k for k in outcomes if self.results[k].value is not None]
+        made: list[tuple[int, Observation]] = []
+        for k in observed:
+            result = self.results[k]
+            assert result.value is not None
+            cost, duration, attrs = (None, None, None) if made else (self.cost, self.duration, self.attrs)
+            made.append((k, Observation(result.value, result.std, cost, duration, None, attrs, what=self.what)))
+        return made
+
+    def _fail(self, number: int) -> Action:
+        measured = any(self._value_of(each) is not None for each in self.results)
+        return Action.fail(number, self.error, None, None if measured else self.duration)
+
+    def _withdraw(self, number: int, k: int) -> Dated:
+        _, _, reason, at = self._withdrawal(k)
+        return self._of(k, Action.withdraw(number, reason)), at
+
+    def _withdrawal(self, k: int) -> Withdrawn:
+        found = self.results[k].withdrawal
+        assert found is not None
+        return found
+
+    @staticmethod
+    def _value_of(result: Result) -> float | None:
+        """Return the value, or else the withdrawn value."""
+        return result.value if result.value is not None or result.withdrawal is None else result.withdrawal[1]
+
+    def _of(self, k: int, action: Action) -> Action:
+        return action.of_outcome(k) if self.has_outcomes else action
+
+
+def of_record(record: TrialRecord, results: Sequence[Result] | None, has_curve: bool) -> ImportedTrial:
+    """Return a trial of another log; `results` has the result of each outcome, or is None without outcomes."""
+    if results is None:
+        single = Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)
+    return ImportedTrial(
+        [single] if results is None else results,
+        results is not None,
+        record.withdrawal,
+        record.error,
+        record.cost,
+        record.duration,
+        # The record lacks the times of reports. Durations are not forecast from reports with equal times.
+        curve=record.curve if has_curve else (),
+        attempt=record.attempt,
+        started_at=record.started_at,
+    )
+
+
+def _time(at: float | None) -> float:
+    return -math.inf if at is None else at
