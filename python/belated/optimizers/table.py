@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -543,7 +544,11 @@ class _Reader:
             results = self._states_of_outcomes(i)
         else:
             state, y = self._state(i)
+            self.column = self._columns.get("value", "value")
             results = [] if state is None else [Result(state, y)]
+        for result in results:
+            if result.value is not None and not math.isfinite(result.value):
+                Observation(result.value, what="this row")  # raises an error
         if not results:
             return None
         amounts: dict[str, Any] = {}
@@ -551,12 +556,8 @@ class _Reader:
             amount = self._amount(name, self._columns.get(name, name), self._fact(name, i))
             if amount is not None:
                 amounts[name] = amount
-        if not self._problem.outcomes:
-            results = [results[0]._replace(std=amounts.get("std"))]
-            self.column = self._columns.get("value", "value")
-        for result in results:
-            if result.value is not None:
-                Observation(result.value, what="this row")  # checks the range
+        if not self._problem.outcomes and "std" in amounts:
+            results = [Result(results[0].state, results[0].value, amounts["std"])]
         fidelity = self._fidelity(i)
         self.column = "point"
         place = self._place(i)
@@ -564,17 +565,22 @@ class _Reader:
         context = self._context_at(i)
         self.column = "attrs"
         attrs = self._attrs_at(i)
-        curve = self._curve_reports(i)
-        self.column = "error"
-        error = error_facts(self._error(i))
-        results = self._with_withdrawals(i, results)
-        has_failed = any("failed" in (each.state, each.withdrawal and each.withdrawal[0]) for each in results)
-        whole = next((each.withdrawal for each in results if each.withdrawal), None)
+        curve = self._curve_reports(i) if self._curve else []
+        states = [each.state for each in results]
+        error, whole = None, None
+        if "withdrawn" in states:
+            results = self._with_withdrawals(i, results)
+            withdrawals = [each.withdrawal for each in results if each.withdrawal is not None]
+            states += [each[0] for each in withdrawals]
+            whole = withdrawals[0] if self._states[i] == "withdrawn" else None
+        if "failed" in states:
+            self.column = "error"
+            error = error_facts(self._error(i))
         trial = ImportedTrial(
             results,
             bool(self._problem.outcomes),
-            whole if self._states[i] == "withdrawn" else None,
-            error if has_failed else None,
+            whole,
+            error,
             amounts.get("cost"),
             amounts.get("duration"),
             curve=curve,

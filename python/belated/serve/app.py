@@ -11,7 +11,6 @@ from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from fastapi.security import HTTPBearer
-from pydantic import BeforeValidator
 from starlette.exceptions import HTTPException
 
 from belated._core import BelatedError, __version__
@@ -172,7 +171,7 @@ async def _call(
 
 
 InStudy = Annotated[Call, Depends(_call)]
-Number = Annotated[int, BeforeValidator(messages.without_underscores), Path(ge=0, description="The trial's number.")]
+Number = Annotated[int, messages.PLAIN, Path(ge=0, description="The trial's number.")]
 
 
 async def _report(call: InStudy, number: Number) -> Call:

@@ -5,7 +5,7 @@ Requests that have unknown fields, or values of wrong types, are refused. `belat
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_NAME
@@ -161,6 +161,10 @@ def without_underscores(given: Any) -> Any:
     if isinstance(given, str) and "_" in given:
         raise ValueError("write the number without underscores")
     return given
+
+
+#: The validation of a number in a path.
+PLAIN = BeforeValidator(without_underscores)
 
 
 class FromQuery(BaseModel):

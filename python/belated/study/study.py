@@ -267,7 +267,8 @@ class Study(Trials[SharedLog]):
         If `optimizer` declares outcomes, the objective has Optuna's value. The values of constraints with names belong
         to the outcomes of these names, and those of other constraints to the other outcomes in their order. Optuna's
         constraints are at most 0, so the goal of these outcomes is ``bl.AtMost(0.0)``. A trial that violates a
-        constraint is then observed, and the model of the constraint uses it.
+        constraint is then observed, and the model of the constraint uses it. A constraint at infinity is a failed
+        outcome. A constraint at -infinity, and a constraint that a completed or pruned trial lacks, is abandoned.
 
         With ``clock="seconds"``, trials start and end at the times in Optuna.
 
@@ -968,9 +969,10 @@ class Study(Trials[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space or other settings.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves, the last withdrawal, and the times of starts and ends, at
-        the points that were run. They count as added trials, which estimates of delays leave out. Pending trials,
-        enqueued points and the times of reports are not copied.
+        values, std, cost, duration, errors, attrs, curves, the last withdrawal of each trial and outcome, and the times
+        of starts and ends, at the points that were run. They count as added trials, which estimates of delays leave
+        out. Pending trials, including those that miss only some outcomes of the new study, enqueued points and the
+        times of reports are not copied. Copied trials lack outcomes that only the new study has: these are abandoned.
 
         Parameters
         ----------
@@ -1163,6 +1165,9 @@ def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> 
         name: Result(state, value, std, at, withdrawal)
         for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
     }
+    if problem.objective is not None and problem.outcomes:
+        # The trial keeps the std of a withdrawn value.
+        known[problem.objective] = known[problem.objective]._replace(std=record.std)
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
         known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}
