@@ -58,7 +58,8 @@ def add_to(commands: Any) -> None:
         if name in ("delete", "withdraw", "worklist"):
             action.add_argument("name", metavar="NAME", help="which study")
         if name == "withdraw":
-            action.add_argument("numbers", metavar="NUMBER", type=_trial_number, nargs="+", help="the numbers of the trials")
+            what = "the numbers of the trials"
+            action.add_argument("numbers", metavar="NUMBER", type=_trial_number, nargs="+", help=what)
             action.add_argument("--reason", metavar="TEXT", help="why, to keep with the trials")
             action.add_argument("--outcome", metavar="OUTCOME", help="which outcome (default: all with a result)")
         if name == "export":
@@ -275,8 +276,8 @@ def _separator_advice(names: list[str]) -> str:
     for separator in (";", "\t"):
         if line.count(separator) > 0 and line.count(separator) >= line.count(","):
             return (
-                f"; its cells seem to be separated by {separator!r}: save it with ',' between cells and '.' in numbers, "
-                "or as .xlsx"
+                f"; its cells seem to be separated by {separator!r}: save it with ',' between cells and '.' in "
+                "numbers, or as .xlsx"
             )
     return ""
 

@@ -653,7 +653,9 @@ def test_a_page_ends_where_its_json_is_large(client, study, path):
     assert pages == [[0, 1], [2, 3], [4], [5], [6]]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3", "start=1_0"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3", "start=1_0"]
+)
 def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
     refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")
 

@@ -930,7 +930,10 @@ def test_another_handle_reads_the_present_problem(read, store):
     other = load(store)
     before = read(other)
     study.revise(
-        space=LAB | {"salt": (0.0, 1.0)}, fill={"salt": 0.5, "lot": 0.5}, direction="minimize", context={"lot": (0.0, 1.0)}
+        space=LAB | {"salt": (0.0, 1.0)},
+        fill={"salt": 0.5, "lot": 0.5},
+        direction="minimize",
+        context={"lot": (0.0, 1.0)},
     )
     study.suggest(context={"lot": 0.5})
     assert repr(read(other)) == repr(read(load(store))) != repr(before)
