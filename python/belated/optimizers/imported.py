@@ -71,7 +71,7 @@ class ImportedTrial(NamedTuple):
         times = {each.at for each in results if each.value is not None}
         # Values that arrived at the start are added with the trial, unless other results came before them.
         if not plain or times != {started_at}:
-            return Action.add(place, context, None, fidelity, attrs), partial(self.actions)
+            return Action.add(place, context, None, fidelity, attrs), self.actions
         parts = self._observations(range(len(results)))
         if self.has_outcomes:
             added = Action.add(place, context, None, fidelity, attrs).with_outcomes(parts)
@@ -203,8 +203,7 @@ class ImportedTrial(NamedTuple):
             yield self._of(k, self._fail(number)), self.results[k].at
 
     def _fails_again(self, k: int) -> bool:
-        """Return whether a failure is the last result or, because a withdrawn result cannot be abandoned, precedes it.
-        """
+        """Return whether the last result is a failure, or needs one: a withdrawn result cannot be abandoned."""
         state, withdrawal = self.results[k].state, self.results[k].withdrawal
         is_missing = withdrawal is None or (self.has_outcomes and not self._withdrawn_together())
         return state == "failed" or (state == "abandoned" and not is_missing)
