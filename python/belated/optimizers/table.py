@@ -434,6 +434,7 @@ class _Reader:
             advice = (
                 f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
             )
+            advice = separator_advice(list(self._cells)) or advice
             raise InvalidPoint(
                 f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
             )
@@ -858,6 +859,18 @@ class _Reader:
 
     def _of_outcome(self, column: str, i: int) -> Any:
         return self._cells[column][i] if column in self._of_outcomes else None
+
+
+def separator_advice(names: Sequence[str]) -> str:
+    """Return advice for a table from a file whose cells are not separated by commas; "" for other tables."""
+    line = ",".join(names)
+    for separator in (";", "\t"):
+        if line.count(separator) > 0 and line.count(separator) >= line.count(","):
+            return (
+                f"its cells seem to be separated by {separator!r}: save the file with ',' between cells and '.' in "
+                f"numbers, or as .xlsx, or read it with pandas.read_csv(…, sep={separator!r}, decimal=',')"
+            )
+    return ""
 
 
 def check_policies(missing: Any, on_error: Any, table: bool) -> None:

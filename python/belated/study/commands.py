@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 
 from belated._core import BelatedError
 from belated.errors import InvalidValue, StoreError
-from belated.optimizers.table import imported_pandas
+from belated.optimizers.table import imported_pandas, separator_advice
 from belated.short_repr import printable
 from belated.space.arguments import whole_in_text
 from belated.store import Header, Record, Store, open_store
@@ -270,18 +270,6 @@ def worklist_command(arguments: argparse.Namespace) -> None:
         study.worklist(output)
 
 
-def _separator_advice(names: list[str]) -> str:
-    """Return advice for a CSV file whose cells are separated by another character than a comma; "" for other files."""
-    line = ",".join(names)
-    for separator in (";", "\t"):
-        if line.count(separator) > 0 and line.count(separator) >= line.count(","):
-            return (
-                f"; its cells seem to be separated by {separator!r}: save it with ',' between cells and '.' in "
-                "numbers, or as .xlsx"
-            )
-    return ""
-
-
 def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
     """Add the rows of a table to a study."""
     pandas = imported_pandas("a table")
@@ -294,7 +282,7 @@ def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
         first = read(arguments.file, header=None, nrows=1, dtype=str, keep_default_na=False)
         names = [name.strip() for name in first.to_numpy().ravel().tolist() if isinstance(name, str) and name.strip()]
         if suffix == ".csv":
-            advice = _separator_advice(names)
+            advice = separator_advice(names)
         twice = [name for name, n in Counter(names).items() if n > 1]
         if twice:
             raise InvalidValue(f"{arguments.file} has the column {twice[0]!r} twice: rename or remove one of them")
@@ -313,9 +301,10 @@ def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
             on_error="skip" if arguments.skip else "raise",
         )
     except BelatedError as error:
-        raise type(error)(f"{error}{advice}") from None
+        raise type(error)(str(error) if not advice or advice in str(error) else f"{error}; {advice}") from None
     except (ValueError, BadZipFile) as error:
-        raise StoreError(f"{arguments.file} cannot be read as a table: {error}{advice}") from None
+        more = f"; {advice}" if advice else ""
+        raise StoreError(f"{arguments.file} cannot be read as a table: {error}{more}") from None
     trials, skipped = added if arguments.skip else (added, [])
     for each in skipped:
         _print(f"line {each.row}, column {each.column!r}: {each.reason}")

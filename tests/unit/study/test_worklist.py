@@ -9,7 +9,7 @@ import pytest
 
 import belated as bl
 from belated import cli
-from belated.errors import InvalidSetting
+from belated.errors import InvalidPoint, InvalidSetting
 from belated.store.memory import MemoryStore
 
 DAY = 86400.0
@@ -335,7 +335,11 @@ def test_files_with_other_separators_are_refused_by_name(text, tmp_path, capsys)
     study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch({"T": (20.0, 100.0)}, seed=0))
     file.write_text(text)
     code, printed = run(capsys, "import", file, path, "s", "--value", "yield")
-    assert code == 1 and repr(text[text.index("T") :].replace('"', "")[1]) in printed and study.n_trials == 0
+    separator = repr(text[text.index("T") :].replace('"', "")[1])
+    assert code == 1 and printed.count(f"separated by {separator}") == 1 and study.n_trials == 0
+    if text.count(",") == 0:
+        with pytest.raises(InvalidPoint, match="separated by"):
+            study.add(pd.read_csv(file), value="yield")
 
 
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
