@@ -17,7 +17,7 @@ import numpy as np
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, real_number
+from belated.space.arguments import finite, number_in_text, real_number
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 
@@ -36,8 +36,8 @@ _DURATION = re.compile(r"(-)?(?:(\d+) days?,? \+?)?(\d+):([0-5]?\d):([0-5]?\d(?:
 # The longest text in a cell of Excel.
 LONGEST_CELL = 32_767
 
-# Characters that Excel's files cannot contain.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# Characters that Excel's files cannot contain, and further control characters, which terminals execute.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def as_read(value: Any) -> float | str | None:
@@ -52,10 +52,9 @@ def as_read(value: Any) -> float | str | None:
         return text.lower()
     number = real_number(value)
     if number is None:
-        try:
-            number = float(text)
-        except ValueError:
-            return text
+        number = number_in_text(text)
+    if number is None:
+        return text
     return float(f"{number:.{_DIGITS}g}")
 
 
@@ -64,12 +63,8 @@ def number_in(cell: Any) -> Any:
 
     pandas reads a column as texts if one of its cells is not a number.
     """
-    if isinstance(cell, str):
-        try:
-            return float(cell)
-        except ValueError:
-            return cell
-    return cell
+    number = number_in_text(cell) if isinstance(cell, str) else None
+    return cell if number is None else number
 
 
 def seconds_in(cell: Any) -> Any:

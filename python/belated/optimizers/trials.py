@@ -84,22 +84,22 @@ class Reading(ABC):
     @property
     def domain(self) -> Space | Candidates:
         """The search space, or the candidates."""
-        return self._source._problem.domain
+        return self._source._current_problem().domain
 
     @property
     def context_space(self) -> ContextSpace | None:
         """The space of contexts; None if contexts were not declared."""
-        return self._source._problem.context_space
+        return self._source._current_problem().context_space
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
         """Whether f is maximized or minimized."""
-        return self._source._problem.direction
+        return self._source._current_problem().direction
 
     @property
     def clock(self) -> Literal["iterations", "seconds"]:
         """The unit of times and delays."""
-        return self._source._problem.clock
+        return self._source._problem.clock  # no revision changes the clock
 
     # Trials.
 
@@ -783,6 +783,10 @@ class Trials(Reading, Generic[AnyLog]):
         """Read all events that other processes have written, and return the log."""
         return self._log
 
+    def _current_problem(self) -> Problem:
+        """Return the problem. A study first reads the events of other processes, which may have revised it."""
+        return self._problem
+
     def _constraints_for(self, call: str) -> Constraints | None:
         """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
         return self._constraints
@@ -1357,16 +1361,21 @@ class Trials(Reading, Generic[AnyLog]):
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         skipped = [] if read is None else read.skipped
 
-        def later(part: str) -> Callable[[Problem, Records, Carrier | None], list[Action]]:
-            return lambda problem, _, carrier: [
-                action(trial.number)
-                for trial, row in zip(trials, rows_in(problem, carrier), strict=True)
-                for action in getattr(row, part)
-            ]
+        def rest_of(rows: Sequence[Row]) -> list[list[Action]]:
+            return [[each for each, _ in row.rest(trial.number)] for trial, row in zip(trials, rows, strict=True)]
 
-        for part in ("rest", "withdrawals"):  # a withdrawal needs the result that is withdrawn
-            if read is not None and any(getattr(row, part) for row in read.rows):
-                self._record_from(later(part), revision)
+        # An action may need the earlier actions of its trial: a withdrawal needs the result that is withdrawn.
+        made_for, rest = read, [] if read is None else rest_of(read.rows)
+
+        def later(step: int, problem: Problem, _: Records, carrier: Carrier | None) -> list[Action]:
+            nonlocal made_for, rest
+            rows = rows_in(problem, carrier)
+            if read is not made_for:
+                made_for, rest = read, rest_of(rows)
+            return [actions[step] for actions in rest if step < len(actions)]
+
+        for step in range(max(map(len, rest), default=0)):
+            self._record_from(partial(later, step), revision)
         self._warn_of_contradiction([trial.number for trial in trials])
         return Added(trials, skipped) if on_error == "skip" else trials
 

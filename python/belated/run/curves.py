@@ -26,11 +26,11 @@ class DirectReports:
     """Reports of threads in the process of the optimizer."""
 
     def __init__(self, optimizer: Optimizer | Study) -> None:
+        self._optimizer, self._revision = optimizer, optimizer._n_read()
         curve = optimizer._problem.curve
         assert curve is not None
         self.curve: Curve = curve
         self.minimizes = optimizer.direction == "minimize"
-        self._optimizer, self._revision = optimizer, optimizer._n_read()
         # For each trial that was started in this run, the number of the next attempt.
         self._next: dict[int, int] = {}
         self._lock = threading.Lock()

@@ -27,15 +27,15 @@ MOST_PARAMS = 200
 
 def study_as_data(study: Study) -> dict[str, Any]:
     """Return a study in the form of `messages.StudyAnswer`."""
-    log = study._current_log()
+    log, problem = study._current_log(), study._problem
     best = log.best()
-    nesting = study.domain.nesting if isinstance(study.domain, Space) else None
+    nesting = problem.domain.nesting if isinstance(problem.domain, Space) else None
     return {
         "name": study.name,
         "study_id": log.id,
         "optimizer": study._strategy_name,
-        "direction": study.direction,
-        "clock": study.clock,
+        "direction": problem.direction,
+        "clock": problem.clock,
         "now": time.time(),
         "revision": len(log.stages),
         "events": log.n_events(),

@@ -173,7 +173,7 @@ async def _call(
 
 
 InStudy = Annotated[Call, Depends(_call)]
-Number = Annotated[int, Path(ge=0, description="The trial's number.")]
+Number = Annotated[int, messages.PLAIN, Path(ge=0, description="The trial's number.")]
 
 
 async def _report(call: InStudy, number: Number) -> Call:

@@ -5,7 +5,7 @@ Requests that have unknown fields, or values of wrong types, are refused. `belat
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_NAME
@@ -168,10 +168,27 @@ class Create(Request):
 StudyId = Annotated[int, Field(ge=0, description="The `study_id` of the study; the answer is 409 if it differs.")]
 
 
-class OfStudy(BaseModel):
-    """The query of a request that concerns a study."""
+def without_underscores(given: Any) -> Any:
+    """Refuse the underscores that pydantic accepts in the text of a number."""
+    if isinstance(given, str) and "_" in given:
+        raise ValueError("write the number without underscores")
+    return given
+
+
+#: The validation of a number in a path.
+PLAIN = BeforeValidator(without_underscores)
+
+
+class FromQuery(BaseModel):
+    """The query of a request."""
 
     model_config = ConfigDict(extra="forbid")
+
+    _plain = field_validator("*", mode="before")(without_underscores)
+
+
+class OfStudy(FromQuery):
+    """The query of a request that concerns a study."""
 
     study_id: StudyId | None = None
 
@@ -190,10 +207,8 @@ class Page(OfStudy):
     )
 
 
-class StudiesPage(BaseModel):
+class StudiesPage(FromQuery):
     """A request for some of the studies."""
-
-    model_config = ConfigDict(extra="forbid")
 
     start: int = Field(default=0, ge=0, description="Only studies from this position on, the oldest first.")
     limit: int = Field(default=100, ge=1, le=1000, description="The maximum number of studies: see `next`.")

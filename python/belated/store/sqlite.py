@@ -44,6 +44,9 @@ SCHEMA = (
 # Chosen by measurement; see docs/store.md.
 JOURNAL = "WAL"
 
+# Bytes 18 and 19 of a file that has a write-ahead log.
+_WAL_VERSIONS = b"\x02\x02"
+
 # Times in seconds: how long a call waits for other writers; the longest pause between two attempts; the waiting time
 # after which the pauses are half as long; and how long a fork waits for transactions of other threads.
 BUSY_TIMEOUT = 60.0
@@ -196,8 +199,29 @@ class SqliteStore(Store):
                 raise self._failed(error) from error
 
     def check(self) -> None:
-        """Raise StoreError if SQLite finds that the file is damaged."""
+        """Raise StoreError if SQLite finds that the file is damaged, or if its tables are in a lost log."""
         self._run_if_not_empty(self._check_integrity)
+        lost = self.lost_tables()
+        if lost is not None:
+            raise self._error(lost)
+
+    def lost_tables(self) -> str | None:
+        """Return why a file without tables is probably a copy of an open store; None for all other files.
+
+        Until the first checkpoint, the tables of a store are only in its write-ahead log.
+        """
+        try:
+            self._run(lambda connection: None)
+        except _NoTables:
+            with suppress(OSError), open(self.path, "rb") as file:
+                versions = file.read(20)[18:]
+                # A process that creates the store has a log beside the file.
+                if versions == _WAL_VERSIONS and not os.path.exists(f"{self.path}-wal"):
+                    return (
+                        "it has no tables, because it was copied without its -wal file while it was open, or because "
+                        "its creation was interrupted: copy it again with sqlite3 file.db '.backup copy.db'"
+                    )
+        return None
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """Return the intact headers, and (study id, event) of all intact events, which are found without SQLite."""

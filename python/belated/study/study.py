@@ -5,23 +5,25 @@ import os
 import threading
 import time as clocks
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeGuard, TypeVar, overload
 
-from belated._core import Action, BelatedError, Observation, TrialRecord
+from belated._core import Action, BelatedError, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.actions import Records, actions_of
 from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
+from belated.optimizers.imported import Result, of_record
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
 from belated.optimizers.request import Carrier, Request, Submission
+from belated.optimizers.table_files import write_worklist
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
@@ -275,7 +277,8 @@ class Study(Trials[SharedLog]):
         If `optimizer` declares outcomes, the objective has Optuna's value. The values of constraints with names belong
         to the outcomes of these names, and those of other constraints to the other outcomes in their order. Optuna's
         constraints are at most 0, so the goal of these outcomes is ``bl.AtMost(0.0)``. A trial that violates a
-        constraint is then observed, and the model of the constraint uses it.
+        constraint is then observed, and the model of the constraint uses it. A constraint at infinity is a failed
+        outcome. A constraint at -infinity, and a constraint that a completed or pruned trial lacks, is abandoned.
 
         With ``clock="seconds"``, trials start and end at the times in Optuna.
 
@@ -301,12 +304,12 @@ class Study(Trials[SharedLog]):
         created: int | None = None
         while found is None:
             if given is None:
-                there = "none"
+                there, advice = "none", "bl.Study(name, store, optimizer=…) creates one"
                 with suppress(StoreError):  # the file may not exist yet
                     there = short_repr(self._store.names())
+                    advice = self._store.lost_tables() or advice
                 raise StoreError(
-                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
-                    "bl.Study(name, store, optimizer=…) creates one"
+                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}"
                 )
             created = self._create(self.name, self._store, given, self._time)
             found = self._store.header(self.name)
@@ -478,6 +481,10 @@ class Study(Trials[SharedLog]):
         if removed:
             notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
         return numbers
+
+    def _current_problem(self) -> Problem:
+        self.sync()
+        return self._problem
 
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
@@ -737,12 +744,14 @@ class Study(Trials[SharedLog]):
         The returned optimizer shows the trials of the study. Its methods that write raise `InvalidSetting`: call them
         on the study.
         """
+        self.sync()
         view: Optimizer = object.__new__(type(self._optimizer))
         vars(view).update(vars(self._optimizer), _study=self, _token=self._token, _log=_ReadOnly(self.name))
         return view
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
+        self.sync()
         return self._optimizer.get_params(deep)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -764,11 +773,14 @@ class Study(Trials[SharedLog]):
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}, and another has its name now")
 
     def __repr__(self) -> str:
+        with suppress(BelatedError):  # a study that cannot be read has a repr, too
+            self.sync()
         return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"
 
     def _repr_html_(self) -> str:
         import html
 
+        self.sync()
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:
@@ -781,8 +793,14 @@ class Study(Trials[SharedLog]):
             self._functions = checked_functions(self._optimizer.constraints)
             self._open(None)
 
-    def worklist(self) -> Any:
+    def worklist(self, path: "str | os.PathLike[str] | None" = None) -> Any:
         """Return the trials that are out as a pandas DataFrame: since when, and when their results are due.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The .csv or .xlsx file to which the table is also written. In the file, texts that a spreadsheet would
+            execute as formulas are marked by an apostrophe.
 
         Returns
         -------
@@ -799,13 +817,15 @@ class Study(Trials[SharedLog]):
             * ``due_from``: "lease" or "delays".
             * ``late``: whether the lease has ended, or the trial is older than 95 % of the delays so far will be.
 
-            Times are in UTC, without a time zone, so that ``worklist().to_excel(path)`` can write them. The delays are
-            measured in wall-clock time, on either clock.
+            Times are in UTC, without a time zone, as Excel requires. The delays are measured in wall-clock time, on
+            either clock.
 
         Raises
         ------
         ImportError
-            pandas is not installed.
+            pandas is not installed, or openpyxl for an Excel file.
+        InvalidSetting
+            The name of the file has another ending.
 
         Examples
         --------
@@ -818,7 +838,10 @@ class Study(Trials[SharedLog]):
         [{'number': 1, 'due_from': 'lease', 'late': False}]
         """
         log = self._current_log()
-        return worklist(log, self._problem, self._problem_of)
+        table = worklist(log, self._problem, self._problem_of)
+        if path is not None:
+            write_worklist(table, path)
+        return table
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
         """Return `worklist` as a page of HTML that is fit to be printed, with empty cells for values and remarks.
@@ -858,6 +881,11 @@ class Study(Trials[SharedLog]):
         StoreError
             The store does not exist or cannot be read, or a study is damaged.
 
+        Warns
+        -----
+        BelatedWarning
+            The store is probably a copy of an SQLite file without its write-ahead log.
+
         Examples
         --------
         >>> import belated as bl, tempfile
@@ -870,7 +898,11 @@ class Study(Trials[SharedLog]):
         [('first', {'observed': 1, 'pending': 1}, 0.5)]
         """
         opened = open_store(store)
-        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in opened.names()]
+        names = opened.names()
+        lost = None if names else opened.lost_tables()
+        if lost is not None:
+            warn(f"store {opened.url}: {lost}")
+        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in names]
         return [each for each in found if each is not None]
 
     @classmethod
@@ -921,9 +953,10 @@ class Study(Trials[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space or other settings.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves, the last withdrawal, and the times of starts and ends, at
-        the points that were run. They count as added trials, which estimates of delays leave out. Pending trials,
-        enqueued points and the times of reports are not copied.
+        values, std, cost, duration, errors, attrs, curves, the last withdrawal of each trial and outcome, and the times
+        of starts and ends, at the points that were run. They count as added trials, which estimates of delays leave
+        out. Pending trials, including those that miss only some outcomes of the new study, enqueued points and the
+        times of reports are not copied. Copied trials lack outcomes that only the new study has: these are abandoned.
 
         Parameters
         ----------
@@ -978,7 +1011,7 @@ class Study(Trials[SharedLog]):
         for number in log.numbers(None):
             record = log.trial(number)
             results = _results_by_outcome(self._problem, made._problem, record)
-            if record.state == "pending" and not any(value is not None for _, value, *_ in results):
+            if "pending" in ([record.state] if results is None else [each.state for each in results]):
                 left_out["pending"].append(number)
             elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
@@ -1105,87 +1138,43 @@ def _summary(study: Study) -> StudySummary:
     )
 
 
-def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Any]:
-    """Return the entries of `TrialRecord.outcomes` for the outcomes of the new problem; [] without outcomes."""
-    known = dict(zip(problem.outcomes, record.outcomes, strict=True))
+def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Result] | None:
+    """Return the results of a trial for the outcomes of the new problem; None without outcomes.
+
+    The results of finished trials lack the outcomes that the new problem adds.
+    """
+    if not new.outcomes:
+        return None
+    known = {
+        name: Result(state, value, std, at, withdrawal)
+        for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
+    }
+    if problem.objective is not None and problem.outcomes:
+        # The trial keeps the std of a withdrawn value.
+        known[problem.objective] = known[problem.objective]._replace(std=record.std)
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
-        single = (record.state, record.value, record.std, record.observed_at, record.finished_at, record.withdrawal)
-        known = {new.objective: single}
-    return [known.get(name, ("abandoned", None, None, None, record.finished_at, None)) for name in new.outcomes]
+        known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}
+    return [known.get(name, Result("abandoned", at=record.finished_at)) for name in new.outcomes]
 
 
-def _add(made: Optimizer, record: TrialRecord, results: Sequence[Any], converted: Converted) -> bool:
+def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None, converted: Converted) -> bool:
     """Add a trial, whose point was converted. Return False if the point does not belong to the space.
 
-    `results` has the entry of each outcome of the new problem.
+    `results` has the result of each outcome of the new problem.
     """
     start, run, context, fidelity, reason, _ = converted
     place = run if record.run is not None else None if start is None else start[0]
     if reason is not None or place is None:
         return False
-    log, end = made._log, record.finished_at
-    attrs = attrs_as_json(merged_attrs(record.attrs))
-    number = log.record(Action.add(place, context or None, None, fidelity, attrs), record.started_at)
-    assert number is not None  # the trial is new
     # A problem without curves does not have reports of trials from before the revision that removed its curve.
-    for step, value in record.curve if made._problem.curve is not None else ():
-        # The record lacks the times of reports. Durations are not forecast from reports with equal times.
-        log.record(Action.report(number, step, value, record.attempt), record.started_at)
-    if results:
-        for action, at in _actions_of_outcomes(number, record, results):
-            log.record(action, record.started_at if at is None else at)
-        return True
-    if record.withdrawal is not None:
-        state, withdrawn, reason, at = record.withdrawal
-        log.record(_result(number, state, withdrawn, None, record), end)
-        log.record(Action.withdraw(number, reason), at)
-    if record.state != "withdrawn":
-        log.record(_result(number, record.state, record.value, record.std, record), end)
+    trial = of_record(record, results, made._problem.curve is not None)
+    added, rest = trial.adding(place, context or None, fidelity, attrs_as_json(merged_attrs(record.attrs)))
+    number = made._log.record(added, record.started_at)
+    assert number is not None  # the trial is new
+    for action, at in rest(number):
+        made._log.record(action, record.started_at if at is None else at)
     return True
-
-
-def _actions_of_outcomes(
-    number: int, record: TrialRecord, results: Sequence[Any]
-) -> Iterator[tuple[Action, float | None]]:
-    """Yield the reports that give the outcomes of a trial their states, with the times of these reports."""
-    last: list[tuple[Action, float | None]] = []
-    withdrawals: list[tuple[Action, float | None]] = []
-    # First the results that were withdrawn: an outcome that is withdrawn from a pending trial is missing again.
-    for k, (state, _, _, _, at, withdrawal) in enumerate(results):
-        if withdrawal is not None:
-            _, value, reason, when = withdrawal
-            withdraw = Action.withdraw(number, reason).of_outcome(k), when
-            if state == "withdrawn":
-                withdrawals.append(withdraw)
-            yield _result_of_outcome(number, k, "failed", value, None, record), at
-            if state != "withdrawn":
-                yield withdraw
-    for k, (state, value, std, _, at, _) in enumerate(results):
-        if state == "stopped":
-            last = [(Action.stop(number), at)]
-        elif state != "withdrawn":
-            yield _result_of_outcome(number, k, state, value, std, record), at
-    # A stop ends all outcomes that are missing.
-    yield from last + withdrawals
-
-
-def _result_of_outcome(
-    number: int, outcome: int, state: str, value: float | None, std: float | None, record: TrialRecord
-) -> Action:
-    if value is not None:
-        observation = Observation(value, std, record.cost, record.duration)
-        return Action.observe_outcomes(number, [(outcome, observation)], True, False)
-    return _result(number, "failed" if state == "failed" else "abandoned", None, None, record).of_outcome(outcome)
-
-
-def _result(number: int, state: str, value: float | None, std: float | None, record: TrialRecord) -> Action:
-    """Return the report that gives a trial this state and value, with the other data of the record."""
-    if value is not None:
-        return Action.observe(number, Observation(value, std, record.cost, record.duration), True, False)
-    if state == "failed":
-        return Action.fail(number, record.error, None, record.duration)
-    return Action.abandon(number) if state == "abandoned" else Action.stop(number)
 
 
 def _numbers(numbers: list[int]) -> str:

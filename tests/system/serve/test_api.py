@@ -653,9 +653,19 @@ def test_a_page_ends_where_its_json_is_large(client, study, path):
     assert pages == [[0, 1], [2, 3], [4], [5], [6]]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3", "start=1_0"]
+)
 def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
     refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")
+
+
+def test_the_number_of_a_trial_has_plain_digits(client, study, path):
+    study.add([{"x": i / 20} for i in range(11)])
+    assert ok(client.get(f"{path}/trials/10"))["number"] == 10
+    refused(client.get(f"{path}/trials/1_0"), 422, "underscores")
+    refused(client.post(f"{path}/trials/1_0/observe", json={"value": 1.0}), 422, "underscores")
+    assert {trial.state for trial in synced(study).trials} == {"pending"}
 
 
 def test_contents_of_studies_round_trip(client, study, path):
