@@ -580,6 +580,9 @@ class Optimizer:
         context, the fidelity, why the trial is left out, and whether it may be used again when it is reported at a
         point of the new problem. ``queue`` has the enqueued points. With ``only_check``, the optimizer is unchanged."""
 
+    def last_revision(self) -> int:
+        """The number of the event of the last revision, or 0."""
+
     def replace(self, events: Sequence[str]) -> list[int | None]:
         """Replace the log by these events, with the problem before the first revision. If an event is invalid, the log
         is unchanged.

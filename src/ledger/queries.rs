@@ -11,6 +11,11 @@ impl Ledger {
         self.n_suggested - self.n_dequeued - self.n_chosen_left_out
     }
 
+    /// The number of the event of the last revision, or 0 without a revision.
+    pub fn last_revision(&self) -> usize {
+        self.revisions.last().copied().unwrap_or(0)
+    }
+
     /// Why a trial is left out, or None if strategies use the trial.
     pub fn left_out(&self, number: TrialNumber) -> Option<&str> {
         let trial = &self.trials[number];

@@ -407,6 +407,11 @@ impl Optimizer {
         })
     }
 
+    /// The number of the event of the last revision, or 0 without a revision.
+    fn last_revision(&self, py: Python<'_>) -> PyResult<usize> {
+        self.with_core(py, |core, _| Ok(core.ledger().last_revision()))
+    }
+
     #[pyo3(signature = (start, end=None))]
     fn events(&self, py: Python<'_>, start: usize, end: Option<usize>) -> PyResult<Vec<String>> {
         self.with_core(py, |core, _| {

@@ -208,8 +208,8 @@ class Reading(ABC):
             pandas is not installed.
         """
         delayed, source = self.delays_ if delays else None, self._source
-        log = source._current_log()
-        records = [log.trial(number) for number in log.numbers(None)]
+        numbers, log = self._numbers(None), source._current_log()
+        records = [log.trial(number) for number in numbers]
         return trials_dataframe(source._problem, records, delayed, curves, source._problem_of)
 
     def to_csv(self, path: Any = None) -> str | None:
@@ -252,8 +252,9 @@ class Reading(ABC):
         >>> trial.params == optimizer.best_params_, trial.value
         (True, 0.3333333333333333)
         """
-        log = self._source._current_log()
-        source, records = self._source, [log.trial(number) for number in log.numbers(None)]
+        source, numbers = self._source, self._numbers(None)
+        log = source._current_log()
+        records = [log.trial(number) for number in numbers]
         return write_csv(source._problem, records, path, source._problem_of)
 
     def to_excel(self, path: Any) -> None:
@@ -274,8 +275,9 @@ class Reading(ABC):
         InvalidValue
             The data of a trial need more than 32,767 characters in a cell: use `to_csv`.
         """
-        log = self._source._current_log()
-        source, records = self._source, [log.trial(number) for number in log.numbers(None)]
+        source, numbers = self._source, self._numbers(None)
+        log = source._current_log()
+        records = [log.trial(number) for number in numbers]
         write_excel(source._problem, records, path, source._problem_of)
 
     # Delays.
