@@ -210,9 +210,10 @@ pub(crate) fn divergence(log: &Ledger, number: TrialNumber) -> Result<Option<Act
         has_diverged.then(|| format!("the last {n_missing} reports are NaN"))
     } else if let [.., (before, Some(one)), (last, Some(other))] = reports {
         let value = one.max(*other);
+        let is_below_of = |bound: Option<f64>| bound.map(|bound| value < bound);
         // The bound of all curves is below the bound of the first curves, which is computed without reading all curves.
-        let is_below = value < lowest_plausible(finished().take(MIN_CURVES))
-            && value < lowest_plausible(finished());
+        let is_below = is_below_of(lowest_plausible(finished().take(MIN_CURVES))) != Some(false)
+            && is_below_of(lowest_plausible(finished())) == Some(true);
         is_below.then(|| {
             format!(
                 "the reports at steps {before} and {last} are far worse than all finished curves"
@@ -245,8 +246,9 @@ fn longest_gap(trial: &Trial) -> usize {
     longest
 }
 
-/// The lowest value that is plausible, given the finished curves.
-fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> f64 {
+/// The lowest value that is plausible, given the finished curves. `None` if there are too few, or if all of their values
+/// are 0: other values then have no scale.
+fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> Option<f64> {
     let (mut low, mut high, mut n) = (f64::INFINITY, f64::NEG_INFINITY, 0);
     for trial in finished {
         for value in trial.curve().iter().filter_map(|report| report.1) {
@@ -254,10 +256,8 @@ fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> f64 {
         }
         n += 1;
     }
-    if n < MIN_CURVES {
-        return f64::NEG_INFINITY;
-    }
-    low - MULTIPLE_OF_RANGE * (high - low).max(low.abs()).max(high.abs())
+    let scale = (high - low).max(low.abs()).max(high.abs());
+    (n >= MIN_CURVES && scale > 0.0).then_some(low - MULTIPLE_OF_RANGE * scale)
 }
 
 /// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
@@ -432,6 +432,40 @@ mod tests {
             let number = add(&mut log, values);
             assert_eq!(rule.stops(&log, number, None).unwrap(), stops, "{values:?}");
         }
+    }
+
+    #[test]
+    fn a_curve_diverges_only_on_the_scale_of_finished_curves() {
+        let diverged = |finished: &[f64], running: &[f64]| {
+            let mut log = log(CurveValue::Last);
+            for &value in finished {
+                let number = add(&mut log, &[value; 27]);
+                let (observation, again) =
+                    (Observation::new(value, None), crate::ledger::Again::Refuse);
+                act(
+                    &mut log,
+                    Action::Observe {
+                        number,
+                        observation,
+                        again,
+                    },
+                );
+            }
+            let number = add(&mut log, running);
+            divergence(&log, number).unwrap().is_some()
+        };
+        for zero in [0.0, -0.0] {
+            assert!(!diverged(&[zero; 5], &[-0.001; 4]));
+            assert!(!diverged(&[zero; 7], &[-1e300; 4]));
+        }
+        // Other constants have a scale, and so have zeros with one other curve, which may come last.
+        for (value, worse, plausible) in [(1.0, -100.0, -98.0), (-1e-9, -2e-7, -1e-7)] {
+            assert!(diverged(&[value; 5], &[worse; 2]));
+            assert!(!diverged(&[value; 5], &[plausible; 2]));
+        }
+        assert!(diverged(&[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], &[-101.0; 2]));
+        assert!(!diverged(&[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], &[-99.0; 2]));
+        assert!(!diverged(&[1.0; 4], &[-1e9; 2]));
     }
 
     #[test]

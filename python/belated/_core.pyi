@@ -549,10 +549,6 @@ class Optimizer:
     def queued(self) -> list[_Place]:
         """The enqueued points that have not been suggested yet."""
 
-    def is_report_of(self, event: str, concerned: int | None, action: Action, revised: bool = False) -> bool:
-        """Whether an event logged the same value, std, cost and point as `action` reports. The event concerns the trial
-        with number `concerned`. If the problem was ``revised`` after the event, points are not compared."""
-
     def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
         """The events that ``record`` would log, as JSON, each with the number of its trial.
 
@@ -712,6 +708,10 @@ class Optimizer:
 
     def best_first(self) -> list[int]:
         """The numbers of the trials that `best` may return, by decreasing fidelity and with the best value first."""
+
+    def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
+        """The first of these trials whose exact value differs from another exact value at the same point: the position
+        of the outcome, if outcomes are declared, the number of the other trial, and of the trial."""
 
     def __len__(self) -> int: ...
     def to_bytes(self) -> bytes: ...

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 
 from belated import _core
 from belated.serve import command as serve_command
+from belated.short_repr import printable
+from belated.space.arguments import whole_in_text
 from belated.study import commands as study_commands
 
 if TYPE_CHECKING:
@@ -56,7 +58,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _report(problem: object) -> None:
     # If standard error is closed, sys.stderr is None, and print would write to standard output.
     if sys.stderr is not None:
-        print(f"belated: {problem}", file=sys.stderr)
+        # Messages may contain names and texts of other users, with control characters.
+        print(f"belated: {printable(str(problem))}", file=sys.stderr)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -137,9 +140,10 @@ def folder(text: str) -> Path:
 
 def whole(text: str, lowest: int) -> int:
     """Convert the text of an argument to an integer that is at least `lowest`."""
-    if not text.isdecimal() or int(text) < lowest:
+    number = whole_in_text(text)
+    if number is None or number < lowest:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number ≥ {lowest}")
-    return int(text)
+    return number
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Short reprs of users' arguments, for messages."""
+"""Short reprs of users' arguments and printable texts, for messages."""
 
 from reprlib import Repr
 
@@ -11,6 +11,14 @@ class _Short(Repr):
             # Python refuses to convert integers of more than 4,300 digits to text. From Python 3.12 on, reprlib handles
             # such integers.
             return f"<an integer of {x.bit_length()} bits>"
+
+
+def printable(text: str) -> str:
+    """Return a text in which characters that a terminal may execute or hide are escaped as in a repr.
+
+    Line ends are escaped, too.
+    """
+    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
 
 
 #: `reprlib.repr`, extended to integers of any size.

@@ -827,7 +827,9 @@ impl Ledger {
         let now = now_of(event).unwrap_or(self.trials[number].suggested_at);
         let is_result = matches!(known, State::Observed | State::Failed);
         let observation = Observation {
-            point: self.run_point(number),
+            point: self
+                .run_point(number)
+                .filter(|_| self.problem_of_run(number) == self.n_revisions()),
             ..Observation::new(0.0, None)
         };
         let withdrawn = Event::Withdrawn {

@@ -1,101 +1,14 @@
 //! Queries about single trials of the log.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::{Action, Event, Observation, TrialNumber};
-use crate::ledger::{Effect, Ledger};
-use crate::problem::Point;
+use crate::ledger::event::TrialNumber;
+use crate::ledger::{Ledger, State};
 
 impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
     /// revision left out.
     pub(crate) fn n_chosen(&self) -> usize {
         self.n_suggested - self.n_dequeued - self.n_chosen_left_out
-    }
-
-    /// Whether the event logged the value that `action` reports, with the same standard deviation, cost and point. The
-    /// event concerns trial `concerned`. The value of the trial may have been amended after the event. If the problem was
-    /// `revised` after the event, the points are not compared.
-    pub(crate) fn is_report_of(
-        &self,
-        event: &Event,
-        concerned: Option<TrialNumber>,
-        action: &Action,
-        revised: bool,
-    ) -> bool {
-        let (number, observation) = match (action, event) {
-            (
-                Action::Observe {
-                    number,
-                    observation,
-                    ..
-                },
-                _,
-            ) => (number, observation),
-            (
-                Action::ObserveOutcomes {
-                    number,
-                    observations,
-                    ..
-                },
-                Event::OfOutcome { outcome, .. },
-            ) => {
-                let own = observations
-                    .iter()
-                    .find(|(position, _)| *position == *outcome as usize);
-                match own {
-                    Some((_, observation)) => (number, observation),
-                    None => return false,
-                }
-            }
-            (
-                Action::ObserveOutcomes {
-                    number,
-                    observations,
-                    ..
-                },
-                Event::AddedMeasured {
-                    observations: logged,
-                    ..
-                },
-            ) => {
-                let readings = logged.iter().map(|(i, it)| (*i as usize, it.reading));
-                let same = observations
-                    .iter()
-                    .map(|(i, it)| (*i, it.reading))
-                    .eq(readings);
-                let is_there = |point: &Point| {
-                    *point == self.started_point(*number) || *point == self.point(*number)
-                };
-                return same
-                    && *number < self.trials.len()
-                    && (revised || event.point().is_some_and(is_there));
-            }
-            _ => return false,
-        };
-        let Some(logged) = event.observation() else {
-            return false;
-        };
-        let data = |observed: &Observation| (observed.reading, observed.cost);
-        if data(logged) != data(observation) || *number >= self.trials.len() {
-            return false;
-        }
-        let is_added = matches!(event, Event::Added { .. });
-        if revised {
-            return is_added || concerned == Some(*number);
-        }
-        let started = self.started_point(*number);
-        let found = event.point().unwrap_or(&started);
-        match &observation.point {
-            // A replicate is a separate trial. The point of a replicate is the point that the original trial had when
-            // the replicate was logged.
-            None if is_added => {
-                *found == started || self.points_run(*number).any(|run| *found == run)
-            }
-            wanted => {
-                let wanted = wanted.as_ref().unwrap_or(&started);
-                found == wanted && (is_added || concerned == Some(*number))
-            }
-        }
     }
 
     /// The number of the event of the last revision, or 0 without a revision.
@@ -134,12 +47,44 @@ impl Ledger {
         curve.map(|&(step, y)| (step, oriented(y))).collect()
     }
 
-    /// The points where a trial was run, one for each report that has a point.
-    fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = Point> {
-        let changes = (0..self.len()).filter_map(|i| self.change(i));
-        changes.filter_map(move |change| match change.effect {
-            Effect::Valued { run, .. } if change.number == number => run,
-            _ => None,
+    /// The first of some trials whose exact value differs from another exact value at the same point, in the same context
+    /// and at the same fidelity: the outcome, if outcomes are declared, the other trial and the trial. A value with a
+    /// standard deviation of 0 is exact.
+    pub(crate) fn contradiction(
+        &self,
+        numbers: &[TrialNumber],
+    ) -> Option<(Option<usize>, TrialNumber, TrialNumber)> {
+        let parts = self.parts.iter().enumerate();
+        let mut logs: Vec<(Option<usize>, &Ledger)> =
+            parts.map(|(outcome, part)| (Some(outcome), part)).collect();
+        if logs.is_empty() {
+            logs.push((None, self));
+        }
+        logs.into_iter().find_map(|(outcome, log)| {
+            numbers.iter().find_map(|&number| {
+                let value = log.exact_value(number)?;
+                let mut others = 0..log.trials.len();
+                let other = others.find(|&other| {
+                    log.is_run_alike(number, other)
+                        && log.exact_value(other).is_some_and(|exact| exact != value)
+                })?;
+                Some((outcome, other, number))
+            })
         })
+    }
+
+    /// The value of a trial, if it was reported with a standard deviation of 0 and strategies see it.
+    fn exact_value(&self, number: TrialNumber) -> Option<f64> {
+        let trial = self.trials.get(number)?;
+        let is_exact = trial.state == State::Observed && trial.std() == Some(0.0);
+        trial.value.filter(|_| is_exact && !trial.left_out)
+    }
+
+    /// Whether two trials were run at the same point, in the same context and at the same fidelity.
+    fn is_run_alike(&self, a: TrialNumber, b: TrialNumber) -> bool {
+        let rows = self.row(a).iter().zip(self.row(b));
+        rows.into_iter().all(|(x, y)| x.total_cmp(y).is_eq())
+            && self.trials[a].index == self.trials[b].index
+            && self.trials[a].fidelity() == self.trials[b].fidelity()
     }
 }

@@ -22,7 +22,8 @@ pub fn detached<T: Send>(
         let mut stop = || {
             if last.elapsed() >= INTERVAL {
                 last = Instant::now();
-                if let Err(error) = Python::attach(|py| py.check_signals()) {
+                // A daemon thread may still compute when the interpreter ends.
+                if let Some(Err(error)) = Python::try_attach(|py| py.check_signals()) {
                     raised = Some(error);
                 }
             }

@@ -337,22 +337,6 @@ impl Optimizer {
         })
     }
 
-    #[pyo3(signature = (event, concerned, action, revised=false))]
-    fn is_report_of(
-        &self,
-        py: Python<'_>,
-        event: &str,
-        concerned: Option<usize>,
-        action: &PyAction,
-        revised: bool,
-    ) -> PyResult<bool> {
-        let event = Event::from_json(event)?;
-        self.with_core(py, |core, _| {
-            let ledger = core.ledger();
-            Ok(ledger.is_report_of(&event, concerned, &action.core, revised))
-        })
-    }
-
     fn validate(
         &self,
         py: Python<'_>,
@@ -655,6 +639,14 @@ impl Optimizer {
 
     fn best_first(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         self.with_core(py, |core, _| Ok(core.ledger().best_first()))
+    }
+
+    fn contradiction(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<usize>,
+    ) -> PyResult<Option<(Option<usize>, usize, usize)>> {
+        self.with_core(py, |core, _| Ok(core.ledger().contradiction(&numbers)))
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {

@@ -13,6 +13,7 @@ import hashlib
 import math
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -503,8 +504,8 @@ def withdraw(
     >>> study = optuna.create_study(sampler=BelatedSampler(seed=0))
     >>> study.optimize(lambda trial: (trial.suggest_float("x", -5.0, 5.0) - 1.0) ** 2, n_trials=5)
     >>> withdraw(study, 3, reason="contaminated flask")
-    >>> study.user_attrs["belated:withdrawn:3"]["reason"]
-    'contaminated flask'
+    >>> [record["reason"] for name, record in study.user_attrs.items() if name.startswith("belated:withdrawn:3")]
+    ['contaminated flask']
     """
     text, known, withdrawn = as_reason(reason), _trials_of(study), _withdrawn(study)
     numbers: dict[int, None] = {}
@@ -519,7 +520,8 @@ def withdraw(
         numbers[number] = None
     if numbers:
         record = {"numbers": list(numbers), "reason": text, "before": len(known), "at": time.time()}
-        study.set_user_attr(f"{WITHDRAWN}{next(iter(numbers))}", record)
+        # Each call writes another attribute, so that it cannot replace the record of another process.
+        study.set_user_attr(f"{WITHDRAWN}{next(iter(numbers))}:{uuid.uuid4().hex}", record)
 
 
 def _withdrawn(study: Study) -> dict[int, Withdrawn]:

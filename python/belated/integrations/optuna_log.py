@@ -37,13 +37,21 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeAlias
 
 from belated import _core
-from belated._core import Action, BelatedError, InvalidPoint, Observation
+from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
+from belated.optimizers.imported import ImportedTrial
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
-from belated.study.from_optuna import Outcome, Withdrawn, constraint_values, ending, outcome_beside_curve
+from belated.study.from_optuna import (
+    Outcome,
+    Withdrawn,
+    constraint_values,
+    error_of,
+    outcome_beside_curve,
+    results_of,
+)
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
 # The system attribute of a trial that records how it was suggested.
@@ -348,35 +356,19 @@ class OptunaLog:
             self.log_withdrawal(step[1], step[2], time)
             return
         if kind == "outcomes":
-            self._log_outcomes(*step[1:])
-            return
-        _, number, value, detail, _ = step
-        observation = None
-        if kind == "observed":
-            observation = Observation(as_number("value", value, f"trial {number}"), attrs=detail)
-        self._core.record(ending(number, kind, observation, detail), time)
-
-    def _log_outcomes(
-        self, number: int, constraints: Sequence[float | None], outcome: tuple[str, float | None, str | None], time: Any
-    ) -> None:
-        """Log the end of a trial with the values of its constraints.
-
-        A constraint at infinity has failed. A constraint at -infinity, which holds, cannot be modelled and counts as
-        missing. Missing outcomes fail if another outcome of the trial has failed; otherwise they are abandoned.
-        """
-        state, value, detail = outcome
-        parts = [(i, Observation(c)) for i, c in enumerate(constraints, 1) if c is not None and math.isfinite(c)]
-        if state == "observed":
-            what = f"trial {number}"
-            parts.insert(0, (0, Observation(as_number("value", value, what), attrs=detail)))
-        if parts:
-            self._core.record(Action.observe_outcomes(number, parts, False, False), time)
-        if len(parts) == len(constraints) + 1:
-            return
-        if math.inf in constraints and state == "observed":
-            state, detail = "failed", "the value of a constraint is infinite"
-        # A trial with a value is abandoned where outcomes are missing.
-        self._core.record(ending(number, "abandoned" if state == "observed" else state, None, detail), time)
+            _, number, constraints, (state, value, detail), _ = step
+        else:
+            (state, number, value, detail, _), constraints = step, ()
+        outcome = Outcome(state, None if value is None else as_number("value", value, f"trial {number}"), detail)
+        ended = ImportedTrial(
+            results_of(outcome, constraints, time),
+            bool(self._constraints),
+            error=error_of(outcome, constraints),
+            attrs=detail if state == "observed" else None,
+            what=f"trial {number}",
+        )
+        for action, _ in ended.actions(number):
+            self._core.record(action, time)
 
     def log_withdrawal(self, number: int, reason: str | None, time: float | None) -> None:
         """Log that the result of a trial was taken back; `number` is the number in the log."""

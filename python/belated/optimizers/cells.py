@@ -17,7 +17,7 @@ import numpy as np
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, real_number
+from belated.space.arguments import finite, number_in_text, real_number
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 
@@ -30,11 +30,14 @@ _READ_AS_MISSING = frozenset(
 # Number of digits of a number that a file preserves. pandas may read further digits with an error.
 _DIGITS = 14
 
+# A duration in days, hours, minutes and seconds.
+_DURATION = re.compile(r"(-)?(?:(\d+) days?,? \+?)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
+
 # The longest text in a cell of Excel.
 LONGEST_CELL = 32_767
 
-# Characters that Excel's files cannot contain.
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+# Characters that Excel's files cannot contain, and further control characters, which terminals execute.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def as_read(value: Any) -> float | str | None:
@@ -49,10 +52,9 @@ def as_read(value: Any) -> float | str | None:
         return text.lower()
     number = real_number(value)
     if number is None:
-        try:
-            number = float(text)
-        except ValueError:
-            return text
+        number = number_in_text(text)
+    if number is None:
+        return text
     return float(f"{number:.{_DIGITS}g}")
 
 
@@ -61,12 +63,19 @@ def number_in(cell: Any) -> Any:
 
     pandas reads a column as texts if one of its cells is not a number.
     """
-    if isinstance(cell, str):
-        try:
-            return float(cell)
-        except ValueError:
-            return cell
-    return cell
+    number = number_in_text(cell) if isinstance(cell, str) else None
+    return cell if number is None else number
+
+
+def seconds_in(cell: Any) -> Any:
+    """Return the seconds in a text such as "0 days 00:00:01.5", as pandas writes durations; other cells unchanged."""
+    found = _DURATION.fullmatch(cell.strip()) if isinstance(cell, str) else None
+    if found is None:
+        return cell
+    sign, days, hours, minutes, seconds = found.groups()
+    total = 86400.0 * int(days or 0) + 3600.0 * int(hours) + 60.0 * int(minutes) + float(seconds)
+    # pandas writes -1 s as "-1 days +23:59:59".
+    return total - 2 * 86400.0 * int(days or 0) if sign and days else -total if sign else total
 
 
 def in_range(dimension: Dimension | Fidelity | None, cell: Any) -> Any:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from belated._core import InvalidPoint, InvalidSetting, TrialRecord
 from belated.optimizers.problem import Problem
 from belated.short_repr import short_repr
-from belated.space.arguments import is_list, real_number, whole_number
+from belated.space.arguments import is_list, real_number, whole_in_text, whole_number
 from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Dimension, Range
 from belated.space.space import Space
@@ -158,9 +158,7 @@ def _column(
         number = names.index(key) if key in names else None
         known = f"name some of {names}"
     else:
-        # A longer number is beyond the last column; int() refuses very long ones.
-        is_number = isinstance(key, str) and key.isdecimal() and len(key) < 20
-        number = int(key) if is_number else whole_number(key)
+        number = whole_in_text(key) if isinstance(key, str) else whole_number(key)
         known = f"pass numbers from 0 to {candidates.width - 1}"
     if number is None or not 0 <= number < candidates.x.shape[1]:
         raise error(f"{argument} has {short_repr(key)}, which is not a column: {known}")

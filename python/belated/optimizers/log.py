@@ -1,6 +1,6 @@
 """The interface of a log, which `_core.Optimizer` and the shared log of studies implement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -23,14 +23,11 @@ Limit: TypeAlias = tuple[Literal["time", "cost"], float]
 class Log(Protocol):
     """A log of trials, and the strategy that suggests the next trial. Data are in the form that the core takes."""
 
-    def record(self, action: Action, time: float | None) -> int | None:
-        """Log an action, and return the number of its trial, or None if the log does not change.
+    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
+        """Return the events of an action, each with the number of its trial; [] if the log would not change.
 
         Here and below, `time` is the wall-clock time in seconds.
         """
-
-    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
-        """Return the events of an action, each with the number of its trial; [] if the log would not change."""
 
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1
@@ -105,6 +102,10 @@ class Log(Protocol):
 
         Trials that were run outside the domain count only if `outside` is True.
         """
+
+    def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
+        """Return the first of these trials whose exact value differs from another exact value at the same point: the
+        position of the outcome, if outcomes are declared, and the numbers of both trials; None without such a trial."""
 
     def n_events(self) -> int:
         """Return the number of events in the log."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
@@ -11,6 +11,7 @@ from belated._core import InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.report import Withdrawal, as_amount, as_number
 from belated.optimizers.values import Value, checked
 from belated.short_repr import short_repr
+from belated.space.arguments import is_gap
 
 
 @dataclass(frozen=True, repr=False)
@@ -286,24 +287,30 @@ def position(outcomes: Outcomes, name: Any) -> int:
     return names.index(name)
 
 
-def values_of(outcomes: Outcomes, what: str, value: Any, std: Any) -> list[tuple[int, float, float | None]]:
+def values_of(
+    outcomes: Outcomes, what: str, value: Any, std: Any, warn_once: Callable[[str, str], None]
+) -> list[tuple[int, float, float | None]]:
     """Return (position, value, std) of each reported outcome, in the order of the declaration.
 
-    `value` and `std` are the arguments of these names: mappings, or a number if it belongs to all reported outcomes.
+    `value` and `std` are the arguments of these names: mappings, or a number if it belongs to all reported outcomes. A
+    value in a mapping that is None or NaN is missing, and is left out. `warn_once` is the method of the problem.
     """
-    names = list(outcomes)
+    names, is_given_by_name = list(outcomes), True
     if not isinstance(value, Mapping):
         if len(names) > 1 or isinstance(value, (str, Sequence)):
             raise InvalidValue(
                 f"value={short_repr(value)} for {what}: outcomes are declared, so pass a dict of their values, as "
                 f"{{{names[0]!r}: 0.5}}"
             )
-        value = {names[0]: value}
+        value, is_given_by_name = {names[0]: value}, False
     stds = std if isinstance(std, Mapping) else dict.fromkeys(value, std)
     for argument, given in (("value", value), ("std", stds)):
         unknown = [name for name in given if name not in names]
         if unknown:
-            raise InvalidValue(f"{argument} of {what} has unknown outcomes {unknown}: pass some of {names}")
+            raise InvalidValue(
+                f"{argument} of {what} has unknown outcomes {unknown}: {advice_on_unknown(unknown[0], names)} (nothing "
+                "was changed)"
+            )
     without = [name for name in stds if name not in value]
     if without:
         raise InvalidValue(
@@ -315,11 +322,20 @@ def values_of(outcomes: Outcomes, what: str, value: Any, std: Any) -> list[tuple
         (
             names.index(name),
             as_number("value", value[name], f"{name!r} of {what}"),
-            as_amount("std", stds.get(name), f"{name!r} of {what}"),
+            as_amount("std", stds.get(name), f"{name!r} of {what}", warn_once),
         )
         for name in names
-        if name in value
+        if name in value and not (is_given_by_name and is_gap(value[name]))
     ]
+
+
+def advice_on_unknown(name: Any, names: Sequence[str]) -> str:
+    """Return advice on a name that is not among the names of the declared outcomes."""
+    from belated.hints import nearest
+
+    near = nearest(str(name), names)
+    kept = f"declare {short_repr(name)} as bl.Record(), or pass it in attrs"
+    return f"did you mean {near!r}? Else {kept}" if near else f"pass some of {names}; to keep it, {kept}"
 
 
 def missing(outcomes: Outcomes, record: TrialRecord) -> list[str]:

@@ -69,6 +69,18 @@ class Problem:
         if objective is not None:
             self.direction = "minimize" if isinstance(self.outcomes[objective], Minimize) else "maximize"
         self.core = self._new_core()
+        # The kinds of warnings that were given.
+        self._warned: set[str] = set()
+
+    def has_warned(self, kind: str) -> bool:
+        """Return whether a warning of a kind was given."""
+        return kind in self._warned
+
+    def warn_once(self, kind: str, message: str) -> None:
+        """Give a warning, unless a warning of this kind was given before."""
+        if kind not in self._warned:
+            self._warned.add(kind)
+            warn(f"{message}; further ones do not warn")
 
     @property
     def objective(self) -> str | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, in_seconds, one_line, real_number, whole_number
+from belated.space.arguments import finite, in_seconds, is_gap, one_line, real_number, whole_number
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -216,9 +216,17 @@ def as_number(name: str, given: Any, what: str) -> float:
     return number
 
 
-def as_amount(name: str, given: Any, what: str) -> float | None:
-    """Return a std, cost or duration as a float, or None for None."""
-    return None if given is None else as_number(name, given, what)
+def as_amount(name: str, given: Any, what: str, warn_once: Callable[[str, str], None]) -> float | None:
+    """Return a std, cost or duration as a float; None if it is not given.
+
+    NaN counts as not given, with a warning: for example, the standard deviation of a single replicate is NaN.
+    """
+    if given is None:
+        return None
+    if is_gap(given):
+        warn_once("not given", f"{name}={one_line(given)} for {what} counts as not given")
+        return None
+    return as_number(name, given, what)
 
 
 def _unusable(name: str, given: Any, what: str, expected: str) -> InvalidValue:

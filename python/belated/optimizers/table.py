@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -18,6 +19,8 @@ from belated._core import (
     Observation,
     TrialRecord,
 )
+from belated.optimizers import optuna_table
+from belated.optimizers.actions import full_fidelity
 from belated.optimizers.cells import (
     agrees,
     as_read,
@@ -25,11 +28,22 @@ from belated.optimizers.cells import (
     choice_of_entry,
     in_range,
     number_in,
+    seconds_in,
 )
 from belated.optimizers.delays import Delays, InFlight
+from belated.optimizers.imported import Dated, ImportedTrial, Result
 from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.report import (
+    TrialError,
+    as_amount,
+    as_number,
+    as_reason,
+    attrs_as_json,
+    error_facts,
+    merged_attrs,
+)
+from belated.optimizers.request import Carrier
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table, real_number
@@ -227,21 +241,15 @@ def is_trials_table(params: Any) -> bool:
     return points and {"number", "state", "value"} <= set(columns)
 
 
+# The result of an outcome that has not arrived.
+_MISSING = Result("pending")
+
+
 class Row(NamedTuple):
-    """A row of a table as actions: one that adds the trial, those that the new trial's number completes, and the
-    withdrawals of results."""
+    """A row of a table: the action that adds the trial, and a function from the trial's number to the others."""
 
     add: Action
-    rest: list[Callable[[int], Action]]
-    withdrawals: list[Callable[[int], Action]]
-
-
-class _Measured(NamedTuple):
-    """The state of an outcome in a row, with its value and std."""
-
-    state: str
-    value: float | None = None
-    std: float | None = None
+    rest: Callable[[int], Iterator[Dated]]
 
 
 class Rows(NamedTuple):
@@ -259,20 +267,28 @@ def read_table(
     attrs: Any,
     missing: str,
     on_error: str,
+    carrier: Carrier | None = None,
 ) -> Rows:
     """Read the rows of a table for `add`. `given` has the arguments for `_FACTS`.
 
+    If `problem` is not the present problem of the study, `carrier` carries what was read to the present problem.
+
     All rows are read before an error is raised. Errors name the row by its label in the index, and the column.
     """
-    reader = _Reader(problem, table, given, context, attrs, missing)
+    of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
+    reader = _Reader(problem, table if of_optuna is None else of_optuna, given, context, attrs, missing, carrier)
     rows, skipped, first = [], [], None
     for i in range(reader.n):
         try:
             row = reader.row(i)
         except BelatedError as error:
+            # A trial of Optuna may have ended before all of its parameters were suggested, or may not have started.
+            is_left_out = of_optuna is not None and reader.lacks_point(i)
+            if is_left_out and on_error == "raise":
+                continue
             reason = str(error).removesuffix(" (nothing was changed)")
             skipped.append(SkippedRow(reader.labels[i], reader.column_of(reason), reason))
-            first = first or error
+            first = first or (None if is_left_out else error)
         else:
             if row is not None:
                 rows.append(row)
@@ -294,9 +310,16 @@ class _Reader:
     """Reads the rows of a table. `column` is the name of the column that is being read, for messages."""
 
     def __init__(
-        self, problem: Problem, table: Any, given: Mapping[str, Any], context: Any, attrs: Any, missing: str
+        self,
+        problem: Problem,
+        table: Any,
+        given: Mapping[str, Any],
+        context: Any,
+        attrs: Any,
+        missing: str,
+        carrier: Carrier | None,
     ) -> None:
-        self._problem, self._missing = problem, missing
+        self._problem, self._missing, self._carrier = problem, missing, carrier
         self.n, self.column = len(table), ""
         self.labels = [getattr(label, "item", lambda label=label: label)() for label in table.index]
         names = [str(name) for name in table.columns]
@@ -314,7 +337,7 @@ class _Reader:
         self._locate_columns(table, given)
         self._read_facts(given, attrs)
         self._read_contexts(context)
-        self._curve = [name for name in names if re.fullmatch(r"curve_\d+", name) and name in self._others]
+        self._curve = [name for name in names if re.fullmatch(r"curve_[0-9]{1,9}", name) and name in self._others]
         if not self._curve:
             return
         curve, last = problem.curve, max(int(name.removeprefix("curve_")) for name in self._curve)
@@ -442,6 +465,7 @@ class _Reader:
             advice = (
                 f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
             )
+            advice = separator_advice(list(self._cells)) or advice
             raise InvalidPoint(
                 f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
             )
@@ -540,6 +564,10 @@ class _Reader:
 
     # Rows.
 
+    def lacks_point(self, i: int) -> bool:
+        """Return whether a row without a value could not be added because of its point."""
+        return self.column == "point" and self._states[i] != "observed"
+
     def row(self, i: int) -> Row | None:
         """Return the actions of a row; None if its value is missing and such rows are left out."""
         self._entries = self._exact_entries(i)
@@ -548,47 +576,76 @@ class _Reader:
             raise InvalidPoint(
                 f"the trial was left out by a revision ({reason}): correct its point, and empty this cell"
             )
-        outcomes = self._states_of_outcomes(i) if self._problem.outcomes else None
-        state, y = self._state(i) if outcomes is None else ("pending" if outcomes else None, None)
-        if state is None:
+        if self._problem.outcomes:
+            results = self._states_of_outcomes(i)
+        else:
+            state, y = self._state(i)
+            self.column = self._columns.get("value", "value")
+            results = [] if state is None else [Result(state, y)]
+        for result in results:
+            if result.value is not None and not math.isfinite(result.value):
+                Observation(result.value, what="this row")  # raises an error
+        if not results:
             return None
         amounts: dict[str, Any] = {}
         for name in self._amounts:
             amount = self._amount(name, self._columns.get(name, name), self._fact(name, i))
             if amount is not None:
                 amounts[name] = amount
-        observation = None
-        if y is not None:
-            self.column = self._columns.get("value", "value")
-            observation = Observation(y, **amounts, what="this row")
+        if not self._problem.outcomes and "std" in amounts:
+            results = [Result(results[0].state, results[0].value, amounts["std"])]
         fidelity = self._fidelity(i)
         self.column = "point"
         place = self._place(i)
         self.column = "context"
         context = self._context_at(i)
+        if self._carrier is not None:
+            self.column = "point"
+            place, context = self._carrier.start(place, context)
         self.column = "attrs"
         attrs = self._attrs_at(i)
-        add = Action.add(place, context, observation, fidelity, attrs)
-        if outcomes is not None:
-            return self._row_of_outcomes(i, add, outcomes, amounts)
-        withdrawals = [self._withdrawal(i, _WITHDRAWN_REASON)] if state == "withdrawn" else []
-        return Row(add, self._rest(i, state, amounts), withdrawals)
+        curve = self._curve_reports(i) if self._curve else []
+        states = [each.state for each in results]
+        error, whole = None, None
+        if "withdrawn" in states:
+            results = self._with_withdrawals(i, results)
+            withdrawals = [each.withdrawal for each in results if each.withdrawal is not None]
+            states += [each[0] for each in withdrawals]
+            whole = withdrawals[0] if self._states[i] == "withdrawn" else None
+        if "failed" in states:
+            self.column = "error"
+            error = error_facts(self._error(i))
+        has_outcomes = bool(self._problem.outcomes)
+        if self._carrier is not None and self._carrier.problem.outcomes:
+            results, has_outcomes = self._carried(results, self._carrier), True
+        trial = ImportedTrial(
+            results,
+            has_outcomes,
+            whole,
+            error,
+            amounts.get("cost"),
+            amounts.get("duration"),
+            curve=curve,
+            what="this row",
+        )
+        return Row(*trial.adding(place, context, fidelity, attrs))
 
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
         self.column = column
-        if given is None:
+        given = seconds_in(given) if name == "duration" else given
+        amount = as_amount(name, given, "this row", self._problem.warn_once)
+        if amount is None:
             return None
-        amount = as_number(name, given, "this row")
         check: Any = {name: amount}
         Observation(0.0, **check, what="this row")  # checks the range
         return amount
 
     def _fidelity(self, i: int) -> float | None:
-        self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
-        found = self._problem.check_fidelity(self._fact("fidelity", i))
+        self.column = self._columns.get("fidelity", "fidelity")
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
-        return fidelity.high if found is None and fidelity is not None else found
+        found = full_fidelity(self._problem, self._problem.check_fidelity(self._fact("fidelity", i)))
+        return found if self._carrier is None else self._carrier.fidelity(found)
 
     def _exact_entries(self, i: int) -> Mapping[str, Any]:
         self.column, text = EXACT, self._exact[i]
@@ -740,50 +797,64 @@ class _Reader:
             found |= given
         return attrs_as_json(found or given)
 
-    def _rest(self, i: int, state: str, amounts: Mapping[str, float]) -> list[Callable[[int], Action]]:
-        """Return the actions that follow the addition: the curve, and the end without a value."""
-        rest = self._curve_reports(i)
-        self.column = "error"
-        if state == "failed":
-            rest.append(_failure(error_facts(self._error(i)), amounts.get("duration")))
-        elif state == "abandoned":
-            rest.append(Action.abandon)
-        elif state == "stopped":
-            rest.append(Action.stop)
-        elif state == "withdrawn":
-            rest.append(self._withdrawn_result(i, amounts))
-        return rest
-
-    def _curve_reports(self, i: int) -> list[Callable[[int], Action]]:
-        rest: list[Callable[[int], Action]] = []
+    def _curve_reports(self, i: int) -> list[tuple[int, float]]:
+        """Return the steps of the learning curve, and their values."""
+        found = []
         for column in self._curve:
             self.column, value = column, self._number(column, i)
             if value is not None:
                 y = as_number("value", value, "this row")
                 if abs(y) == float("inf"):
                     raise InvalidValue(f"value={y} for this row is not usable: pass a finite number")
-                rest.append(_report(int(column.removeprefix("curve_")), y))
-        return rest
+                step = int(column.removeprefix("curve_"))
+                if self._carrier is not None:
+                    self._carrier.check_step(step)
+                found.append((step, y))
+        return found
 
-    def _withdrawn_result(self, i: int, amounts: Mapping[str, float]) -> Callable[[int], Action]:
-        """Return the action that reports a withdrawn result. A withdrawn trial without a withdrawn value failed."""
-        result = _failure(error_facts(self._error(i)), amounts.get("duration"))
-        y = self._withdrawn_value(_WITHDRAWN_VALUE, i)
-        if y is not None:
-            result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
-        return result
+    def _with_withdrawals(self, i: int, results: Sequence[Result]) -> list[Result]:
+        """Return the results of a row, with their withdrawals. A withdrawn result without a value has failed."""
+        names = [f"_{name}" for name in self._problem.outcomes] or [""]
+        found = []
+        for name, each in zip(names, results, strict=True):
+            withdrawal = None
+            if each.state == "withdrawn":
+                y = self._withdrawn_value(f"{_WITHDRAWN_VALUE}{name}", i)
+                state = "failed" if y is None else "observed"
+                withdrawal = (state, y, self._reason(i, f"{_WITHDRAWN_REASON}{name}"), None)
+            found.append(each._replace(withdrawal=withdrawal))
+        return found
+
+    def _carried(self, results: Sequence[Result], carrier: Carrier) -> list[Result]:
+        """Return the results of a row for the outcomes of the present problem."""
+        names = list(self._problem.outcomes) or [""]
+        positions = carrier.outcomes([name for name, each in zip(names, results, strict=True) if each != _MISSING])
+        rest, state = _MISSING, results[0].state
+        if not self._problem.outcomes and state in ("failed", "abandoned", "stopped"):
+            # The end of a trial ends all its outcomes.
+            rest = Result("failed" if state == "failed" else "abandoned")
+        found = [rest] * len(carrier.problem.outcomes)
+        for name, each in zip(names, results, strict=True):
+            if name in positions:
+                found[positions[name]] = each
+        return found
 
     def _withdrawn_value(self, column: str, i: int) -> float | None:
         self.column = column
         value = self._number(column, i) if column in self._cells else None
-        return None if value is None else as_number("value", value, "this row")
+        if value is None:
+            return None
+        y = as_number("value", value, "this row")
+        Observation(y, what="this row")  # checks the range
+        return y
 
-    def _withdrawal(self, i: int, column: str) -> Callable[[int], Action]:
-        """Return the action that withdraws a result, for the reason in a column."""
+    def _reason(self, i: int, column: str) -> str | None:
+        """Return the reason of a withdrawal, which is in a column."""
         self.column = column
         cell, entry = self._cells.get(column, [None] * self.n)[i], self._entries.get(column)
-        reason = entry if isinstance(entry, str) and agrees(cell, entry) else None if cell is None else str(cell)
-        return lambda number: Action.withdraw(number, as_reason(reason))
+        if isinstance(entry, str) and agrees(cell, entry):
+            return as_reason(entry)
+        return None if cell is None else as_reason(str(cell))
 
     def _error(self, i: int) -> TrialError | str | None:
         cell, entry = self._errors[i], self._entries.get("error")
@@ -795,15 +866,16 @@ class _Reader:
 
     # Outcomes.
 
-    def _states_of_outcomes(self, i: int) -> list[_Measured]:
+    def _states_of_outcomes(self, i: int) -> list[Result]:
         """Return the state, value and std of each outcome; an empty list if the row is left out."""
-        outcomes, found = self._problem.outcomes, []
+        outcomes = self._problem.outcomes
+        found: list[Result] = []
         of_row = self._checked_state("state", self._states[i])
         # The state of outcomes without a value and without a state.
         rest = "pending" if of_row in (None, "observed") else of_row
         listed = self._lists["value"][i] if "value" in self._lists else None
         self.column = "value"
-        known = {} if listed is None else {k: y for k, y, _ in values_of(outcomes, "this row", listed, None)}
+        known = {} if listed is None else {k: y for k, y, _ in self._values_of(listed)}
         for k, name in enumerate(outcomes):
             state = self._checked_state(f"{_STATE}{name}", self._of_outcome(f"{_STATE}{name}", i))
             self.column, value = self._outcomes.get(name, name), known.get(k)
@@ -812,16 +884,19 @@ class _Reader:
             if self._is_of_objective and name == self._problem.objective:
                 value = self._value_of_objective(value, i)
             if value is not None:
-                found.append(_Measured("observed", self._value_in_state(value, state), self._std_of(name, i)))
+                found.append(Result("observed", self._value_in_state(value, state), self._std_of(name, i)))
             else:
                 if state == "observed" and self._without_value() is None:
                     return []
-                found.append(_Measured(rest if state in (None, "observed") else state))
+                found.append(Result(rest if state in (None, "observed") else state))
         self.column = next(iter(self._outcomes.values()), "value")
         is_given = of_row == "observed" or (of_row is None and "value" not in self._lists)
         if is_given and all(each.state == "pending" for each in found):
             return [] if self._without_value() is None else found
         return found
+
+    def _values_of(self, listed: Any) -> list[tuple[int, float, float | None]]:
+        return values_of(self._problem.outcomes, "this row", listed, None, self._problem.warn_once)
 
     def _value_of_objective(self, value: Any, i: int) -> Any:
         """Return the value of the objective, which may be in the column ``value``, too."""
@@ -847,56 +922,17 @@ class _Reader:
     def _of_outcome(self, column: str, i: int) -> Any:
         return self._cells[column][i] if column in self._of_outcomes else None
 
-    def _row_of_outcomes(self, i: int, add: Action, found: Sequence[_Measured], amounts: Mapping[str, float]) -> Row:
-        data: dict[str, Any] = {name: amount for name, amount in amounts.items() if name != "std"}
-        parts: list[tuple[int, Observation]] = []
-        for k, each in enumerate(found):
-            if each.value is not None:
-                # The first observation has the data of the trial.
-                own = {} if parts else data
-                parts.append((k, Observation(each.value, each.std, **own, what="this row")))
-        self.column = "error"
-        duration = None if parts else amounts.get("duration")
-        failure = _failure(error_facts(self._error(i)), duration)
-        rest = self._curve_reports(i)
-        last: list[Callable[[int], Action]] = []
-        withdrawals: list[Callable[[int], Action]] = []
-        for k, (name, each) in enumerate(zip(self._problem.outcomes, found, strict=True)):
-            if each.state == "failed":
-                rest.append(_of_outcome(failure, k))
-            elif each.state == "abandoned":
-                rest.append(_of_outcome(Action.abandon, k))
-            elif each.state == "stopped":
-                last.append(Action.stop)
-            elif each.state == "withdrawn":
-                y = self._withdrawn_value(f"{_WITHDRAWN_VALUE}_{name}", i)
-                if y is None:
-                    rest.append(_of_outcome(failure, k))
-                else:
-                    rest.append(_observation_of(k, Observation(y, None, **data, what="this row")))
-                withdrawals.append(_of_outcome(self._withdrawal(i, f"{_WITHDRAWN_REASON}_{name}"), k))
-        # A stop ends all outcomes that are missing, so it comes last.
-        return Row(add.with_outcomes(parts), rest + last[:1], withdrawals)
 
-
-def _report(step: int, value: float) -> Callable[[int], Action]:
-    return lambda number: Action.report(number, step, value)
-
-
-def _observation(observation: Observation) -> Callable[[int], Action]:
-    return lambda number: Action.observe(number, observation, False, False)
-
-
-def _observation_of(outcome: int, observation: Observation) -> Callable[[int], Action]:
-    return lambda number: Action.observe_outcomes(number, [(outcome, observation)], False, False)
-
-
-def _of_outcome(action: Callable[[int], Action], outcome: int) -> Callable[[int], Action]:
-    return lambda number: action(number).of_outcome(outcome)
-
-
-def _failure(error: tuple[str, str, str | None] | None, duration: float | None) -> Callable[[int], Action]:
-    return lambda number: Action.fail(number, error, None, duration)
+def separator_advice(names: Sequence[str]) -> str:
+    """Return advice for a table from a file whose cells are not separated by commas; "" for other tables."""
+    line = ",".join(names)
+    for separator in (";", "\t"):
+        if line.count(separator) > 0 and line.count(separator) >= line.count(","):
+            return (
+                f"its cells seem to be separated by {separator!r}: save the file with ',' between cells and '.' in "
+                f"numbers, or as .xlsx, or read it with pandas.read_csv(…, sep={separator!r}, decimal=',')"
+            )
+    return ""
 
 
 def check_policies(missing: Any, on_error: Any, table: bool) -> None:

@@ -1,13 +1,17 @@
-"""CSV and Excel files of trials, which `add` reads bit for bit."""
+"""CSV and Excel files of trials, which `add` reads bit for bit, and of worklists.
+
+Texts that a spreadsheet would execute as formulas are marked by an apostrophe; see `shown`.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
+from pathlib import PurePath
 from typing import Any
 
-from belated._core import InvalidValue, TrialRecord
+from belated._core import InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.cells import LONGEST_CELL, exact_choice, is_restored, shown
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import merged_attrs
@@ -38,11 +42,7 @@ def write_excel(
     problem: Problem, records: Sequence[TrialRecord], path: Any, problem_of: Callable[[int], Problem]
 ) -> None:
     """Write trials to an Excel file, for `Optimizer.to_excel`. `problem_of` is as for `trial_columns`."""
-    pandas = imported_pandas("to_excel")
-    try:
-        import openpyxl  # noqa: F401
-    except ImportError:
-        raise ImportError("to_excel needs openpyxl: pip install 'belated[excel]'") from None
+    _check_packages("to_excel")
     columns = _file_columns(problem, records, problem_of)
     for i, text in enumerate(columns.get(EXACT, ())):
         if text is not None and len(text) > LONGEST_CELL:
@@ -55,7 +55,36 @@ def write_excel(
         timed.get(name, shown(name)): [_excel_time(cell) if name in timed else _excel_number(cell) for cell in cells]
         for name, cells in columns.items()
     }
-    pandas.DataFrame(columns, dtype=object).to_excel(path, index=False, sheet_name="trials", engine="openpyxl")
+    _write_sheet(columns, path, "trials")
+
+
+def write_worklist(table: Any, path: Any) -> None:
+    """Write the table of `Study.worklist` to a file whose name ends with .csv or .xlsx."""
+    suffix = PurePath(path).suffix.lower()
+    if suffix not in (".csv", ".xlsx"):
+        raise InvalidSetting(f"path={str(path)!r} is not usable: pass a name that ends with .csv or .xlsx")
+    columns = {
+        shown(name): [cell if isinstance(cell, datetime) else shown(cell) for cell in table[name].tolist()]
+        for name in table.columns
+    }
+    if suffix == ".csv":
+        imported_pandas("worklist").DataFrame(columns, dtype=object).to_csv(path, index=False)
+        return
+    _check_packages("worklist")
+    _write_sheet({name: list(map(_excel_number, cells)) for name, cells in columns.items()}, path, "worklist")
+
+
+def _check_packages(caller: str) -> None:
+    imported_pandas(caller)
+    try:
+        import openpyxl  # noqa: F401
+    except ImportError:
+        raise ImportError(f"{caller} needs openpyxl: pip install 'belated[excel]'") from None
+
+
+def _write_sheet(columns: dict[str, list[Any]], path: Any, name: str) -> None:
+    table = imported_pandas(name).DataFrame(columns, dtype=object)
+    table.to_excel(path, index=False, sheet_name=name, engine="openpyxl")
 
 
 def _excel_time(time: datetime | None) -> Any:

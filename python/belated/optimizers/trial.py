@@ -270,9 +270,9 @@ class Trial:
 
     def observe(
         self,
-        value: float | Mapping[str, float],
+        value: float | Mapping[str, float | None],
         *,
-        std: float | Mapping[str, float] | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,

@@ -72,7 +72,7 @@ def _optimize(
 ) -> Result:
     chosen = arguments.chosen_optimizer(direction, space, candidates, optimizer, settings)
     names = list(chosen.domain) if isinstance(chosen.domain, Space) else []
-    outcomes, of_curve = tuple(chosen._problem.outcomes), chosen._problem.objective
+    revision, outcomes, of_curve = chosen._n_read(), tuple(chosen._problem.outcomes), chosen._problem.objective
     function = objective(f, names, arguments.exception_types(catch), outcomes, of_curve)
     arguments.check_takes_fidelity(f, function, chosen)
     if n_trials is None and n_trials_total is None and timeout is None and budget is None:
@@ -122,6 +122,7 @@ def _optimize(
         used,
         waiting,
         reports=reports,
+        revision=revision,
     )
 
     def result(stop_reason: StopReason) -> Result:
@@ -241,7 +242,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         deviation of the value's noise, ``cost`` is the cost of the evaluation, and ``attrs`` is a dict of further data
         to store. A pair of numbers is not allowed. If outcomes were declared, f returns a mapping of the outcomes that
         are known, such as ``{"error": 0.1, "memory": 3.2}``, or this mapping as ``value``. The trial stays pending
-        until the other outcomes are reported with `observe`, and the worker takes another trial.
+        until the other outcomes are reported with `observe`, and the worker takes another trial. Outcomes that are None
+        or NaN are missing, too. Entries that were not declared become attrs, with a warning.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), DataFrame, mapping of columns, or list of dicts, optional

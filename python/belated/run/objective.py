@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
 from time import perf_counter
@@ -16,9 +16,9 @@ import numpy as np
 
 from belated.errors import InvalidSetting, InvalidValue, StoreError
 from belated.optimizers.curve import Curve
-from belated.optimizers.report import usable_attrs
+from belated.optimizers.report import ATTRS_AS_TEXT, usable_attrs
 from belated.run.raised import Place, Sendable, drop_frames, last_line_of_user
-from belated.space.arguments import copied, finite, one_line, real_number
+from belated.space.arguments import copied, finite, is_gap, one_line, real_number
 
 T = TypeVar("T")
 
@@ -182,8 +182,8 @@ class Outcome:
     #: The duration of the call of f, in seconds.
     duration: float | None = None
     problem: str = ""
-    #: Why the attrs that f gave are not JSON data; empty if they are.
-    wrong_attrs: str = ""
+    #: What the user should know about the result, by kind. A run warns once of each kind.
+    notes: dict[str, str] = field(default_factory=dict)
     error: BaseException | None = None
     #: Whether the run continues after the error.
     caught: bool = False
@@ -265,11 +265,12 @@ class Objective:
             # Errors that the user names in `catch` are expected, and never end a run.
             named = tuple(each for each in self.catch if each not in (Exception, BaseException))
             place = None if isinstance(error, named) else last_line_of_user(error)
-            attrs, wrong = usable_attrs(None if trial is None else trial.attrs)
+            rest = _Rest()
+            attrs = _usable(None if trial is None else trial.attrs, rest)
             if caught:
                 drop_frames(error)
             return Outcome(
-                attrs=attrs or None, duration=duration, wrong_attrs=wrong, error=error, caught=caught, place=place
+                attrs=attrs or None, duration=duration, notes=rest.notes, error=error, caught=caught, place=place
             )
 
     def _after_stop(self, returned: Any, attrs: dict[str, Any], duration: float) -> Outcome:
@@ -278,9 +279,11 @@ class Objective:
         if self.outcomes and isinstance(returned, Mapping):
             returned = {name: value for name, value in returned.items() if name != self.of_curve}
             found = read_returned(returned, attrs, duration, self.outcomes)
-            return Outcome(found.value, found.std, found.cost, found.attrs, duration, stopped=True)
-        known, wrong = usable_attrs(attrs)
-        return Outcome(attrs=known or None, duration=duration, wrong_attrs=wrong, stopped=True)
+            notes = {kind: note for kind, note in found.notes.items() if kind != "missing"}  # nothing is awaited
+            return Outcome(found.value, found.std, found.cost, found.attrs, duration, notes=notes, stopped=True)
+        rest = _Rest()
+        known = _usable(attrs, rest)
+        return Outcome(attrs=known or None, duration=duration, notes=rest.notes, stopped=True)
 
 
 def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None) -> Outcome:
@@ -408,29 +411,63 @@ class _Unusable(Exception):
     """An invalid result of f. The argument of the exception is the end of a message."""
 
 
+@dataclass
+class _Rest:
+    """The entries of a result that are not data of the trial: they become attributes. `notes` are as in `Outcome`."""
+
+    entries: dict[Any, Any] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def keep(self, entries: Mapping[Any, Any], known: Sequence[str], advice: str) -> None:
+        """Keep entries as attributes. `known` has the names that may have been meant."""
+        if not entries:
+            return
+        from belated.hints import nearest
+
+        self.entries |= entries
+        near = next((each for each in (nearest(str(name), known) for name in entries) if each), None)
+        meant = f"did you mean {near!r}? Else " if near else ""
+        self.notes["entries"] = f"f also returned {_names(entries)}, kept in attrs: {meant}{advice}"
+
+
+def _names(names: Iterable[Any]) -> str:
+    """Return names as text for a message."""
+    return ", ".join(map(one_line, names))
+
+
 def read_returned(returned: Any, written: Any, duration: float, outcomes: Sequence[str] = ()) -> Outcome:
     """Return the outcome for a result of f. `written` contains the attrs that f wrote to its argument `trial`.
 
     `outcomes` has the names of the declared outcomes.
     """
-    kept, wrong_attrs = usable_attrs(written)
+    rest = _Rest()
+    kept = _usable(written, rest)
     try:
-        value, std, cost, given = _read_outcomes(returned, outcomes) if outcomes else _read(returned)
-        attrs, problem = usable_attrs(given)
-        return Outcome(value, std, cost, kept | attrs or None, duration, wrong_attrs=wrong_attrs or problem)
+        value, std, cost, given = _read_outcomes(returned, outcomes, rest) if outcomes else _read(returned, rest)
+        attrs = kept | _usable(rest.entries, rest) | _usable(given, rest)
+        return Outcome(value, std, cost, attrs or None, duration, notes=rest.notes)
     except _Unusable as wrong:
         problem = f"f returned {one_line(returned)}{wrong}"
         kind = type(returned)
         place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
-        return Outcome(attrs=kept or None, duration=duration, problem=problem, wrong_attrs=wrong_attrs, place=place)
+        attrs = kept | _usable(rest.entries, rest)
+        return Outcome(attrs=attrs or None, duration=duration, problem=problem, notes=rest.notes, place=place)
 
 
-def _read(returned: Any) -> tuple[float, float | None, float | None, Any]:
+def _usable(attrs: Any, rest: _Rest) -> dict[str, Any]:
+    """Return attrs as JSON data; note what is wrong with them."""
+    data, problem = usable_attrs(attrs)
+    if problem:
+        rest.notes.setdefault("attrs", f"{problem}; {ATTRS_AS_TEXT}")
+    return data
+
+
+def _read(returned: Any, rest: _Rest) -> tuple[float, float | None, float | None, Any]:
     """Return (value, std, cost, attrs) of a result of f; raise _Unusable if one of the numbers is invalid."""
     if type(returned) is float and math.isfinite(returned):  # the most frequent case
         return returned, None, None, None
     if isinstance(returned, Mapping):
-        value, std, cost, attrs = _entries(returned)
+        value, std, cost, attrs = _entries(returned, rest)
     else:
         value, std, cost, attrs = returned, None, None, None
     number = _number(value)
@@ -454,52 +491,96 @@ def _read(returned: Any) -> tuple[float, float | None, float | None, Any]:
         numbers = several and len(returned) > 2 and all(real_number(each) is not None for each in returned)
         advice = f": {_ACCEPTED}" if several else ""
         raise _Unusable(f"{within}, which is not one finite number{advice}{f'; {_ONE_OBJECTIVE}' if numbers else ''}")
-    return number, _amount("std", std), _amount("cost", cost), attrs
+    return number, _amount("std", std, rest), _amount("cost", cost, rest), attrs
 
 
-def _entries(returned: Mapping[Any, Any]) -> list[Any]:
-    """Return the value, std, cost and attrs in a mapping that has the key "value"."""
-    unknown = [key for key in returned if key not in _RETURNED_KEYS]
-    if unknown or "value" not in returned:
-        what = f"with the unknown key {one_line(unknown[0])}" if unknown else "without the key 'value'"
+def _entries(returned: Mapping[Any, Any], rest: _Rest, outcomes: Sequence[str] = ()) -> list[Any]:
+    """Return the value, std, cost and attrs in a mapping that has the key "value"; keep its other entries."""
+    others = {key: entry for key, entry in returned.items() if key not in _RETURNED_KEYS}
+    wrong = next((key for key in others if "value" not in returned or key in outcomes), None)
+    if wrong is not None or "value" not in returned:
+        what = f"with the unknown key {one_line(wrong)}" if wrong is not None else "without the key 'value'"
         raise _Unusable(f", a mapping {what}: {_ACCEPTED}")
+    absent = [key for key in _RETURNED_KEYS if key not in returned]
+    rest.keep(others, absent, "return further data as attrs={...}, or declare them as outcomes with bl.Record()")
     return [returned.get(key) for key in _RETURNED_KEYS]
 
 
+def _is_long(returned: Any, names: Sequence[str]) -> bool:
+    """Return whether a result has the keys value, std, cost and attrs, and not the names of outcomes."""
+    if not isinstance(returned, Mapping) or "value" not in returned:
+        return False
+    if isinstance(returned["value"], Mapping):
+        return True
+    # An outcome may have the name of a key, and an undeclared metric the name "value".
+    return "value" not in names and not any(key in names for key in returned if key not in _RETURNED_KEYS)
+
+
 def _read_outcomes(
-    returned: Any, names: Sequence[str]
+    returned: Any, names: Sequence[str], rest: _Rest
 ) -> tuple[dict[str, float], dict[str, float] | None, float | None, Any]:
-    """Return (values, stds, cost, attrs) of a result of f if outcomes with these names were declared."""
+    """Return (values, stds, cost, attrs) of a result of f if outcomes with these names were declared.
+
+    Outcomes whose values are None or NaN are missing. If all of them are, the result is invalid.
+    """
     value, std, cost, attrs = returned, None, None, None
-    is_named = isinstance(returned, Mapping) and "value" in returned
-    # An outcome may have the name "value".
-    if is_named and ("value" not in names or isinstance(returned["value"], Mapping)):
-        value, std, cost, attrs = _entries(returned)
+    if _is_long(returned, names):
+        value, std, cost, attrs = _entries(returned, rest, names)
     if len(names) == 1 and not isinstance(value, Mapping):
         value = {names[0]: value}
     if not isinstance(value, Mapping) or not value:
         raise _Unusable(
             f", and outcomes are declared: return a mapping of the values that are known, such as {{{names[0]!r}: 0.5}}"
         )
-    stds = std if isinstance(std, Mapping) else dict.fromkeys(value, std)
-    unknown = [*(name for name in value if name not in names), *(name for name in stds if name not in value)]
-    if unknown:
-        raise _Unusable(f" with {one_line(unknown[0])}, which is not among the outcomes {list(names)} of the result")
+    others = {name: entry for name, entry in value.items() if name not in names}
+    reserved = next((name for name in others if name in _RETURNED_KEYS), None)
+    advice = f"declare {_names(others)} as outcomes with bl.Record()" + (
+        f"; the {reserved} of the trial belongs beside the outcomes, as {{'value': {{...}}, {reserved!r}: ...}}"
+        if reserved not in (None, "value")
+        else ""
+    )
+    rest.keep(others, [name for name in names if name not in value], advice)
+    given = {name: entry for name, entry in value.items() if name in names}
+    if not given:
+        raise _Unusable(f" with {_names(others)}, and none of the outcomes {list(names)} is in the result")
     values = {}
-    for name, given in value.items():
-        number = _number(given)
-        if number is None:
-            raise _Unusable(f" with {name}={one_line(given)}, which is not one finite number")
-        values[name] = number
-    amounts = {name: _amount(f"std of {name}", given) for name, given in stds.items()}
+    for name, entry in given.items():
+        number = _number(entry)
+        if number is not None:
+            values[name] = number
+        elif not is_gap(_single(entry)):
+            raise _Unusable(f" with {name}={one_line(entry)}, which is not one finite number")
+    if not values:
+        raise _Unusable(", in which no outcome has a value: the evaluation counts as failed")
+    missing = [name for name in given if name not in values]
+    if missing:
+        rest.notes["missing"] = (
+            f"f returned {missing[0]}={one_line(given[missing[0]])}, so {missing} of this trial are missing and the "
+            "trial stays pending: report them by observe when they are known, or end the trial by fail or abandon"
+        )
+    stds = std if isinstance(std, Mapping) else dict.fromkeys(values, std)
+    without = [name for name in stds if name not in given]
+    if without:
+        rest.notes["std"] = f"f returned a std of {_names(without)} and no value of an outcome of this name"
+    amounts = {name: _amount(f"std of {name}", entry, rest) for name, entry in stds.items() if name in values}
     known = {name: amount for name, amount in amounts.items() if amount is not None}
-    return values, known or None, _amount("cost", cost), attrs
+    return values, known or None, _amount("cost", cost, rest), attrs
 
 
-def _amount(name: str, given: Any) -> float | None:
-    """Return a std or cost as a float, or None for None."""
-    amount = None if given is None else _number(given)
-    if given is not None and (amount is None or amount < 0):
+def _amount(name: str, given: Any, rest: _Rest) -> float | None:
+    """Return a std or cost as a float, or None for None.
+
+    NaN and infinity also count as not given, because the value may be expensive, with a note.
+    """
+    if given is None:
+        return None
+    amount = _number(given)
+    if amount is None:
+        single = _single(given)
+        if is_gap(single) or real_number(single) == math.inf:
+            rest.notes["not given"] = f"f returned {name}={one_line(given)}, which counts as not given"
+            return None
+    if amount is None or amount < 0:
         raise _Unusable(f" with {name}={one_line(given)}, which is not a finite number >= 0")
     return amount
 
@@ -514,12 +595,17 @@ def _pair(returned: Any) -> tuple[Any, Any] | None:
     return None if real_number(first) is None or real_number(second) is None else (first, second)
 
 
+def _single(value: Any) -> Any:
+    """Return the element of an array or tensor with one element; return other objects unchanged."""
+    shape = getattr(value, "shape", None)
+    if isinstance(shape, tuple) and shape and all(size == 1 for size in shape) and hasattr(value, "item"):
+        return value.item() if not isinstance(value, np.ndarray) else value.reshape(())
+    return value
+
+
 def _number(value: Any) -> float | None:
     """Return a number, or the element of an array or tensor with one element, as a float.
 
     Return None for other objects and for numbers that are not finite.
     """
-    shape = getattr(value, "shape", None)
-    if isinstance(shape, tuple) and shape and all(size == 1 for size in shape) and hasattr(value, "item"):
-        value = value.item() if not isinstance(value, np.ndarray) else value.reshape(())
-    return finite(value)
+    return finite(_single(value))

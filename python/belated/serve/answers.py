@@ -27,16 +27,17 @@ MOST_PARAMS = 200
 
 def study_as_data(study: Study) -> dict[str, Any]:
     """Return a study in the form of `messages.StudyAnswer`."""
-    log = study._current_log()
+    log, problem = study._current_log(), study._problem
     best = log.best()
-    nesting = study.domain.nesting if isinstance(study.domain, Space) else None
+    nesting = problem.domain.nesting if isinstance(problem.domain, Space) else None
     return {
         "name": study.name,
         "study_id": log.id,
         "optimizer": study._strategy_name,
-        "direction": study.direction,
-        "clock": study.clock,
+        "direction": problem.direction,
+        "clock": problem.clock,
         "now": time.time(),
+        "revision": len(log.stages),
         "events": log.n_events(),
         "trials": len(log),
         "counts": {state: len(log.numbers(state)) for state in get_args(State)},
@@ -131,7 +132,8 @@ def trial_as_data(study: Study, number: int, step: int | None = None) -> dict[st
 
 def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
     """Return trials that were started."""
-    return {"study_id": study._log.id, "trials": [_trial(study, trial.number) for trial in trials]}
+    log = study._log
+    return {"study_id": log.id, "revision": len(log.stages), "trials": [_trial(study, trial.number) for trial in trials]}
 
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:

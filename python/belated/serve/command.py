@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from belated._core import InvalidSetting
+from belated.space.arguments import whole_in_text
 from belated.store import open_store
 from belated.study.commands import add_store
 
@@ -127,9 +128,10 @@ _MAKE = (
 
 
 def _port(text: str) -> int:
-    if not text.isdecimal() or int(text) > 65535:
+    number = whole_in_text(text)
+    if number is None or number > 65535:
         raise argparse.ArgumentTypeError(f"{text!r} is not a port: pass a whole number from 0 to 65535")
-    return int(text)
+    return number
 
 
 class _Listener(socket.socket):

@@ -5,7 +5,7 @@ Requests that have unknown fields, or values of wrong types, are refused. `belat
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_NAME
@@ -33,7 +33,18 @@ class Timed(Request):
     )
 
 
-class Suggest(Timed):
+class Revised(Timed):
+    """A request whose names and values belong to a revision of the problem."""
+
+    revision: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="The number of the problem in which the names, values and indices of this request are read, from "
+        "`revision` of an earlier answer. If the study was revised since, they are carried to the present problem. "
+        "Default: the present problem.",
+    )
+
+
+class Suggest(Revised):
     """Start trials."""
 
     n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="The number of trials.")
@@ -59,13 +70,14 @@ class Suggest(Timed):
     )
 
 
-class Observe(Timed):
+class Observe(Revised):
     """Report the value of a trial, or values of its outcomes."""
 
-    value: float | dict[str, float] = Field(
-        description="One finite number; if the study has outcomes, an object of those that have arrived, by name."
+    value: float | dict[str, float | None] = Field(
+        description="One finite number; if the study has outcomes, an object of those that have arrived, by "
+        "name, in which null is missing."
     )
-    std: Amount | dict[str, Amount] | None = Field(
+    std: Amount | dict[str, Amount | None] | None = Field(
         default=None,
         description="The standard deviation of the noise of all given values, or an object of those of outcomes, by "
         "name.",
@@ -93,7 +105,7 @@ OutcomeName = Annotated[
 ]
 
 
-class Fail(Timed):
+class Fail(Revised):
     """Report that a trial crashed: all outcomes that are missing, or one outcome."""
 
     outcome: OutcomeName = None
@@ -102,13 +114,13 @@ class Fail(Timed):
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 
-class Abandon(Timed):
+class Abandon(Revised):
     """Abandon a trial without judging its point: all outcomes that are missing, or one outcome."""
 
     outcome: OutcomeName = None
 
 
-class Withdraw(Timed):
+class Withdraw(Revised):
     """Take back the value or the failure of a trial: all outcomes that have a result, or one outcome."""
 
     outcome: OutcomeName = None
@@ -123,7 +135,7 @@ class WithdrawAll(Withdraw):
     )
 
 
-class Report(Timed):
+class Report(Revised):
     """Report the value of a step of a trial's learning curve."""
 
     step: Annotated[int, Field(ge=1)] = Field(description="The step, up to the last step of the study's curve.")
@@ -156,10 +168,27 @@ class Create(Request):
 StudyId = Annotated[int, Field(ge=0, description="The `study_id` of the study; the answer is 409 if it differs.")]
 
 
-class OfStudy(BaseModel):
-    """The query of a request that concerns a study."""
+def without_underscores(given: Any) -> Any:
+    """Refuse the underscores that pydantic accepts in the text of a number."""
+    if isinstance(given, str) and "_" in given:
+        raise ValueError("write the number without underscores")
+    return given
+
+
+#: The validation of a number in a path.
+PLAIN = BeforeValidator(without_underscores)
+
+
+class FromQuery(BaseModel):
+    """The query of a request."""
 
     model_config = ConfigDict(extra="forbid")
+
+    _plain = field_validator("*", mode="before")(without_underscores)
+
+
+class OfStudy(FromQuery):
+    """The query of a request that concerns a study."""
 
     study_id: StudyId | None = None
 
@@ -178,10 +207,8 @@ class Page(OfStudy):
     )
 
 
-class StudiesPage(BaseModel):
+class StudiesPage(FromQuery):
     """A request for some of the studies."""
-
-    model_config = ConfigDict(extra="forbid")
 
     start: int = Field(default=0, ge=0, description="Only studies from this position on, the oldest first.")
     limit: int = Field(default=100, ge=1, le=1000, description="The maximum number of studies: see `next`.")
@@ -277,6 +304,7 @@ class Trials(BaseModel):
     """Trials that were started."""
 
     study_id: int = Field(description="The id of the study, for the reports of these trials.")
+    revision: int = Field(description="The number of the present problem, for the reports of these trials.")
     trials: list[TrialAnswer]
 
 
@@ -373,6 +401,7 @@ class StudyAnswer(BaseModel):
     direction: Literal["maximize", "minimize"]
     clock: Literal["iterations", "seconds"]
     now: float = Field(description="The server's time, in seconds since 1970.")
+    revision: int = Field(description="The number of the present problem: 1, and one more after each revision.")
     events: int = Field(description="The number of events in the log.")
     trials: int = Field(description="The number of trials in all states.")
     counts: Counts

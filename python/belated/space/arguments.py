@@ -83,10 +83,40 @@ def whole_number(value: Any) -> int | None:
         return None
 
 
+def number_in_text(text: str) -> float | None:
+    """Return the number that a text contains, or None.
+
+    The underscores and the digits of other scripts that Python's `float` accepts do not count.
+    """
+    if "_" in text or not text.strip().isascii():
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def whole_in_text(text: str) -> int | None:
+    """Return the integer that a text of ASCII digits contains, or None."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
+
+
 def finite(value: Any) -> float | None:
     """Return `value` as a float, or None if `value` is not a single finite real number."""
     number = real_number(value)
     return number if number is not None and math.isfinite(number) else None
+
+
+def is_gap(value: Any) -> bool:
+    """Return whether a value is None, NaN, a masked number of NumPy, or a missing value of pandas."""
+    if type(value) in (float, int, bool, str):  # the most frequent cases
+        return bool(value != value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    number = real_number(value)
+    return number is not None and math.isnan(number)
 
 
 def in_seconds(value: Any) -> Any:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated import _core
 from belated._core import InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import axes, copied, finite, is_table, one_line, real_number, whole_number
+from belated.space.arguments import axes, copied, finite, is_gap, is_table, one_line, real_number, whole_number
 from belated.space.dimensions import Categorical, Dimension, Real
 from belated.space.space import Place, Space, escaped
 from belated.warn import warn
@@ -333,7 +333,7 @@ class NamedCandidates(Space):
         return super()._numbers(params, measured)
 
     def _number(self, name: str, value: Any, measured: bool) -> Any:
-        if name in self.optional and _is_gap(value):
+        if name in self.optional and is_gap(value):
             return None
         dimension = self[name]
         if isinstance(dimension, Categorical):
@@ -463,20 +463,11 @@ class NamedCandidates(Space):
 
     def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
         """Return a row of a table as a dict, without gaps."""
-        return {name: value for name, value in record.items() if not (name in self.optional and _is_gap(value))}
+        return {name: value for name, value in record.items() if not (name in self.optional and is_gap(value))}
 
 
 #: The kinds of finite domains, for `isinstance`.
 LISTS = (Candidates, NamedCandidates)
-
-
-def _is_gap(value: Any) -> bool:
-    """Return whether an entry is None, NaN, a masked entry of NumPy, or a missing entry of pandas."""
-    if type(value) in _KINDS or isinstance(value, np.floating):
-        return bool(value != value)
-    if value is None or value is np.ma.masked:
-        return True
-    return type(value).__name__ in ("NAType", "NaTType")
 
 
 def _columns(table: Any) -> dict[str, Any]:
@@ -550,7 +541,7 @@ def _first_entries(columns: Mapping[str, Any], name: str, wanted: list[str]) -> 
     for row, (choice, values) in enumerate(zip(columns[name], rows, strict=True)):
         if not isinstance(choice, (str, bool, np.bool_)):
             continue  # a gap; other entries are refused where the column is read
-        entries = {each: None if _is_gap(value) else value for each, value in zip(wanted, values, strict=True)}
+        entries = {each: None if is_gap(value) else value for each, value in zip(wanted, values, strict=True)}
         first = table.setdefault(choice, entries)
         differs = next((each for each in wanted if first[each] != entries[each]), None)
         if differs is not None:
@@ -569,7 +560,7 @@ def _column(
     dtype = getattr(entries, "dtype", None)
     if isinstance(dtype, np.dtype) and dtype.kind in "biuf" and not np.ma.isMaskedArray(entries):
         entries = np.asarray(entries).tolist()  # numbers of Python are faster to read
-    given = [None if _is_gap(each) else each if type(each) in _KINDS else copied(each) for each in entries]
+    given = [None if is_gap(each) else each if type(each) in _KINDS else copied(each) for each in entries]
     kinds: dict[str, tuple[int, Any]] = {}
     for row, entry in enumerate(given):
         if entry is not None and type(entry) not in _KINDS:

@@ -120,6 +120,10 @@ class Store(ABC):
         """Raise StoreError if the store is damaged. By default, only the checksums of the records reveal damage."""
         return
 
+    def lost_tables(self) -> str | None:
+        """Return why a store without studies is probably a part of another store; None for all other stores."""
+        return None
+
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """Return the intact headers of a damaged store, and (study id, event) of all its intact events in order."""
         raise StoreError(f"store {self.url}: {type(self).__name__} cannot salvage anything from a damaged store")

@@ -4,10 +4,12 @@ import os
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from belated.errors import StoreError
+from belated.store.closing import close_with
 from belated.store.forks import never_collect, register_connection
 
 T = TypeVar("T")
@@ -92,6 +94,7 @@ class Server:
     """
 
     _connection: Any = None
+    _closing: "weakref.finalize[..., Any] | None" = None
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -101,9 +104,6 @@ class Server:
         # Whether the present connection may wait for the disk after a commit.
         self.may_sync_later = False
         register_connection(self)
-
-    def __del__(self) -> None:
-        self.close()
 
     def run(self, action: Callable[[Any], T]) -> T:
         """Call an action with this process's connection. If it was lost, repeat the call with a new connection."""
@@ -162,7 +162,8 @@ class Server:
     def _connected(self) -> Any:
         if self._process != os.getpid():
             self._after_fork()
-        if self._connection is None:
+        is_closed = self._closing is not None and not self._closing.alive  # the interpreter ends
+        if self._connection is None or is_closed:
             psycopg = driver()
             given = psycopg.conninfo.conninfo_to_dict(self.url)
             settings = {**_CONNECTION, **given, **PASSWORDS.get(self.url, {}), "client_encoding": "UTF8"}
@@ -174,7 +175,7 @@ class Server:
                 connection.close()
                 raise
             # Set this attribute last, so that a connection is used only after its setup is complete.
-            self._connection = connection
+            self._connection, self._closing = connection, close_with(self, connection, self.lock)
         return self._connection
 
     def _set_up(self, connection: Any) -> None:
@@ -187,9 +188,17 @@ class Server:
 
     def close(self) -> None:
         """Close the connection; the next call opens another connection."""
-        connection, self._connection = self._connection, None
+        connection = self._without_connection()
         if connection is not None and self._process == os.getpid():
             connection.close()
+
+    def _without_connection(self) -> Any:
+        """Forget the connection, and return it."""
+        connection, self._connection = self._connection, None
+        if self._closing is not None:
+            self._closing.detach()
+            self._closing = None
+        return connection
 
     def error(self, text: str) -> StoreError:
         """Return a StoreError about this server's store."""
@@ -213,7 +222,7 @@ class Server:
         """Keep the parent's connection open and unused in a forked child, which starts without a connection."""
         self.lock = threading.RLock()
         self._process = os.getpid()
-        connection, self._connection = self._connection, None
+        connection = self._without_connection()
         if connection is not None:
             never_collect(connection)
 

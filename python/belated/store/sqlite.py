@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from belated.errors import InvalidSetting, StoreError
 from belated.short_repr import short_repr
 from belated.store.checksums import complete
+from belated.store.closing import close_with
 from belated.store.forks import never_collect, register_connection
 from belated.store.interface import Header, Record, Store, Transaction
 from belated.store.mounts import SHARED, file_system, is_mount_point
@@ -42,6 +43,9 @@ SCHEMA = (
 
 # Chosen by measurement; see docs/store.md.
 JOURNAL = "WAL"
+
+# Bytes 18 and 19 of a file that has a write-ahead log.
+_WAL_VERSIONS = b"\x02\x02"
 
 # Times in seconds: how long a call waits for other writers; the longest pause between two attempts; the waiting time
 # after which the pauses are half as long; and how long a fork waits for transactions of other threads.
@@ -88,6 +92,8 @@ class SqliteStore(Store):
     """
 
     _connection: sqlite3.Connection | None = None
+    # Closes the connection with this store: the last connection that is closed removes the write-ahead log.
+    _closing: "weakref.finalize[..., Any] | None" = None
 
     def __init__(self, path: str) -> None:
         self.path = os.path.abspath(path)
@@ -101,11 +107,6 @@ class SqliteStore(Store):
 
     def __repr__(self) -> str:
         return f"SqliteStore({self.path!r})"
-
-    def __del__(self) -> None:
-        # Close the connection now, and do not wait for garbage collection: the last connection that is closed removes
-        # the write-ahead log.
-        self._disconnect()
 
     def __reduce__(self) -> tuple[type[Store], tuple[str]]:
         return SqliteStore, (self.path,)
@@ -198,8 +199,29 @@ class SqliteStore(Store):
                 raise self._failed(error) from error
 
     def check(self) -> None:
-        """Raise StoreError if SQLite finds that the file is damaged."""
+        """Raise StoreError if SQLite finds that the file is damaged, or if its tables are in a lost log."""
         self._run_if_not_empty(self._check_integrity)
+        lost = self.lost_tables()
+        if lost is not None:
+            raise self._error(lost)
+
+    def lost_tables(self) -> str | None:
+        """Return why a file without tables is probably a copy of an open store; None for all other files.
+
+        Until the first checkpoint, the tables of a store are only in its write-ahead log.
+        """
+        try:
+            self._run(lambda connection: None)
+        except _NoTables:
+            with suppress(OSError), open(self.path, "rb") as file:
+                versions = file.read(20)[18:]
+                # A process that creates the store has a log beside the file.
+                if versions == _WAL_VERSIONS and not os.path.exists(f"{self.path}-wal"):
+                    return (
+                        "it has no tables, because it was copied without its -wal file while it was open, or because "
+                        "its creation was interrupted: copy it again with sqlite3 file.db '.backup copy.db'"
+                    )
+        return None
 
     def salvage(self) -> tuple[list[Header], list[tuple[int, Record]]]:
         """Return the intact headers, and (study id, event) of all intact events, which are found without SQLite."""
@@ -242,7 +264,8 @@ class SqliteStore(Store):
     def _ready(self, create: bool = False, write: bool = False) -> sqlite3.Connection:
         """Return this process's connection to the file, opened if necessary. With `write`, the connection may write."""
         connection = self._connection
-        if connection is None:
+        is_closed = self._closing is not None and not self._closing.alive  # the interpreter ends
+        if connection is None or is_closed:
             connection = self._connect(create)
         elif self._file != self._identity():
             raise self._error(
@@ -305,7 +328,7 @@ class SqliteStore(Store):
         except BaseException:
             connection.close()
             raise
-        self._connection = connection
+        self._connection, self._closing = connection, close_with(self, connection, self._lock)
         return connection
 
     def _check_layout(self, connection: sqlite3.Connection, create: bool) -> None:
@@ -370,11 +393,19 @@ class SqliteStore(Store):
                     self._disconnect()
 
     def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
+        connection = self._without_connection()
         if connection is not None:
             # If closing fails, garbage collection closes the connection.
             with suppress(sqlite3.Error):
                 connection.close()
+
+    def _without_connection(self) -> sqlite3.Connection | None:
+        """Forget the connection, and return it."""
+        connection, self._connection = self._connection, None
+        if self._closing is not None:
+            self._closing.detach()
+            self._closing = None
+        return connection
 
     def _when_free(self, action: Callable[[], T]) -> T:
         """Call `action`, and repeat it while other writers hold the lock."""
@@ -402,7 +433,7 @@ class SqliteStore(Store):
     def _after_fork(self) -> None:
         """Keep the parent's connection open and unused in a forked child, which starts without a connection."""
         self._lock = threading.RLock()
-        connection, self._connection = self._connection, None
+        connection = self._without_connection()
         if connection is not None:
             never_collect(connection)
 

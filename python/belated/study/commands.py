@@ -15,8 +15,10 @@ from typing import Any
 from zipfile import BadZipFile
 
 from belated._core import BelatedError
-from belated.errors import StoreError
-from belated.optimizers.table import imported_pandas
+from belated.errors import InvalidValue, StoreError
+from belated.optimizers.table import imported_pandas, separator_advice
+from belated.short_repr import printable
+from belated.space.arguments import whole_in_text
 from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
@@ -56,7 +58,8 @@ def add_to(commands: Any) -> None:
         if name in ("delete", "withdraw", "worklist"):
             action.add_argument("name", metavar="NAME", help="which study")
         if name == "withdraw":
-            action.add_argument("numbers", metavar="NUMBER", type=int, nargs="+", help="the numbers of the trials")
+            what = "the numbers of the trials"
+            action.add_argument("numbers", metavar="NUMBER", type=_trial_number, nargs="+", help=what)
             action.add_argument("--reason", metavar="TEXT", help="why, to keep with the trials")
             action.add_argument("--outcome", metavar="OUTCOME", help="which outcome (default: all with a result)")
         if name == "export":
@@ -92,11 +95,26 @@ def withdraw_command(arguments: argparse.Namespace) -> None:
     study = Study.load(arguments.name, arguments.store)
     study.withdraw(arguments.numbers, reason=arguments.reason, outcome=arguments.outcome)
     for number in arguments.numbers:
-        print(study.trial(number))
+        _print(study.trial(number))
+
+
+def _trial_number(text: str) -> int:
+    number = whole_in_text(text)
+    if number is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is not the number of a trial: pass a whole number")
+    return number
+
+
+def _print(text: object) -> None:
+    """Print a text without the control characters that names, choices and messages may contain, except line ends."""
+    print("\n".join(map(printable, str(text).split("\n"))))
 
 
 def _names(store: Store, name: str | None) -> list[str]:
     names = store.names()
+    lost = None if names else store.lost_tables()
+    if lost is not None:
+        raise StoreError(f"store {store.url}: {lost}")
     if name is None:
         return names
     if name not in names:
@@ -107,13 +125,13 @@ def _names(store: Store, name: str | None) -> list[str]:
 def _report(store: Store, describe: Callable[[Study], str]) -> int:
     """Print one line for each study: its description, or the error that prevents loading it."""
     code = DONE
-    for name in store.names():
+    for name in _names(store, None):
         try:
             text = unless_deleted(store, name, lambda name: describe(Study.load(name, store)))
         except BelatedError as error:
             text, code = str(error), FAILED
         if text is not None:
-            print(f"{name}: {text}")
+            _print(f"{name}: {text}")
     return code
 
 
@@ -133,7 +151,7 @@ def show_command(arguments: argparse.Namespace) -> None:
     for name in _names(store, arguments.name):
         text = unless_deleted(store, name, lambda name: _shown(Study.load(name, store)))
         if text is not None:
-            print(text)
+            _print(text)
 
 
 def _shown(study: Study) -> str:
@@ -240,15 +258,16 @@ def worklist_command(arguments: argparse.Namespace) -> None:
     study, output = Study.load(arguments.name, arguments.store), arguments.output
     if output is None:
         table = study.worklist()
-        print(table.to_string(index=False) if len(table) else "no trials are out")
+        for name in table.columns:
+            if any(isinstance(cell, str) for cell in table[name]):
+                table[name] = [printable(cell) if isinstance(cell, str) else cell for cell in table[name]]
+        table.columns = list(map(printable, table.columns))
+        _print(table.to_string(index=False) if len(table) else "no trials are out")
         return
-    suffix = _suffix(output, (".csv", ".xlsx", ".html"))
-    if suffix == ".html":
+    if _suffix(output, (".csv", ".xlsx", ".html")) == ".html":
         study.worklist_html(output)
-    elif suffix == ".csv":
-        study.worklist().to_csv(output, index=False)
     else:
-        study.worklist().to_excel(output, index=False)
+        study.worklist(output)
 
 
 def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
@@ -256,27 +275,40 @@ def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
     pandas = imported_pandas("a table")
     if arguments.name is None:
         raise StoreError(f"{arguments.file} is a table: pass the NAME of the study to which its rows are added")
+    advice = ""
     try:
-        table = pandas.read_csv(arguments.file) if suffix == ".csv" else pandas.read_excel(arguments.file)
-    except (ValueError, BadZipFile) as error:
-        raise StoreError(f"{arguments.file} cannot be read as a table: {error}") from None
-    if len(table) and not isinstance(table.index, pandas.RangeIndex):
-        # pandas takes the first cells of such lines as labels, and moves the others below wrong names.
-        raise StoreError(
-            f"{arguments.file} has a line with more cells than the first line has names: name every column, and remove "
-            "separators at the ends of lines"
+        read = pandas.read_csv if suffix == ".csv" else pandas.read_excel
+        # pandas renames the second of two columns with the same name, so read the names as they are.
+        first = read(arguments.file, header=None, nrows=1, dtype=str, keep_default_na=False)
+        names = [name.strip() for name in first.to_numpy().ravel().tolist() if isinstance(name, str) and name.strip()]
+        if suffix == ".csv":
+            advice = separator_advice(names)
+        twice = [name for name, n in Counter(names).items() if n > 1]
+        if twice:
+            raise InvalidValue(f"{arguments.file} has the column {twice[0]!r} twice: rename or remove one of them")
+        table = read(arguments.file)
+        if len(table) and not isinstance(table.index, pandas.RangeIndex):
+            # pandas takes the first cells of such lines as labels, and moves the others below wrong names.
+            raise InvalidValue(
+                f"{arguments.file} has a line with more cells than the first line has names: name every column, and "
+                "remove separators at the ends of lines"
+            )
+        table.index = pandas.RangeIndex(2, len(table) + 2)  # the line in the file, after the line of names
+        added = Study.load(arguments.name, arguments.store).add(
+            table,
+            value=arguments.value,
+            missing=arguments.missing,
+            on_error="skip" if arguments.skip else "raise",
         )
-    table.index = pandas.RangeIndex(2, len(table) + 2)  # the number of the line in the file, after the line of names
-    added = Study.load(arguments.name, arguments.store).add(
-        table,
-        value=arguments.value,
-        missing=arguments.missing,
-        on_error="skip" if arguments.skip else "raise",
-    )
+    except BelatedError as error:
+        raise type(error)(str(error) if not advice or advice in str(error) else f"{error}; {advice}") from None
+    except (ValueError, BadZipFile) as error:
+        more = f"; {advice}" if advice else ""
+        raise StoreError(f"{arguments.file} cannot be read as a table: {error}{more}") from None
     trials, skipped = added if arguments.skip else (added, [])
     for each in skipped:
-        print(f"line {each.row}, column {each.column!r}: {each.reason}")
-    print(f"{arguments.name}: {len(trials)} trials added" + (f", {len(skipped)} rows not added" if skipped else ""))
+        _print(f"line {each.row}, column {each.column!r}: {each.reason}")
+    _print(f"{arguments.name}: {len(trials)} trials added" + (f", {len(skipped)} rows not added" if skipped else ""))
     return FAILED if skipped else DONE
 
 
@@ -304,14 +336,14 @@ def import_command(arguments: argparse.Namespace) -> int:
             "store, or a study with another name"
         )
     for imported, records in studies:
-        print(f"{imported.name}: imported, {len(records)} events")
+        _print(f"{imported.name}: imported, {len(records)} events")
     return DONE
 
 
 def delete_command(arguments: argparse.Namespace) -> None:
     """Delete a study."""
     Study.delete(arguments.name, arguments.store)
-    print(f"{arguments.name}: deleted")
+    _print(f"{arguments.name}: deleted")
 
 
 def check_command(arguments: argparse.Namespace) -> int:

@@ -4,14 +4,16 @@ Optuna is imported only to open a storage; trials and distributions are recognis
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
-from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidSpace, Observation
+from belated._core import BelatedError, InvalidPoint, InvalidSetting, InvalidSpace
 from belated.optimizers.bayes import BayesOpt
+from belated.optimizers.imported import ImportedTrial, Result
+from belated.optimizers.imported import Withdrawn as Taken
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.outcomes import AtMost, has_bounds
 from belated.optimizers.problem import Problem
@@ -20,7 +22,7 @@ from belated.short_repr import short_repr
 from belated.space.dimensions import Categorical, Dimension, Integer, Real
 from belated.space.space import Space
 from belated.study.definition import definition_of, optimizer_from
-from belated.study.optuna_reports import log_reports, reports_of, shift_of
+from belated.study.optuna_reports import reports_of, shift_of, shifted
 from belated.warn import warn
 
 # Optuna keeps the values of constraints in a list under this key, or keeps each value under "constraints:name".
@@ -93,13 +95,34 @@ def constraint_values(system_attrs: Mapping[str, Any]) -> dict[str, float]:
     return values | {key: system_attrs[key] for key in named}
 
 
-def ending(number: int, state: str, observation: Observation | None, error: str | None) -> Action:
-    """Return the report that ends a trial: an observation, or else the state and the error of the trial."""
-    if observation is not None:
-        return Action.observe(number, observation, False, False)
-    if state == "failed":
-        return Action.fail(number, None if error is None else ("", error, None), None)
-    return Action.stop(number) if state == "stopped" else Action.abandon(number)
+def results_of(outcome: Outcome, constraints: Sequence[float | None], at: float | None) -> list[Result]:
+    """Return the results of the value and of the constraints of a trial, which are outcomes of an optimizer.
+
+    A constraint at infinity has failed. A constraint at -infinity, which holds, cannot be modelled and is abandoned.
+    Missing constraints of an ended trial are abandoned; if the evaluation has failed, they have failed, too.
+    """
+    # The error of a trial that was evaluated is an infinite value.
+    is_crash = outcome.state == "failed" and outcome.error is None
+    missing = "pending" if outcome.state == "pending" else "failed" if is_crash else "abandoned"
+    found = [Result(outcome.state, outcome.value, at=at)]
+    for c in constraints:
+        if c is not None and math.isfinite(c):
+            found.append(Result("observed", c, at=at))
+        else:
+            found.append(Result(missing if c is None else "failed" if _fails(c) else "abandoned", at=at))
+    return found
+
+
+def error_of(outcome: Outcome, constraints: Sequence[float | None]) -> tuple[str, str, str | None] | None:
+    """Return why outcomes of a trial have failed, in the form that the core takes."""
+    infinite = [c for c in constraints if c is not None and _fails(c)]
+    if outcome.state == "failed":
+        return None if outcome.error is None else ("", outcome.error, None)
+    return ("", f"the value of a constraint is {infinite[0]}", None) if infinite else None
+
+
+def _fails(constraint: float) -> bool:
+    return not math.isfinite(constraint) and constraint != -math.inf
 
 
 class Withdrawn(NamedTuple):
@@ -112,12 +135,15 @@ class Withdrawn(NamedTuple):
 
 
 def withdrawn_trials(user_attrs: Mapping[str, Any]) -> dict[int, Withdrawn]:
-    """Return the withdrawals in the user attributes of a study, by the number of the trial."""
+    """Return the withdrawals in the user attributes of a study, by the number of the trial.
+
+    If two processes withdrew a trial at the same time, the earlier record counts.
+    """
+    records = [(each["before"], each["at"], key) for key, each in user_attrs.items() if key.startswith(WITHDRAWN)]
     found: dict[int, Withdrawn] = {}
-    for key, each in user_attrs.items():
-        if key.startswith(WITHDRAWN):
-            withdrawn = Withdrawn(each["reason"], each["before"], each["at"])
-            found |= dict.fromkeys(each["numbers"], withdrawn)
+    for before, at, key in sorted(records):
+        for number in user_attrs[key]["numbers"]:
+            found.setdefault(number, Withdrawn(user_attrs[key]["reason"], before, at))
     return dict(sorted(found.items()))
 
 
@@ -308,53 +334,67 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
     started, ended = (_time(optimizer, at) for at in (trial.datetime_start, trial.datetime_complete))
     found = {name: usable_attrs({name: value}) for name, value in trial.user_attrs.items()}
     attrs = {name: value for data, _ in found.values() for name, value in data.items()}
-    log = optimizer._log
-    number = log.record(Action.add(place, None, None, None, attrs_as_json(attrs)), started)
-    assert number is not None  # a trial added by the user has a value
-    if optimizer.curve is not None:
-        # Optuna does not store the times of reports. Durations are not forecast from reports with equal times.
-        log_reports(log, number, shift, reports_of(trial), started)
     took = trial.duration
-    duration = None if took is None else max(took.total_seconds(), 0.0)
-    if optimizer._problem.outcomes:
-        for action in _endings(optimizer._problem, number, trial, duration):
-            log.record(action, ended)
-    elif outcome.state != "pending":
-        observation = None if outcome.value is None else Observation(outcome.value, duration=duration)
-        log.record(ending(number, outcome.state, observation, outcome.error), ended)
-    if withdrawn is not None and outcome.state not in ("pending", "abandoned"):
-        log.record(Action.withdraw(number, withdrawn.reason), withdrawn.at)
+    names, problem = list(optimizer._problem.outcomes), optimizer._problem
+    constraints: list[float | None] = []
+    if names:
+        outcome = outcome_of(trial, constrained=False)
+        constraints = _constraints_by_outcome(problem, trial)
+    results = results_of(outcome, constraints, ended)
+    if names:
+        # The result of the value comes first.
+        order = [names.index(name) for name in [problem.objective, *_others(problem)] if name is not None]
+        results = [results[order.index(k)] for k in range(len(names))]
+    whole: Taken | None = None
+    if withdrawn is not None and any(each.state not in ("pending", "abandoned") for each in results):
+        whole = (outcome.state, outcome.value, withdrawn.reason, withdrawn.at)
+        results = [_taken_back(each, withdrawn) for each in results]
+    imported = ImportedTrial(
+        results,
+        bool(names),
+        whole,
+        error_of(outcome, constraints),
+        duration=None if took is None else max(took.total_seconds(), 0.0),
+        # Optuna does not store the times of reports. Durations are not forecast from reports with equal times.
+        curve=[] if optimizer.curve is None else shifted(reports_of(trial), shift),
+        started_at=started,
+    )
+    added, rest = imported.adding(place, attrs=attrs_as_json(attrs))
+    number = optimizer._log.record(added, started)
+    assert number is not None  # the trial is new
+    for action, at in rest(number):
+        optimizer._log.record(action, at)
     return {name for name, (_, problem) in found.items() if problem}
 
 
-def _endings(problem: Problem, number: int, trial: Any, duration: float | None) -> Iterator[Action]:
-    """Yield the reports of a trial of Optuna to an optimizer with outcomes, whose bounds are Optuna's constraints.
+def _taken_back(result: Result, withdrawn: Withdrawn) -> Result:
+    """Return a result after its withdrawal; an abandoned result cannot be withdrawn."""
+    if result.state == "abandoned":
+        return result
+    taken = (result.state, result.value, withdrawn.reason, withdrawn.at)
+    return Result("withdrawn", at=result.at, withdrawal=taken)
+
+
+def _others(problem: Problem) -> list[str]:
+    """Return the outcomes beside the objective, which have the values of Optuna's constraints."""
+    return [name for name in problem.outcomes if name != problem.objective]
+
+
+def _constraints_by_outcome(problem: Problem, trial: Any) -> list[float | None]:
+    """Return the values of the constraints of a trial of Optuna, in the order of `_others`.
 
     Constraints with names are the outcomes of these names. Other constraints are the outcomes beside the objective, in
     their order.
     """
-    state, names, objective = trial.state.name, list(problem.outcomes), problem.objective
-    assert objective is not None  # checked before
-    others = [name for name in names if name != objective]
+    others = _others(problem)
     values = trial.system_attrs.get(CONSTRAINTS) or ()
     if len(values) > len(others):
         raise InvalidSetting(
             f"it has {len(values)} constraints, and optimizer has the outcomes {others} for them: declare an outcome "
             "bl.AtMost(0.0) for each"
         )
-    found = dict(zip(others, values, strict=False))
-    found |= {name: trial.system_attrs.get(f"{CONSTRAINTS}:{name}", found.get(name)) for name in others}
-    found[objective] = trial.value if state == "COMPLETE" else None
-    known = {name: y for name, y in found.items() if y is not None}
-    finite = [(names.index(name), Observation(y, duration=duration)) for name, y in known.items() if math.isfinite(y)]
-    if finite:
-        yield Action.observe_outcomes(number, finite, False, False)
-    for name, y in known.items():
-        if not math.isfinite(y):
-            error = ("", f"its value is {y}", None)
-            yield Action.fail(number, error, None).of_outcome(names.index(name))
-    if state in ("COMPLETE", "PRUNED", "FAIL") and len(known) < len(names):
-        yield Action.fail(number, None, None) if state == "FAIL" else Action.abandon(number)
+    found: dict[str, float] = dict(zip(others, values, strict=False))
+    return [trial.system_attrs.get(f"{CONSTRAINTS}:{name}", found.get(name)) for name in others]
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:

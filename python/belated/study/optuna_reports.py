@@ -50,5 +50,10 @@ def log_reports(
     core: _core.Optimizer, number: int, shift: int, reports: Iterable[tuple[int, float | None]], time: float | None
 ) -> None:
     """Add reports to a trial of a log."""
-    for step, value in reports:
-        core.record(Action.report(number, step + shift, math.nan if value is None else value), time)
+    for step, value in shifted(reports, shift):
+        core.record(Action.report(number, step, value), time)
+
+
+def shifted(reports: Iterable[tuple[int, float | None]], shift: int) -> list[tuple[int, float]]:
+    """Return reports in the form that the core takes, with steps from 1 and NaN for steps that failed."""
+    return [(step + shift, math.nan if value is None else value) for step, value in reports]

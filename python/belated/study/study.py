@@ -5,22 +5,25 @@ import os
 import threading
 import time as clocks
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Literal, TypeGuard, TypeVar, overload
 
-from belated._core import Action, BelatedError, Observation, TrialRecord
+from belated._core import Action, BelatedError, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
+from belated.optimizers.actions import Records, actions_of
 from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
-from belated.optimizers.fixed import Fixed, Shared
+from belated.optimizers.imported import Result, of_record
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
+from belated.optimizers.request import Carrier, Request, Submission
+from belated.optimizers.table_files import write_worklist
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
@@ -31,8 +34,17 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.revisions import Converted, Converter, Revision, Stage, check_feasible, checked_revision, parameters
-from belated.study.shared_log import ProblemRevised, SharedLog
+from belated.study.revisions import (
+    Converted,
+    Converter,
+    Revision,
+    Stage,
+    check_feasible,
+    checked_revision,
+    parameters,
+    removal_of,
+)
+from belated.study.shared_log import Read, SharedLog
 from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
 
@@ -265,7 +277,8 @@ class Study(Trials[SharedLog]):
         If `optimizer` declares outcomes, the objective has Optuna's value. The values of constraints with names belong
         to the outcomes of these names, and those of other constraints to the other outcomes in their order. Optuna's
         constraints are at most 0, so the goal of these outcomes is ``bl.AtMost(0.0)``. A trial that violates a
-        constraint is then observed, and the model of the constraint uses it.
+        constraint is then observed, and the model of the constraint uses it. A constraint at infinity is a failed
+        outcome. A constraint at -infinity, and a constraint that a completed or pruned trial lacks, is abandoned.
 
         With ``clock="seconds"``, trials start and end at the times in Optuna.
 
@@ -291,12 +304,12 @@ class Study(Trials[SharedLog]):
         created: int | None = None
         while found is None:
             if given is None:
-                there = "none"
+                there, advice = "none", "bl.Study(name, store, optimizer=…) creates one"
                 with suppress(StoreError):  # the file may not exist yet
                     there = short_repr(self._store.names())
+                    advice = self._store.lost_tables() or advice
                 raise StoreError(
-                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: "
-                    "bl.Study(name, store, optimizer=…) creates one"
+                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}"
                 )
             created = self._create(self.name, self._store, given, self._time)
             found = self._store.header(self.name)
@@ -355,19 +368,8 @@ class Study(Trials[SharedLog]):
     def _problem_of(self, number: int) -> Problem:
         return self._log.stages[number].problem
 
-    def _in_present_problem(self, call: Callable[[], T]) -> T:
-        """Make a call that converts arguments. Repeat the call if the problem was revised in the meantime."""
-        with self._log.lock:
-            while True:
-                n_known = len(self._log.stages)
-                try:
-                    return call()
-                except BelatedError:
-                    # The arguments may belong to a problem of which this process has not read yet.
-                    if len(self._log.stages) == n_known:
-                        self.sync()
-                    if len(self._log.stages) == n_known:
-                        raise
+    def _n_read(self) -> int | None:
+        return len(self._log.stages)
 
     @classmethod
     def _create(
@@ -433,36 +435,56 @@ class Study(Trials[SharedLog]):
 
     def _start_trials(
         self,
-        n: int,
-        context: list[float] | None,
-        fidelity: float | None,
+        request: Request,
         *,
         key: str | None = None,
-        expires_after: float | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
-        fixed: Fixed | None = None,
-        shared: Shared | None = None,
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
-        while True:
-            constraints = self._constraints_for("suggest")
-            time = self._problem.wall_time
-            try:
-                return self._log.suggest(
-                    n, context, time, key, expires_after, constraints, fidelity, may_start, limit, fixed, shared
-                )
-            except ProblemRevised:
-                # The caller converts the arguments again.
-                if any(given is not None for given in (context, fidelity, fixed, shared)):
-                    raise
+        return self._log.suggest(request, lambda: self._constraints_for("suggest"), key, may_start, limit)
 
     def _current_log(self) -> SharedLog:
         self.sync()
         return self._log
 
-    def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
-        return self._log.record_all(actions, self._problem.wall_time())
+    def _submit(
+        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+    ) -> list[int | None]:
+        call = None if key is None else (key, submission.digest())
+        return self._record_from(partial(self._read_submission, submission), submission.revision, call, notice)
+
+    def _read_submission(
+        self, submission: Submission, problem: Problem, log: Records, carrier: Carrier | None
+    ) -> list[Action]:
+        try:
+            return actions_of(submission, problem, log, carrier)
+        except InvalidPoint:
+            read = submission.revision
+            if submission.verb != "observe" or read is None or not isinstance(submission.given[4], Mapping):
+                raise
+            # The evaluation may have started before this process read a revision.
+            first = max(i for i, stage in enumerate(self._log.stages, 1) if stage.first <= submission.trial)
+            for revision in range(read - 1, first - 1, -1):
+                with suppress(BelatedError):
+                    return actions_of(submission, self._problem_of(revision - 1), log, self._log.carrier(revision))
+            raise
+
+    def _record_from(
+        self,
+        read: Read,
+        revision: int | None,
+        call: tuple[str, str] | None = None,
+        notice: Callable[[str], None] = warn,
+    ) -> list[int | None]:
+        numbers, removed = self._log.submit(read, revision, call)
+        if removed:
+            notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
+        return numbers
+
+    def _current_problem(self) -> Problem:
+        self.sync()
+        return self._problem
 
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
@@ -524,11 +546,12 @@ class Study(Trials[SharedLog]):
             The values that the trials have, and the parameters that have one value in all of them.
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
-            trials are returned.
+            trials are returned. All arguments except expires_after must be the same as in the first request.
         expires_after : float or timedelta, optional
             The model counts the trial as pending for this time; a number is in seconds. A later result is still
             accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
+        revision = self._n_read()
         _check_key(key)
         lease = None if expires_after is None else finite(in_seconds(expires_after))
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
@@ -536,8 +559,8 @@ class Study(Trials[SharedLog]):
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
                 "or None"
             )
-        start = partial(self._start_trials, key=key, expires_after=lease)
-        started = self._in_present_problem(lambda: self._start(n, context, fidelity, start, fixed, shared))
+        request = Request(1 if n is None else n, context, fidelity, fixed, shared, lease, revision)
+        started = self._start(request, n is None, partial(self._start_trials, key=key))
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         return started
@@ -546,9 +569,9 @@ class Study(Trials[SharedLog]):
     def observe(
         self,
         trial: Trial | int,
-        value: float | Mapping[str, float],
+        value: float | Mapping[str, float | None],
         *,
-        std: float | Mapping[str, float] | None = None,
+        std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
         duration: float | timedelta | None = None,
         params: Any = None,
@@ -578,39 +601,13 @@ class Study(Trials[SharedLog]):
         replicate : bool, default False
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
-            A name for this report. A second report with the same key changes nothing. Value, std, cost and params must
-            be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
+            A name for this report. A second report with the same key changes nothing. All arguments except duration
+            and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
         """
+        revision = self._n_read()
         _check_key(key)
-        # A replicate is a single event.
-        is_number = replicate or type(value) in (float, int)
-        n_values = len(value) if not is_number and isinstance(value, Mapping) else 1
-        observe, flags = partial(self._log.observe, key=key, n_values=n_values), (amend, replicate)
-
-        def report() -> None:
-            facts = (std, cost, duration, self._present_params(trial, params), attrs)
-            self._observe(trial, value, facts, fidelity, flags, observe)
-
-        self._in_present_problem(report)
-
-    def _present_params(self, trial: Trial | int, params: Any) -> Any:
-        """Return the params of a report. Params of a problem that a revision replaced after the start are converted."""
-        stages = self._log.stages
-        if params is None or len(stages) == 1:
-            return params
-        try:
-            self._problem.domain.locate(params, measured=True)
-        except InvalidPoint:
-            number = self._number_of(trial)
-            started = [i for i, stage in enumerate(stages) if stage.first <= number]
-            for i in range(started[-1], len(stages) - 1):
-                with suppress(InvalidPoint):
-                    place, record = stages[i].problem.domain.locate(params, measured=True), self._log.trial(number)
-                    if record.problem == i and record.place == place and record.run is None:
-                        return None  # the trial was run as suggested
-                    return self._problem.domain.params_at(Converter(stages).place(i, place, None))
-            raise
-        return params
+        given = (value, std, cost, duration, params, attrs, fidelity, bool(amend), bool(replicate))
+        self._observe(Submission("observe", self._number_of(trial), revision, given), key)
 
     # Revisions of the problem.
 
@@ -681,7 +678,7 @@ class Study(Trials[SharedLog]):
         _check_revisable(arguments)
         before = self.left_out
         known = [trial.values for trial in self.trials] if self._problem.outcomes else []
-        self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
+        self._log.revise(lambda: self._revise((fill, map, keep), arguments))
         left_out = [number for number in self.left_out if number not in before]
         if left_out:
             found = f"{_numbers(left_out)} of the {self.n_trials} trials of study {self.name!r}"
@@ -691,20 +688,14 @@ class Study(Trials[SharedLog]):
             n = sum(name in values for values in known)
             warn(f"the outcome {name!r} is removed from study {self.name!r} with its {n} values; the log keeps them")
 
-    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> None:
-        self.sync()
-        old = self._optimizer
+    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> tuple[str, Stage]:
+        """Return the event of a revision and the next stage; this is called with the write lock held."""
         made = self._revised(arguments, "revise")
         definition = json.loads(json.dumps(definition_of(made), allow_nan=False))
-
-        def prepare() -> tuple[str, Stage]:
-            has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
-            checked = checked_revision(old._problem, made._problem, changes, has_trials)
-            revision = Revision(definition, *checked, "constraints" in arguments)
-            stage = Stage(made, definition, revision, len(self._log))
-            return revision.to_event(self._problem.wall_time()), stage
-
-        self._log.revise(prepare)
+        has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
+        checked = checked_revision(self._problem, made._problem, changes, has_trials)
+        revision = Revision(definition, *checked, "constraints" in arguments)
+        return revision.to_event(self._problem.wall_time()), Stage(made, definition, revision, len(self._log))
 
     def _revised(self, arguments: Mapping[str, Any], caller: str) -> Optimizer:
         """Return an optimizer without trials, with the settings of the study and these arguments."""
@@ -753,12 +744,14 @@ class Study(Trials[SharedLog]):
         The returned optimizer shows the trials of the study. Its methods that write raise `InvalidSetting`: call them
         on the study.
         """
+        self.sync()
         view: Optimizer = object.__new__(type(self._optimizer))
         vars(view).update(vars(self._optimizer), _study=self, _token=self._token, _log=_ReadOnly(self.name))
         return view
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings of the study's optimizer; see `Optimizer.get_params`."""
+        self.sync()
         return self._optimizer.get_params(deep)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -780,11 +773,14 @@ class Study(Trials[SharedLog]):
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}, and another has its name now")
 
     def __repr__(self) -> str:
+        with suppress(BelatedError):  # a study that cannot be read has a repr, too
+            self.sync()
         return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"
 
     def _repr_html_(self) -> str:
         import html
 
+        self.sync()
         return f"<p>Study {html.escape(repr(self.name))}</p>{super()._repr_html_()}"
 
     def _after_fork(self) -> None:
@@ -797,8 +793,14 @@ class Study(Trials[SharedLog]):
             self._functions = checked_functions(self._optimizer.constraints)
             self._open(None)
 
-    def worklist(self) -> Any:
+    def worklist(self, path: "str | os.PathLike[str] | None" = None) -> Any:
         """Return the trials that are out as a pandas DataFrame: since when, and when their results are due.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The .csv or .xlsx file to which the table is also written. In the file, texts that a spreadsheet would
+            execute as formulas are marked by an apostrophe.
 
         Returns
         -------
@@ -815,13 +817,15 @@ class Study(Trials[SharedLog]):
             * ``due_from``: "lease" or "delays".
             * ``late``: whether the lease has ended, or the trial is older than 95 % of the delays so far will be.
 
-            Times are in UTC, without a time zone, so that ``worklist().to_excel(path)`` can write them. The delays are
-            measured in wall-clock time, on either clock.
+            Times are in UTC, without a time zone, as Excel requires. The delays are measured in wall-clock time, on
+            either clock.
 
         Raises
         ------
         ImportError
-            pandas is not installed.
+            pandas is not installed, or openpyxl for an Excel file.
+        InvalidSetting
+            The name of the file has another ending.
 
         Examples
         --------
@@ -834,7 +838,10 @@ class Study(Trials[SharedLog]):
         [{'number': 1, 'due_from': 'lease', 'late': False}]
         """
         log = self._current_log()
-        return worklist(log, self._problem, self._problem_of)
+        table = worklist(log, self._problem, self._problem_of)
+        if path is not None:
+            write_worklist(table, path)
+        return table
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
         """Return `worklist` as a page of HTML that is fit to be printed, with empty cells for values and remarks.
@@ -874,6 +881,11 @@ class Study(Trials[SharedLog]):
         StoreError
             The store does not exist or cannot be read, or a study is damaged.
 
+        Warns
+        -----
+        BelatedWarning
+            The store is probably a copy of an SQLite file without its write-ahead log.
+
         Examples
         --------
         >>> import belated as bl, tempfile
@@ -886,7 +898,11 @@ class Study(Trials[SharedLog]):
         [('first', {'observed': 1, 'pending': 1}, 0.5)]
         """
         opened = open_store(store)
-        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in opened.names()]
+        names = opened.names()
+        lost = None if names else opened.lost_tables()
+        if lost is not None:
+            warn(f"store {opened.url}: {lost}")
+        found = [unless_deleted(opened, name, lambda name: _summary(cls(name, opened))) for name in names]
         return [each for each in found if each is not None]
 
     @classmethod
@@ -937,9 +953,10 @@ class Study(Trials[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space or other settings.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves, the last withdrawal, and the times of starts and ends, at
-        the points that were run. They count as added trials, which estimates of delays leave out. Pending trials,
-        enqueued points and the times of reports are not copied.
+        values, std, cost, duration, errors, attrs, curves, the last withdrawal of each trial and outcome, and the times
+        of starts and ends, at the points that were run. They count as added trials, which estimates of delays leave
+        out. Pending trials, including those that miss only some outcomes of the new study, enqueued points and the
+        times of reports are not copied. Copied trials lack outcomes that only the new study has: these are abandoned.
 
         Parameters
         ----------
@@ -994,7 +1011,7 @@ class Study(Trials[SharedLog]):
         for number in log.numbers(None):
             record = log.trial(number)
             results = _results_by_outcome(self._problem, made._problem, record)
-            if record.state == "pending" and not any(value is not None for _, value, *_ in results):
+            if "pending" in ([record.state] if results is None else [each.state for each in results]):
                 left_out["pending"].append(number)
             elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
@@ -1121,87 +1138,43 @@ def _summary(study: Study) -> StudySummary:
     )
 
 
-def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Any]:
-    """Return the entries of `TrialRecord.outcomes` for the outcomes of the new problem; [] without outcomes."""
-    known = dict(zip(problem.outcomes, record.outcomes, strict=True))
+def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> list[Result] | None:
+    """Return the results of a trial for the outcomes of the new problem; None without outcomes.
+
+    The results of finished trials lack the outcomes that the new problem adds.
+    """
+    if not new.outcomes:
+        return None
+    known = {
+        name: Result(state, value, std, at, withdrawal)
+        for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
+    }
+    if problem.objective is not None and problem.outcomes:
+        # The trial keeps the std of a withdrawn value.
+        known[problem.objective] = known[problem.objective]._replace(std=record.std)
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
-        single = (record.state, record.value, record.std, record.observed_at, record.finished_at, record.withdrawal)
-        known = {new.objective: single}
-    return [known.get(name, ("abandoned", None, None, None, record.finished_at, None)) for name in new.outcomes]
+        known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}
+    return [known.get(name, Result("abandoned", at=record.finished_at)) for name in new.outcomes]
 
 
-def _add(made: Optimizer, record: TrialRecord, results: Sequence[Any], converted: Converted) -> bool:
+def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None, converted: Converted) -> bool:
     """Add a trial, whose point was converted. Return False if the point does not belong to the space.
 
-    `results` has the entry of each outcome of the new problem.
+    `results` has the result of each outcome of the new problem.
     """
     start, run, context, fidelity, reason, _ = converted
     place = run if record.run is not None else None if start is None else start[0]
     if reason is not None or place is None:
         return False
-    log, end = made._log, record.finished_at
-    attrs = attrs_as_json(merged_attrs(record.attrs))
-    number = log.record(Action.add(place, context or None, None, fidelity, attrs), record.started_at)
-    assert number is not None  # the trial is new
     # A problem without curves does not have reports of trials from before the revision that removed its curve.
-    for step, value in record.curve if made._problem.curve is not None else ():
-        # The record lacks the times of reports. Durations are not forecast from reports with equal times.
-        log.record(Action.report(number, step, value, record.attempt), record.started_at)
-    if results:
-        for action, at in _actions_of_outcomes(number, record, results):
-            log.record(action, record.started_at if at is None else at)
-        return True
-    if record.withdrawal is not None:
-        state, withdrawn, reason, at = record.withdrawal
-        log.record(_result(number, state, withdrawn, None, record), end)
-        log.record(Action.withdraw(number, reason), at)
-    if record.state != "withdrawn":
-        log.record(_result(number, record.state, record.value, record.std, record), end)
+    trial = of_record(record, results, made._problem.curve is not None)
+    added, rest = trial.adding(place, context or None, fidelity, attrs_as_json(merged_attrs(record.attrs)))
+    number = made._log.record(added, record.started_at)
+    assert number is not None  # the trial is new
+    for action, at in rest(number):
+        made._log.record(action, record.started_at if at is None else at)
     return True
-
-
-def _actions_of_outcomes(
-    number: int, record: TrialRecord, results: Sequence[Any]
-) -> Iterator[tuple[Action, float | None]]:
-    """Yield the reports that give the outcomes of a trial their states, with the times of these reports."""
-    last: list[tuple[Action, float | None]] = []
-    withdrawals: list[tuple[Action, float | None]] = []
-    # First the results that were withdrawn: an outcome that is withdrawn from a pending trial is missing again.
-    for k, (state, _, _, _, at, withdrawal) in enumerate(results):
-        if withdrawal is not None:
-            _, value, reason, when = withdrawal
-            withdraw = Action.withdraw(number, reason).of_outcome(k), when
-            if state == "withdrawn":
-                withdrawals.append(withdraw)
-            yield _result_of_outcome(number, k, "failed", value, None, record), at
-            if state != "withdrawn":
-                yield withdraw
-    for k, (state, value, std, _, at, _) in enumerate(results):
-        if state == "stopped":
-            last = [(Action.stop(number), at)]
-        elif state != "withdrawn":
-            yield _result_of_outcome(number, k, state, value, std, record), at
-    # A stop ends all outcomes that are missing.
-    yield from last + withdrawals
-
-
-def _result_of_outcome(
-    number: int, outcome: int, state: str, value: float | None, std: float | None, record: TrialRecord
-) -> Action:
-    if value is not None:
-        observation = Observation(value, std, record.cost, record.duration)
-        return Action.observe_outcomes(number, [(outcome, observation)], True, False)
-    return _result(number, "failed" if state == "failed" else "abandoned", None, None, record).of_outcome(outcome)
-
-
-def _result(number: int, state: str, value: float | None, std: float | None, record: TrialRecord) -> Action:
-    """Return the report that gives a trial this state and value, with the other data of the record."""
-    if value is not None:
-        return Action.observe(number, Observation(value, std, record.cost, record.duration), True, False)
-    if state == "failed":
-        return Action.fail(number, record.error, None, record.duration)
-    return Action.abandon(number) if state == "abandoned" else Action.stop(number)
 
 
 def _numbers(numbers: list[int]) -> str:

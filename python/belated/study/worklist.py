@@ -15,6 +15,7 @@ from belated.optimizers.outcomes import missing
 from belated.optimizers.problem import Problem
 from belated.optimizers.table import imported_pandas, trial_columns
 from belated.optimizers.trial import html_table, utc
+from belated.short_repr import printable
 
 _OUTCOMES = {"observed": 1, "failed": 2}
 
@@ -75,7 +76,7 @@ def worklist_page(name: str, log: Log, problem: Problem, problem_of: Callable[[i
     # The columns to fill in come last.
     values = [f"outcome_{name}" for name in problem.outcomes]
     table = table[[column for column in table.columns if column not in values] + values]
-    names = [_name(column) for column in table.columns]
+    names = [printable(_name(column)) for column in table.columns]
     head = [
         {"since_utc": "since (UTC)", "due_utc": "due (UTC)", "due_from": "due by"}.get(each, each) for each in names
     ]
@@ -141,4 +142,4 @@ def _printed(cell: Any) -> str:
         return ""
     if isinstance(cell, datetime):
         return f"{cell:%Y-%m-%d %H:%M}"
-    return f"{cell:.6g}" if isinstance(cell, float) else str(cell)
+    return f"{cell:.6g}" if isinstance(cell, float) else printable(str(cell))

@@ -133,7 +133,7 @@ def test_outcomes_are_reported_apart(client, create, path):
         report(0, "observe", 422, **body)
     report(0, "fail", 422, outcome="errors")
     assert synced(study)._log.n_events() == events
-    found = report(0, "observe", value={"memory": 3.0})
+    found = report(0, "observe", value={"memory": 3.0, "note": None}, std={"memory": None})
     assert found["value"] == 0.5 and found["within_bounds"] and ok(client.get(path))["best"]["number"] == 0
     assert report(0, "abandon", outcome="note")["state"] == "observed"
     found = report(0, "withdraw", outcome="memory", reason="wrong unit")
@@ -258,9 +258,9 @@ def test_fixed_and_shared_values(client, create, path):
         return [trial["params"][name] for trial in ok(client.post(f"{path}/suggest", json=body))["trials"]]
 
     assert values("x", n=3, fixed={"x": 0.25, "n": [2, 3]}) == [0.25] * 3
-    assert values("n", n=3, fixed={"n": {"low": 4, "high": 5}}, key="a") == values(
-        "n", n=3, fixed={"n": [4, 5]}, key="a"
-    )
+    keyed = {"n": 3, "fixed": {"n": {"low": 4, "high": 5}}, "key": "a"}
+    assert values("n", **keyed) == values("n", **keyed)
+    refused(client.post(f"{path}/suggest", json=keyed | {"shared": ["n"]}), 422, "key='a' started 3 trials before")
     assert values("kind", n=2, fixed={"kind": [["b", 1]]}) == [["b", 1]] * 2
     assert values("kind", n=1, fixed={"kind": None}) == [None]
     assert len(set(values("n", n=4, shared=["n"]))) == 1
@@ -653,9 +653,19 @@ def test_a_page_ends_where_its_json_is_large(client, study, path):
     assert pages == [[0, 1], [2, 3], [4], [5], [6]]
 
 
-@pytest.mark.parametrize("query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3"])
+@pytest.mark.parametrize(
+    "query", ["limit=0", "limit=1001", "start=-1", "start=x", "state=running", "sinc=3", "start=1_0"]
+)
 def test_a_query_that_cannot_be_used_is_422(client, study, path, query):
     refused(client.get(f"{path}/trials?{query}"), 422, f"query.{query.split('=')[0]}")
+
+
+def test_the_number_of_a_trial_has_plain_digits(client, study, path):
+    study.add([{"x": i / 20} for i in range(11)])
+    assert ok(client.get(f"{path}/trials/10"))["number"] == 10
+    refused(client.get(f"{path}/trials/1_0"), 422, "underscores")
+    refused(client.post(f"{path}/trials/1_0/observe", json={"value": 1.0}), 422, "underscores")
+    assert {trial.state for trial in synced(study).trials} == {"pending"}
 
 
 def test_contents_of_studies_round_trip(client, study, path):

@@ -61,7 +61,7 @@ def test_attrs_that_cannot_be_pickled_become_text_with_a_reason():
     ):
         value = pickle.loads(pickle.dumps(sent))
         assert (value.value, value.std, value.cost, value.duration, value.problem) == (1.0, 0.5, 2.0, 0.25, "")
-        assert value.attrs["n"] == 1 and "<lambda>" in value.attrs["g"] and "attrs['f']" in value.wrong_attrs
+        assert value.attrs["n"] == 1 and "<lambda>" in value.attrs["g"] and "attrs['f']" in value.notes["attrs"]
     failed = pickle.loads(pickle.dumps(read_returned(float("nan"), attrs, 0.25)))
     assert failed.value is None and failed.problem.startswith("f returned nan") and failed.attrs["n"] == 1
 

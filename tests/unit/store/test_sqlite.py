@@ -5,6 +5,7 @@ import contextlib
 import os
 import pickle
 import re
+import shutil
 import sqlite3
 import sys
 import threading
@@ -246,10 +247,14 @@ def test_an_empty_file_is_a_store_without_studies(path, mode):
     Path(path).touch()
     before, url = Path(path).read_bytes(), f"sqlite:///{path}"
     store = SqliteStore(path)
-    store.check()
-    assert store.names() == bl.Study.list(url) == [] and store.header("s") is None
-    for command in ("list", "show", "check", "export"):
-        assert cli.main(["study", command, url]) == cli.DONE
+    assert store.names() == [] and store.header("s") is None
+    # With a write-ahead log, the file may also be a copy of an open store; see below.
+    assert (store.lost_tables() is None) == (mode == "DELETE")
+    if mode == "DELETE":
+        store.check()
+        assert bl.Study.list(url) == []
+        for command in ("list", "show", "check", "export"):
+            assert cli.main(["study", command, url]) == cli.DONE
     for call in (lambda: bl.Study.load("s", url), lambda: bl.Study.delete("s", url), lambda: store.events(7, 0)):
         with pytest.raises(bl.errors.StoreError, match="no stud"):
             call()
@@ -257,6 +262,28 @@ def test_an_empty_file_is_a_store_without_studies(path, mode):
     # The store object that has seen the empty file can create a study.
     assert store.create(header(), [record(0)]) and store.events(7, 0) == [record(0)] and store.names() == ["s"]
     store.check()
+
+
+def test_a_copy_of_an_open_store_without_its_log_is_named(path, tmp_path, capsys):
+    url, copy = f"sqlite:///{path}", str(tmp_path / "copy.db")
+    study = bl.Study("s", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    for i in range(20):
+        study.suggest().observe(float(i))
+    shutil.copy(path, copy)
+    for command in ("list", "show", "check", "export"):
+        assert cli.main(["study", command, copy]) == cli.FAILED
+        assert "copied without its -wal file" in capsys.readouterr().err
+    with pytest.warns(bl.BelatedWarning, match="copied without its -wal file"):
+        assert bl.Study.list(f"sqlite:///{copy}") == []
+    with pytest.raises(bl.errors.StoreError, match="copied without its -wal file"):
+        bl.Study.load("s", f"sqlite:///{copy}")
+    # A copy with the log, and a store from which all studies were deleted, are complete.
+    shutil.copy(f"{path}-wal", f"{copy}-wal")
+    assert cli.main(["study", "check", copy]) == cli.DONE
+    assert [each.name for each in bl.Study.list(f"sqlite:///{copy}")] == ["s"]
+    bl.Study.delete("s", url)
+    for command in ("list", "show", "check", "export"):
+        assert cli.main(["study", command, url]) == cli.DONE
 
 
 def test_a_file_that_another_process_completes_meanwhile_is_a_store(path, monkeypatch):

@@ -320,7 +320,7 @@ def test_pending_points_keys_leases_and_attrs_stay(store):
     lease = trial.expires_at
     study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
     assert study.suggest(key="monday") == trial and trial.expires_at == lease
-    study.observe(trial, 1.0, params={"heat": 30.0, "acid": 0.2, "time": 12.0}, key="tuesday")
+    study.observe(trial, 1.0, params={"heat": 30.0, "acid": 0.2}, key="tuesday")
     assert study.trial(1).attrs == {"who": "Ada"} and study.trial(1).std == 0.1 and study.trial(1).cost == 2.0
     assert trial.params_run == {"heat": 30.0, "acid": 0.2, "time": 12.0}
     # Params in the form of the earlier problem.
@@ -911,3 +911,35 @@ def test_trials_that_a_new_constraint_refuses_are_used_like_others():
     study = memory(LAB, [{"heat": 110.0, "acid": 0.1}], [1.0])
     study.revise(constraints=[cool])
     assert study.left_out == {} and not study.trial(0).outside and study.best_value_ == 1.0
+
+
+READS = {
+    "direction": lambda study: study.direction,
+    "domain": lambda study: list(study.domain),
+    "context_space": lambda study: list(study.context_space or ()),
+    "optimizer": lambda study: (study.optimizer.direction, list(study.optimizer.domain), study.optimizer.get_params()),
+    "get_params": lambda study: study.get_params()["direction"],
+    "repr": repr,
+    "html": lambda study: study._repr_html_(),
+}
+
+
+@pytest.mark.parametrize("read", READS.values(), ids=list(READS))
+def test_another_handle_reads_the_present_problem(read, store):
+    study = make(store, n=2, kind=bl.RandomSearch)
+    other = load(store)
+    before = read(other)
+    study.revise(
+        space=LAB | {"salt": (0.0, 1.0)},
+        fill={"salt": 0.5, "lot": 0.5},
+        direction="minimize",
+        context={"lot": (0.0, 1.0)},
+    )
+    study.suggest(context={"lot": 0.5})
+    assert repr(read(other)) == repr(read(load(store))) != repr(before)
+
+
+def test_a_deleted_study_has_a_repr(store):
+    study = make(store, n=1, kind=bl.RandomSearch)
+    bl.Study.delete("lab", store)
+    assert "'lab'" in repr(study)

@@ -1,5 +1,6 @@
 """`worklist` shows what is out, since when, and when it is due; the commands read and write tables."""
 
+import csv
 import html.parser
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import belated as bl
 from belated import cli
+from belated.errors import InvalidPoint, InvalidSetting
 from belated.store.memory import MemoryStore
 
 DAY = 86400.0
@@ -215,3 +217,136 @@ def test_the_arrival_of_a_withdrawn_result_counts_in_the_due_times():
         return study.worklist()["due_utc"][0]
 
     assert due(True) == due(False)
+
+
+FORMULAS = ["=O", "-OMe", "+NH3", "@home", "\t=1", "\r=2", '=HYPERLINK("http://x","y")', "1,5", "-1"]
+
+
+@pytest.mark.parametrize("by_command", [False, True])
+def test_files_mark_texts_that_a_spreadsheet_would_execute(by_command, tmp_path, capsys):
+    space = {"=x": (-9.0, -1.0), "group": FORMULAS}
+    optimizer = bl.RandomSearch(space, seed=0, context={"=lot": ["=A", "B"]})
+    study = bl.Study("w", tmp_path / "a.db", optimizer)
+    for group in FORMULAS:
+        study.add({"=x": -2.5, "group": group}, context={"=lot": "=A"})
+    for kind in ("csv", "xlsx"):
+        file = str(tmp_path / f"w.{kind}")
+        if by_command:
+            assert cli.main(["study", "worklist", str(tmp_path / "a.db"), "w", "--output", file]) == cli.DONE
+        else:
+            study.worklist(file)
+    sheet = pytest.importorskip("openpyxl").load_workbook(tmp_path / "w.xlsx").active
+    assert "f" not in {cell.data_type for row in sheet.iter_rows() for cell in row}
+    with open(tmp_path / "w.csv", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert len(rows) == len(FORMULAS)
+    for row in rows:
+        cells = dict(zip(head, row, strict=True))
+        assert float(cells["params_=x"]) == -2.5  # numbers stay numbers
+        assert not any(cell[0] in "=+-@\t\r" for cell in row if cell not in ("", "-1", "-2.5"))
+        assert cells["context_=lot"] == "'=A"
+    marked = {row[head.index("params_group")] for row in rows}
+    assert marked >= {"'=O", "'-OMe", "'+NH3", "'@home", "1,5", "-1"}
+
+
+def test_a_worklist_refuses_files_of_other_kinds(clock, tmp_path):
+    with pytest.raises(InvalidSetting, match="csv"):
+        study_of(clock).worklist(tmp_path / "w.txt")
+
+
+def test_commands_do_not_print_control_characters(tmp_path, capsys):
+    evil = "\x1b]0;title\x07\x1b[2J\x9b1m\u202e\n"
+    space = {f"k{evil}": [f"a{evil}", f"b{evil}"], "x": (0.0, 1.0)}
+    optimizer = bl.RandomSearch(space, seed=0, outcomes={f"y{evil}": "maximize"})
+    study = bl.Study("s", tmp_path / "a.db", optimizer)
+    study.suggest(3)
+    study.observe(0, {f"y{evil}": 1.0})
+    study.fail(1, error=f"lost {evil}")
+    (tmp_path / "t.csv").write_text(f"x,k\n1,{evil}")
+    store = str(tmp_path / "a.db")
+    calls = [["worklist", store, "s"], ["show", store, "s"], ["list", store], ["check", store]]
+    calls += [["withdraw", store, "s", "1"], ["show", store, f"s{evil}"], ["import", f"{tmp_path}/t.csv", store, "s"]]
+    shown = 0
+    for call in calls:
+        cli.main(["study", *call])
+        printed = capsys.readouterr()
+        text = (printed.out + printed.err).replace("\n", "")
+        assert text.isprintable(), call
+        shown += "title" in text
+    assert shown >= 4
+    page = study.worklist_html()
+    assert "title" in page and not set(page) & set("\x1b\x07\x9b\u202e")
+
+
+def import_table(rows, kind, folder, capsys, value="yield", space=None):
+    """Import a table by the command; return the exit code, the text, and the values of the study."""
+    file, path = folder / f"t.{kind}", folder / "lab.db"
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch(space or {"T": (20.0, 100.0)}, seed=0))
+    if kind == "csv":
+        with open(file, "w", newline="", encoding="utf-8-sig") as lines:
+            csv.writer(lines).writerows(rows)
+    else:
+        book = pytest.importorskip("openpyxl").Workbook()
+        for row in rows:
+            book.active.append(row)
+        book.save(file)
+    code, text = run(capsys, "import", file, path, "s", "--value", value)
+    return code, text, [trial.value for trial in study.trials]
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize(
+    "head",
+    [
+        ["T", "yield", "yield"],
+        ["yield", "T", "yield "],
+        ["T", "T", "yield"],
+        ["yield.1", "T", "yield", "yield"],
+        ["yield", "yield", "T", "yield"],
+        ["T", "yield", 7, 7],
+    ],
+)
+def test_a_column_that_a_file_has_twice_is_refused(head, kind, tmp_path, capsys):
+    code, text, values = import_table([head, [30.0] * len(head)], kind, tmp_path, capsys)
+    assert code == 1 and "twice" in text and values == []
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_columns_with_similar_names_are_read(kind, tmp_path, capsys):
+    rows = [["T", "yield", "yield.1", "", ""], [30.0, 1.5, 61.0, None, None]]
+    assert import_table(rows, kind, tmp_path, capsys)[2] == [1.5]
+    (tmp_path / "other").mkdir()
+    assert import_table(rows, kind, tmp_path / "other", capsys, "yield.1")[2] == [61.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "T;yield\n30;61\n",
+        "T;yield\n30,5;61,5\n",
+        "T;yield\n30,5;61\n31,5;62,5\n",
+        '"T";"yield"\n30,5;61,5\n',
+        "T;yield;remark, in words\n30;61;a\n",
+        "T\tyield\n30\t61\n",
+    ],
+)
+def test_files_with_other_separators_are_refused_by_name(text, tmp_path, capsys):
+    path, file = tmp_path / "lab.db", tmp_path / "t.csv"
+    study = bl.Study("s", f"sqlite:///{path}", bl.RandomSearch({"T": (20.0, 100.0)}, seed=0))
+    file.write_text(text)
+    code, printed = run(capsys, "import", file, path, "s", "--value", "yield")
+    separator = repr(text[text.index("T") :].replace('"', "")[1])
+    assert code == 1 and printed.count(f"separated by {separator}") == 1 and study.n_trials == 0
+    if text.count(",") == 0:
+        with pytest.raises(InvalidPoint, match="separated by"):
+            study.add(pd.read_csv(file), value="yield")
+
+
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+@pytest.mark.parametrize("cell", ["1_000", "٣٠", "3٠", "1_0.5"])
+def test_only_plain_digits_are_numbers(cell, kind, tmp_path, capsys):
+    for rows in ([["T", "yield"], [30.0, cell]], [["T", "yield"], [cell, 1.0]]):
+        code, text, values = import_table(rows, kind, tmp_path, capsys, space={"T": (0.0, 2000.0)})
+        assert code == 1 and cell in text and values == []
+    with pytest.raises(SystemExit):
+        run(capsys, "withdraw", tmp_path / "lab.db", "s", cell)

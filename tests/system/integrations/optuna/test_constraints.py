@@ -85,6 +85,35 @@ def test_infinite_constraints():
     ]
 
 
+CONSTRAINTS = [[-1.0, 0.5], [-math.inf, -1.0], [math.inf, -1.0], [math.inf, -math.inf]]
+CONSTRAINTS += [[-math.inf, -math.inf], [0.5], [], None]
+
+
+@pytest.mark.parametrize("value", [1.0, math.inf, None])
+def test_import_and_sampler_give_the_outcomes_the_same_states(value):
+    study = study_of()
+    for constraints in CONSTRAINTS:
+        system_attrs = {} if constraints is None else {"constraints": constraints}
+        state = TrialState.FAIL if value is None else TrialState.COMPLETE
+        params = study.ask(DISTRIBUTIONS).params
+        trial = optuna.trial.create_trial(
+            state=state, value=value, params=params, distributions=DISTRIBUTIONS, system_attrs=system_attrs
+        )
+        study.add_trial(trial)
+    names = ["constraints[0]", "constraints[1]"]
+    space = bl.Study.from_optuna(study._storage, study.study_name).domain
+    optimizer = bl.RandomSearch(space, outcomes={"value": "minimize"} | dict.fromkeys(names, bl.AtMost(0.0)))
+    imported = bl.Study.from_optuna(study._storage, study.study_name, optimizer=optimizer)
+    found = [[(each.state, each.value) for each in trial.outcomes.values()] for trial in imported.trials]
+    ended = [trial.number for trial in study.trials if trial.state.is_finished()]
+    sampled = outcomes(study)
+    assert [each for each in found if ("pending", None) not in each] == [sampled[number] for number in ended]
+    if value == 1.0:
+        last = [each[1:] for each in found if ("pending", None) not in each]
+        assert last[1] == [("abandoned", None), ("observed", -1.0)] and last[2][0] == ("failed", None)
+        assert last[3] == [("failed", None), ("abandoned", None)] and last[6] == [("abandoned", None)] * 2
+
+
 @pytest.mark.skipif(not hasattr(optuna.Trial, "set_constraint"), reason="new in Optuna 5")
 def test_constraints_that_the_objective_sets_count_too():
     study = study_of(constraints_func=lambda trial: [-1.0])

@@ -9,6 +9,7 @@ import belated as bl
 optuna = pytest.importorskip("optuna")
 
 from belated.integrations.optuna import BelatedPruner, withdraw  # noqa: E402
+from belated.study.from_optuna import withdrawn_trials  # noqa: E402
 from tests.system.integrations.optuna.studies import DISTRIBUTIONS, SPACE, f, sampler_of, study_of  # noqa: E402
 
 
@@ -97,3 +98,19 @@ def test_refused_withdrawals_change_nothing():
     with pytest.raises(bl.errors.InvalidValue):
         withdraw(study, 1, reason=3)
     assert study.user_attrs == before
+
+
+@pytest.mark.parametrize("lists", [([3, 5], [3, 7]), ([4], [4, 0, 1]), ([2, 6], [2, 6])])
+def test_simultaneous_withdrawals_are_all_kept(lists, monkeypatch):
+    """Two processes read the withdrawals before either of them writes."""
+    study = study_of()
+    for value in range(9):
+        study.tell(study.ask(DISTRIBUTIONS), float(value))
+    monkeypatch.setattr("belated.integrations.optuna._withdrawn", lambda study: {})
+    for numbers in lists:
+        withdraw(study, numbers, reason=f"list {numbers}")
+    found = withdrawn_trials(study.user_attrs)
+    assert sorted(found) == sorted({number for numbers in lists for number in numbers})
+    # Every process uses the same record of a trial: the earlier one.
+    shuffled = dict(reversed(study.user_attrs.items()))
+    assert withdrawn_trials(shuffled) == found and found[lists[0][0]].reason == f"list {lists[0]}"
