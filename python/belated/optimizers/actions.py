@@ -217,8 +217,8 @@ def _added(
 ) -> list[Action]:
     """Return an action for each point. All arguments are checked before an action is returned.
 
-    `several` has the points of `params`, or is None for a single point. `facts` has the entries std, cost, duration, attrs and fidelity; each is a single value for all points or a list of
-    values.
+    `several` has the points of `params`, or is None for a single point. `facts` has the entries std, cost, duration,
+    attrs and fidelity; each is a single value for all points or a list of values.
     """
     points = [params] if several is None else several
     n = len(points)
@@ -296,9 +296,9 @@ def _enqueued(
 ) -> list[Action]:
     """Return an action for each point. All arguments are checked before an action is returned.
 
-    If a point lacks the value of a parameter, the value is drawn at random, and the action contains the positions of the
-    given parameters, so that a strategy can replace the drawn values. The draw depends on the result of `seed` and on
-    the position of the point in the list. `constraints` returns those of the present problem.
+    If a point lacks the value of a parameter, the value is drawn at random, and the action contains the positions of
+    the given parameters, so that a strategy can replace the drawn values. The draw depends on the result of `seed` and
+    on the position of the point in the list. `constraints` returns those of the present problem.
     """
     known, numbers = constraints(), seed()
     several = problem.domain.several(params)

@@ -234,7 +234,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         >>> len({trial.params["T"] for trial in optimizer.suggest(n=3, shared=["T"])})
         1
         """
-        return self._start(Request(1 if n is None else n, context, fidelity, fixed, shared), n is None, self._start_trials)
+        request = Request(1 if n is None else n, context, fidelity, fixed, shared)
+        return self._start(request, n is None, self._start_trials)
 
     def _start_trials(self, request: Request, *, limit: Limit | None = None) -> list[int]:
         """Start trials. `limit` is the limit of the run, and the share of it that has been used."""

@@ -1,7 +1,7 @@
 """The arguments of calls that write to a log, kept as they were given until the log is up to date.
 
-A call of `suggest` is a *request*, and a call of any other method that writes is a *submission*. Both have the number of
-the problem in which their names and values are read. A study converts them while it holds the write lock.
+A call of `suggest` is a *request*, and a call of any other method that writes is a *submission*. Both have the number
+of the problem in which their names and values are read. A study converts them while it holds the write lock.
 """
 
 import json
@@ -49,9 +49,9 @@ ReadRequest: TypeAlias = tuple[list[float] | None, float | None, Fixed | None, S
 class Submission(NamedTuple):
     """A report on a trial, or new points: the name of the method, the number of the trial, and the other arguments.
 
-    `trial` is a list of numbers for `withdraw`, and None for `add` and `enqueue`. `given` has the arguments as they were
-    given, in the order in which the function for this verb in `belated.optimizers.actions` takes them. `revision` is the
-    number of the problem in which they are read, from 1; None stands for the present problem.
+    `trial` is a list of numbers for `withdraw`, and None for `add` and `enqueue`. `given` has the arguments as they
+    were given, in the order in which the function for this verb in `belated.optimizers.actions` takes them. `revision`
+    is the number of the problem in which they are read, from 1; None stands for the present problem.
     """
 
     verb: str

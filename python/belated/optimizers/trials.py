@@ -385,10 +385,10 @@ class Reading(ABC):
         fitted noise is at its lower bound. With noise or a context, it returns the point with the largest lower bound
         ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). In a list, the observed
         points follow this point, in the order of their bounds. Points that violate a constraint or where a trial
-        probably fails are left out, and so are points where an outcome was measured outside its bounds, unless its noise
-        is declared or repeated values differ. If no point lies within the bounds with probability 0.9, `BayesOpt`
-        returns the best trial within the bounds, or the trial with the smallest expected violation. `RandomSearch` returns the best observed point. If a fidelity was declared, f is
-        the function at the highest fidelity.
+        probably fails are left out, and so are points where an outcome was measured outside its bounds, unless its
+        noise is declared or repeated values differ. If no point lies within the bounds with probability 0.9, `BayesOpt`
+        returns the best trial within the bounds, or the trial with the smallest expected violation. `RandomSearch`
+        returns the best observed point. If a fidelity was declared, f is the function at the highest fidelity.
 
         Parameters
         ----------
@@ -1304,10 +1304,10 @@ class Trials(Reading, Generic[AnyLog]):
         outcomes were declared, their values are in columns with their names, or in the columns ``outcome_…`` beside
         ``std_…`` and ``state_…``. An outcome whose cell is empty is missing.
         A table of Optuna's ``trials_dataframe`` is read, too: only its complete trials have values, and those that lack
-        params are left out. Further columns are ignored, and so are numbers and times: all trials are recorded at the current time, with new
-        numbers. Each trial is added with its state, at the point that was run. If a row has a value and the state is
-        "pending" or missing, the trial is observed. A parameter without a column ``params_run_…`` was run as suggested.
-        Files that `to_csv` and `to_excel` wrote are read by pandas.
+        params are left out. Further columns are ignored, and so are numbers and times: all trials are recorded at the
+        current time, with new numbers. Each trial is added with its state, at the point that was run. If a row has a
+        value and the state is "pending" or missing, the trial is observed. A parameter without a column
+        ``params_run_…`` was run as suggested. Files that `to_csv` and `to_excel` wrote are read by pandas.
 
         Examples
         --------
@@ -1368,7 +1368,10 @@ class Trials(Reading, Generic[AnyLog]):
                 read, known = read_table(problem, table, given, context, attrs, missing, on_error, carrier), present
             return read.rows
 
-        numbers = self._record_from(lambda problem, _, carrier: [row.add for row in rows_in(problem, carrier)], revision)
+        def added(problem: Problem, _: Any, carrier: Any) -> list[Action]:
+            return [row.add for row in rows_in(problem, carrier)]
+
+        numbers = self._record_from(added, revision)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         skipped = [] if read is None else read.skipped
 

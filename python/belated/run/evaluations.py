@@ -278,7 +278,11 @@ class Evaluations:
             self.check_curve(trial, final)
         given = (value, std, cost, duration, None, outcome.attrs, None, False, False)
         submission = Submission("observe", trial.number, self.revision, given)
-        self.optimizer._observe(submission, notice=lambda text: self.warn_once(text, f"{text}; further ones do not warn"))
+
+        def notice(text: str) -> None:
+            self.warn_once(text, f"{text}; further ones do not warn")
+
+        self.optimizer._observe(submission, notice=notice)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]

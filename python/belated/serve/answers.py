@@ -133,7 +133,8 @@ def trial_as_data(study: Study, number: int, step: int | None = None) -> dict[st
 def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
     """Return trials that were started."""
     log = study._log
-    return {"study_id": log.id, "revision": len(log.stages), "trials": [_trial(study, trial.number) for trial in trials]}
+    started = [_trial(study, trial.number) for trial in trials]
+    return {"study_id": log.id, "revision": len(log.stages), "trials": started}
 
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:

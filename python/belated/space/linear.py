@@ -52,10 +52,10 @@ class Linear:
     Constraints that hold with equality at every point are found by linear programs. The other directions are
     parametrised by an orthonormal basis of the null space, in which the body is rounded. Uniform points of simplices
     are exact, also if other bounds leave at least 2 % of the simplex: points outside are drawn again. Other bodies have
-    a Gibbs chain [1]_ that starts at stored points of a long chain. The first suggestions are spread over the body: of many random subsets of a uniform sample, the
-    subset with the largest smallest distance is used. The acquisition is maximised by sequential least-squares
-    programming [2]_, or by spectral projected gradients [3]_ in more than 16 columns, from vertices, edges and uniform
-    points. Lengthscales belong to the parameters, as without
+    a Gibbs chain [1]_ that starts at stored points of a long chain. The first suggestions are spread over the body: of
+    many random subsets of a uniform sample, the subset with the largest smallest distance is used. The acquisition is
+    maximised by sequential least-squares programming [2]_, or by spectral projected gradients [3]_ in more than 16
+    columns, from vertices, edges and uniform points. Lengthscales belong to the parameters, as without
     constraints.
 
     References

@@ -157,7 +157,8 @@ def test_undeclared_metrics_of_any_type_are_kept():
 
 
 def test_further_entries_of_the_long_form_become_attributes():
-    with pytest.warns(bl.BelatedWarning, match="also returned 'stdev', 'f1', kept in attrs: did you mean 'std'") as found:
+    match = "also returned 'stdev', 'f1', kept in attrs: did you mean 'std'"
+    with pytest.warns(bl.BelatedWarning, match=match) as found:
         result = bl.maximize(lambda p: {"value": p["x"], "stdev": 0.1, "f1": 0.5}, SPACE, n_trials=3, seed=0)
     assert len(found) == 1
     assert [trial.attrs for trial in result.trials] == [{"stdev": 0.1, "f1": 0.5}] * 3

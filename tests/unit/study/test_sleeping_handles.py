@@ -254,7 +254,8 @@ def test_requests_are_carried(asleep, fresh):
     space = {"solvent": ["oil", "tea", "water"], "x": (0.0, 1.0), "z": (0.0, 1.0)}
     first, second, third, fourth = asleep(LAB, [SWAPPED, {"space": space, "fill": {"z": 0.5}}], n=4)
     trials = first.suggest(4, fixed={"solvent": "tea"}, shared=["x"])
-    assert {trial.params["solvent"] for trial in trials} == {"oil"} and len({trial.params["x"] for trial in trials}) == 1
+    assert {trial.params["solvent"] for trial in trials} == {"oil"}
+    assert len({trial.params["x"] for trial in trials}) == 1
     trials = second.suggest(6, fixed={"solvent": ["tea", "water"], "x": (0.25, 0.5)})
     assert {trial.params["solvent"] for trial in trials} <= {"oil", "water"}
     assert all(0.25 <= trial.params["x"] <= 0.5 for trial in trials)
