@@ -1,0 +1,853 @@
+"""Check calls of handles that have not read the revisions of a study: python campaigns/sleeping_handles.py.
+
+Each random history has two or three handles of one study. Some of them make no call while another handle revises the
+problem up to three times. Their next call means what they had read: it is read in the problem of that revision, and
+carried through the later revisions as earlier trials are. What is stored must equal a model, which keeps the trials as
+plain data in the user's terms and shares no code with belated. Calls that cannot be carried must be refused with the
+number of a revision, and must change nothing. Reports of several outcomes are stored for the outcomes that still exist,
+with a warning that names the others. Calls of a server name the revision that the client knows.
+
+For the first failures, the program looks for the shortest part of the history that still fails. It prints JSON.
+"""
+
+import contextlib
+import copy
+import random
+import sys
+import warnings
+
+import harness
+
+import belated as bl
+
+STEPS = 9
+LONGEST_SLEEP = 3  # revisions
+TEXTS = "abcdefgh"
+UNITS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "t": (10.0, 90.0), "h": (0.0, 24.0)}
+
+
+class Impossible(Exception):
+    """A call cannot be made in this state, so that a shortened history is not a history."""
+
+
+# The problems, in the user's terms. A problem is a dict with a *space* (name → range or list of choices) or *rows* (a
+# list of dicts), and *outcomes* (name → goal, or None).
+
+
+def domain_of(problem):
+    """Return the arguments of an optimizer for a problem."""
+    outcomes = problem["outcomes"]
+    goals = {"maximize": "maximize", "record": bl.Record(), "bound": bl.AtMost(0.5)}
+    found = {"curve": bl.Curve(STEPS) if has_curve(problem) else None}
+    if outcomes is not None:
+        found["outcomes"] = {name: goals[goal] for name, goal in outcomes.items()}
+    if problem["rows"] is None:
+        return found | {"space": dict(problem["space"])}
+    return found | {"candidates": [dict(row) for row in problem["rows"]]}
+
+
+def names_of(problem):
+    return list(problem["space"]) if problem["rows"] is None else list(problem["rows"][0])
+
+
+def choices_of(problem, name):
+    """Return the choices of a parameter, or None for a number."""
+    if problem["rows"] is None:
+        return problem["space"][name] if isinstance(problem["space"][name], list) else None
+    column = [row[name] for row in problem["rows"]]
+    return list(dict.fromkeys(column)) if isinstance(column[0], str) else None
+
+
+def contains(problem, params):
+    """Return whether a point is within the bounds, or is a row."""
+    if problem["rows"] is not None:
+        return params in problem["rows"]
+    ranges = {name: each for name, each in problem["space"].items() if isinstance(each, tuple)}
+    return all(low <= params[name] <= high for name, (low, high) in ranges.items())
+
+
+def is_measurable(problem, params):
+    """Return whether a value can be observed at a point."""
+    if set(params) != set(names_of(problem)):
+        return False
+    choices = {name: choices_of(problem, name) for name in params}
+    return all(choices[name] is None or value in choices[name] for name, value in params.items())
+
+
+def has_curve(problem):
+    """Return whether trials have learning curves, which belong to an objective."""
+    return problem["outcomes"] is None or "maximize" in problem["outcomes"].values()
+
+
+# The model.
+
+
+class Model:
+    """What the study must hold."""
+
+    def __init__(self, problem, handles):
+        self.revisions = [{"problem": problem, "map": {}, "fill": {}, "keep": {}}]
+        self.trials, self.queue = [], []
+        self.known = [0] * handles  # the revision that each handle has read
+        self.keys = {}  # (verb, key) → the call and its trials
+
+    @property
+    def problem(self):
+        return self.revisions[-1]["problem"]
+
+    @property
+    def outcomes(self):
+        """The names of the outcomes; a value without a name has the name None."""
+        return [None] if self.problem["outcomes"] is None else list(self.problem["outcomes"])
+
+    def carried(self, params, first, last=None, fills=True):
+        """Return values of a point of revision `first` in the problem of revision `last`, or None."""
+        last = len(self.revisions) - 1 if last is None else last
+        values, before = dict(params), self.revisions[first]["problem"]
+        for step in self.revisions[first + 1 : last + 1]:
+            for name, renamed in step["map"].items():
+                if name in values:
+                    values[name] = renamed.get(values[name], values[name])
+            for name, value in step["fill"].items() if fills else ():
+                values.setdefault(name, value)
+            for name, value in step["keep"].items():
+                if name in values and values[name] == value:
+                    del values[name]
+            before = step["problem"]
+        return values if set(values) <= set(names_of(before)) else None
+
+    def carried_point(self, params, first, last=None):
+        """Return a complete point in a later problem, or None if the problem cannot express it."""
+        values = self.carried(params, first, last)
+        return values if values is not None and is_measurable(self._problem(last), values) else None
+
+    def _problem(self, number):
+        return self.revisions[-1 if number is None else number]["problem"]
+
+    def carried_outcome(self, name, first):
+        """Return the present name of an outcome of revision `first`; None stands for an outcome that was removed."""
+        for step in self.revisions[first + 1 :]:
+            outcomes = step["problem"]["outcomes"]
+            if outcomes is not None:
+                if name is None:
+                    name = next((each for each, goal in outcomes.items() if goal == "maximize"), "")
+                if name not in outcomes:
+                    return False
+        return name
+
+    # Calls. Each returns the names of the outcomes of which the caller must be warned, or None if it must be refused.
+
+    def values(self, value, first):
+        """Return (values by present name, names that were removed) of a report."""
+        given = value if isinstance(value, dict) else {None: value}
+        has_names = self.revisions[first]["problem"]["outcomes"] is not None
+        if has_names != isinstance(value, dict) or (has_names and not set(given) <= set(self._problem(first)["outcomes"])):
+            raise Impossible
+        present = {name: self.carried_outcome(name, first) for name in given}
+        kept = {new: given[name] for name, new in present.items() if new is not False}
+        return kept, [name for name, new in present.items() if new is False]
+
+    def new_trial(self, start, results=None):
+        missing = {name: ["pending", None, None] for name in self.outcomes}
+        trial = {"start": [len(self.revisions) - 1, start], "run": None, "curve": {}, "left_out": False}
+        self.trials.append(trial | {"results": missing | (results or {})})
+        return len(self.trials) - 1
+
+    def trial(self, number):
+        if number >= len(self.trials):
+            raise Impossible
+        return self.trials[number]
+
+    def point(self, params, first):
+        """Return the present point of the argument `params`, and None if it cannot be carried."""
+        if isinstance(params, int):
+            rows = self.revisions[first]["problem"]["rows"]
+            if rows is None or params >= len(rows):
+                raise Impossible
+            params = rows[params]
+        if not is_measurable(self.revisions[first]["problem"], params):
+            raise Impossible
+        return self.carried_point(params, first)
+
+    def is_start(self, trial, params, first):
+        """Return whether a trial that is left out was started at this point of revision `first`."""
+        number, start = trial["start"]
+        is_dict = isinstance(params, dict) and trial["left_out"] and trial["run"] is None and number <= first
+        return is_dict and params == self.carried_point(start, number, first)
+
+    def observe(self, first, trial, value, params=None, std=None, amend=False, replicate=False):
+        record = self.trial(trial)
+        kept, removed = self.values(value, first)
+        if params is not None and self.is_start(record, params, first):
+            params = None  # the trial was run as suggested
+        at = None if params is None else self.point(params, first)
+        if not kept or (params is not None and at is None):
+            return None
+        states = {record["results"][name][0] for name in kept}
+        if (amend or replicate) != (states == {"observed"}) or (not (amend or replicate) and "observed" in states):
+            raise Impossible
+        if record["left_out"] and (replicate or (amend and params is None)):
+            raise Impossible
+        if params is not None and not replicate and any(each[0] == "observed" for each in record["results"].values()):
+            raise Impossible  # all values of a trial are measured at one point
+        new = {name: ["observed", each, std] for name, each in kept.items()}
+        if replicate:
+            others = {name: ["abandoned", None, None] for name in self.outcomes}
+            here = record["run"] or record["start"]
+            self.new_trial(here[1] if at is None else at, others | new)
+            return removed
+        record["results"] |= new
+        if at is not None:
+            record["run"] = [len(self.revisions) - 1, at]
+            record["left_out"] = False
+        return removed
+
+    def close(self, verb, first, trial, outcome=None):
+        """fail, abandon and withdraw."""
+        results = self.trial(trial)["results"]
+        if outcome is not None:
+            outcomes = self.revisions[first]["problem"]["outcomes"]
+            if outcomes is None or outcome not in outcomes:
+                raise Impossible
+            outcome = self.carried_outcome(outcome, first)
+            if outcome is False:
+                return None
+        before = {"withdraw": ("observed", "failed")}.get(verb, ("pending",))
+        names = [name for name in results if results[name][0] in before and outcome in (None, name)]
+        if not names:
+            raise Impossible
+        after = {"fail": "failed", "abandon": "abandoned", "withdraw": "withdrawn"}[verb]
+        if verb == "withdraw" and any(each[0] == "pending" for each in results.values()):
+            after = "pending"
+        results |= {name: [after, None, None] for name in names}
+        return []
+
+    def report(self, first, trial, value, step):
+        if not has_curve(self.revisions[first]["problem"]):
+            raise Impossible
+        if not all(has_curve(each["problem"]) for each in self.revisions[first:]):
+            return None
+        if step in self.trial(trial)["curve"]:
+            raise Impossible
+        self.trial(trial)["curve"][step] = value
+        return []
+
+    def add(self, first, params, value=None, std=None):
+        kept, removed = ({}, []) if value is None else self.values(value, first)
+        at = self.point(params, first)
+        if at is None or (value is not None and not kept):
+            return None
+        self.new_trial(at, {name: ["observed", each, std] for name, each in kept.items()})
+        return removed
+
+    def enqueue(self, first, params):
+        problem = self.revisions[first]["problem"]
+        if not isinstance(params, dict):
+            raise Impossible
+        is_complete = set(params) == set(names_of(problem))
+        if is_complete:
+            if not is_measurable(problem, params) or not contains(problem, params):
+                raise Impossible
+            at = self.carried_point(params, first)
+            if at is None or not contains(self.problem, at):
+                return None
+        else:
+            at = self.part(params, first)
+            if at is None:
+                return None
+        self.queue.append([at, is_complete])
+        return []
+
+    def part(self, params, first, fills=True):
+        """Return given values of some parameters in the present problem, or None."""
+        problem, last = self.revisions[first]["problem"], self.problem
+        for name, value in params.items():
+            choices = choices_of(problem, name) if name in names_of(problem) else ()
+            if choices is not None and value not in choices:
+                raise Impossible
+        values = self.carried(params, first, fills=fills)
+        if values is None:
+            return None
+        for name, value in values.items():
+            choices = choices_of(last, name)
+            if choices is not None and value not in choices:
+                return None
+            if choices is None and last["rows"] is None and not last["space"][name][0] <= value <= last["space"][name][1]:
+                return None
+        if last["rows"] is not None and not any(values.items() <= row.items() for row in last["rows"]):
+            return None
+        return values
+
+    def suggest(self, first, n, fixed=None):
+        """Return (fixed values, enqueued points) that the trials must have, or None if it must be refused."""
+        if fixed is None:
+            return {}, self.queue[:n]
+        if self.queue:
+            raise Impossible
+        part = self.part(fixed, first, fills=False)  # the request leaves a parameter open that is added later
+        return None if part is None else (part, [])
+
+    def suggested(self, points, n_queued):
+        del self.queue[:n_queued]
+        return [self.new_trial(each) for each in points]
+
+    def revise(self, problem, **changes):
+        empty = {"map": {}, "fill": {}, "keep": {}}
+        if any(not is_complete for _, is_complete in self.queue):
+            raise Impossible
+        before = self.outcomes
+        self.revisions.append({"problem": problem} | empty | changes)
+        now = len(self.revisions) - 1
+        queued = [self.carried_point(point, now - 1) for point, _ in self.queue]
+        if any(point is None or not contains(problem, point) for point in queued):
+            self.revisions.pop()
+            raise Impossible
+        self.queue = [[point, True] for point in queued]
+        for trial in self.trials:
+            for part in ("start", "run"):
+                if trial[part] is not None:
+                    number, params = trial[part]
+                    at = self.carried_point(params, number)
+                    trial[part] = trial[part] if at is None else [now, at]
+            trial["left_out"] = (trial["run"] or trial["start"])[0] != now
+            self._revise_results(trial, before)
+
+    def _revise_results(self, trial, before):
+        results = trial["results"]
+        missing = "pending" if any(each[0] == "pending" for each in results.values()) else "abandoned"
+        if before == [None] and self.outcomes != [None]:
+            results = {self.carried_outcome(None, len(self.revisions) - 2): results[None]}
+        trial["results"] = {name: results.get(name, [missing, None, None]) for name in self.outcomes}
+
+    def shown(self):
+        """Return the trials in the form of `shown`."""
+        return [self._shown(each) for each in self.trials]
+
+    def _shown(self, trial):
+        now = len(self.revisions) - 1
+        start, run = trial["start"], trial["run"] or trial["start"]
+        is_used = not trial["left_out"]
+        return {
+            "left_out": trial["left_out"],
+            "params": start[1] if start[0] == now and is_used else None,
+            "params_run": run[1] if is_used else None,
+            "outside": is_used and not contains(self.problem, run[1]),
+            "results": trial["results"],
+            "curve": trial["curve"],
+        }
+
+
+def shown(study):
+    """Return the trials of a study as the model shows them. The params of a trial that is left out are not compared."""
+    return [shown_trial(each) for each in study.trials]
+
+
+def shown_trial(trial):
+    results = {name: [each.state, each.value, each.std] for name, each in trial.outcomes.items()}
+    is_used = trial.left_out is None
+    return {
+        "left_out": not is_used,
+        "params": dict(trial.params) if is_used else None,
+        "params_run": dict(trial.params if trial.params_run is None else trial.params_run) if is_used else None,
+        "outside": is_used and trial.outside,
+        "results": results or {None: [trial.state, trial.value, trial.std]},
+        "curve": dict(trial.curve),
+    }
+
+
+# Random histories.
+
+
+def random_problem(chance):
+    outcomes = chance.choice([None, ["p"], ["p", "q"], ["p", "q", "r"]])
+    goals = None if outcomes is None else {name: chance.choice(["record", "bound"]) for name in outcomes}
+    if goals is not None and chance.random() < 0.9:
+        goals = dict(chance.sample(list((goals | {"f": "maximize"}).items()), len(goals) + 1))
+    if chance.random() < 0.3:
+        rows = [{"c": chance.choice("abc"), "t": float(chance.randrange(10, 90)), "h": float(i)} for i in range(8)]
+        return {"space": None, "rows": rows, "outcomes": goals}
+    names = chance.sample(["x", "y", "t"], 2)
+    space = {name: UNITS[name] for name in names} | {"c": list("abc")}
+    return {"space": shuffled(chance, space), "rows": None, "outcomes": goals}
+
+
+def shuffled(chance, mapping):
+    return dict(chance.sample(list(mapping.items()), len(mapping)))
+
+
+def random_revision(chance, problem):
+    """Return a revision as the arguments of `Model.revise`."""
+    changed, changes = copy.deepcopy(problem), {}
+    kinds = ["order", "swap", "rename", "reuse", "fill", "keep", "choice", "outcomes", "outcomes", "domain"]
+    for kind in chance.sample(kinds, chance.choice([1, 1, 2])):
+        if kind == "outcomes":
+            changed["outcomes"] = random_outcomes(chance, changed["outcomes"])
+        elif kind in ("swap", "rename", "reuse") and "map" not in changes and "c" in names_of(changed):
+            name, texts = "c", choices_of(changed, "c")
+            if choices_of(problem, "c") != texts or len(texts) < 2:
+                continue
+            first, second = chance.sample(texts, 2)
+            free = chance.choice([each for each in TEXTS if each not in texts])
+            # With "reuse", a text gets another meaning: the former choice has another name now.
+            renamed = {first: second, second: first} if kind == "swap" else {first: free}
+            changes["map"] = {name: renamed}
+            replace_texts(changed, renamed)
+            if kind == "reuse" and changed["rows"] is None:
+                changed["space"]["c"].append(first)
+            elif kind == "reuse":
+                changed["rows"].append(changed["rows"][0] | {"c": first})
+        elif kind == "fill" and "fill" not in changes:
+            name = chance.choice([each for each in UNITS if each not in names_of(changed)] or [None])
+            if name is not None and name not in names_of(problem):
+                changes["fill"] = {name: inside(chance, UNITS[name])}
+                add_parameter(chance, changed, name, changes["fill"][name])
+        elif kind == "keep" and "keep" not in changes and len(names_of(changed)) > 1:
+            name = chance.choice(names_of(problem))
+            if name in names_of(changed) and name not in changes.get("map", {}):
+                changes["keep"] = {name: inside(chance, UNITS[name]) if name in UNITS else chance.choice(choices_of(problem, name))}
+                remove_parameter(changed, name)
+        elif kind == "choice" and changed["rows"] is None and "c" in changed["space"] and "map" not in changes:
+            texts = changed["space"]["c"]
+            if len(texts) > 2 and chance.random() < 0.5:
+                texts.remove(chance.choice(texts))
+            else:
+                texts.insert(0, chance.choice([each for each in TEXTS if each not in texts]))
+        elif kind == "order":
+            reorder(chance, changed)
+        elif kind == "domain":
+            change_domain(chance, changed)
+    if "c" not in names_of(changed):
+        changes.pop("map", None)
+    return {"problem": changed} | changes
+
+
+def random_outcomes(chance, outcomes):
+    if outcomes is None:
+        return shuffled(chance, {"f": "maximize", "p": "record"})
+    kind, found = chance.choice(["order", "drop", "add", "rename", "goal"]), dict(outcomes)
+    free = [name for name in "pqrs" if name not in found]
+    if kind == "drop" and len(found) > 1:
+        del found[chance.choice(list(found))]
+    elif kind == "add" and free:
+        found[chance.choice(free)] = "record"
+    elif kind == "rename" and free:
+        old = chance.choice(list(found))
+        found = {chance.choice(free) if name == old else name: goal for name, goal in found.items()}
+    elif kind == "goal":
+        for name in found:
+            if found[name] != "maximize":
+                found[name] = chance.choice(["record", "bound"])
+    return shuffled(chance, found)
+
+
+def replace_texts(problem, renamed):
+    if problem["rows"] is None:
+        problem["space"]["c"] = [renamed.get(each, each) for each in problem["space"]["c"]]
+    else:
+        problem["rows"] = [row | {"c": renamed.get(row["c"], row["c"])} for row in problem["rows"]]
+
+
+def add_parameter(chance, problem, name, value):
+    if problem["rows"] is None:
+        problem["space"][name] = UNITS[name]
+    else:
+        problem["rows"] = [row | {name: value} for row in problem["rows"]]
+        problem["rows"] += [row | {name: inside(chance, UNITS[name])} for row in problem["rows"][:2]]
+
+
+def remove_parameter(problem, name):
+    if problem["rows"] is None:
+        del problem["space"][name]
+        return
+    rows = [{each: row[each] for each in row if each != name} for row in problem["rows"]]
+    problem["rows"] = [row for i, row in enumerate(rows) if row not in rows[:i]]
+
+
+def reorder(chance, problem):
+    if problem["rows"] is not None:
+        problem["rows"] = chance.sample(problem["rows"], len(problem["rows"]))
+        order = chance.sample(names_of(problem), len(names_of(problem)))
+        problem["rows"] = [{name: row[name] for name in order} for row in problem["rows"]]
+        return
+    problem["space"] = shuffled(chance, problem["space"])
+    for each in problem["space"].values():
+        if isinstance(each, list):
+            chance.shuffle(each)
+
+
+def change_domain(chance, problem):
+    """Move a bound, or add or remove a row."""
+    if problem["rows"] is not None:
+        rows = problem["rows"]
+        if len(rows) > 4 and chance.random() < 0.5:
+            rows.remove(chance.choice(rows))
+        else:
+            new = {name: chance.choice(rows)[name] for name in rows[0]}
+            if new not in rows:
+                rows.insert(0, new)
+        return
+    ranges = [name for name, each in problem["space"].items() if isinstance(each, tuple)]
+    if ranges:
+        name = chance.choice(ranges)
+        low, high = UNITS[name]
+        width = high - low
+        problem["space"][name] = chance.choice([(low, high), (low - width, high + width), (low, low + 0.75 * width)])
+
+
+def inside(chance, limits):
+    low, high = limits
+    return round(low + (high - low) * chance.random(), 3)
+
+
+def random_point(chance, problem, far=False):
+    """Return a point of a problem; with `far`, perhaps a point beyond a bound or between the rows."""
+    if problem["rows"] is not None:
+        row = dict(chance.choice(problem["rows"]))
+        if far and chance.random() < 0.3:
+            row |= {name: round(value + chance.random(), 3) for name, value in row.items() if isinstance(value, float)}
+        return row
+    found = {}
+    for name, each in problem["space"].items():
+        found[name] = chance.choice(each) if isinstance(each, list) else inside(chance, each)
+        if far and isinstance(each, tuple) and chance.random() < 0.1:
+            found[name] = each[1] + 1.0
+    return found
+
+
+VERBS = {
+    "suggest": 5,
+    "observe": 12,
+    "amend": 2,
+    "replicate": 2,
+    "fail": 2,
+    "abandon": 2,
+    "withdraw": 3,
+    "report": 1,
+    "add": 3,
+    "enqueue": 2,
+    "again": 2,
+}
+
+
+class Story:
+    """Draws the calls of a history one after another, for the present state of the model."""
+
+    def __init__(self, chance, model):
+        self.chance, self.model, self.count = chance, model, 0
+
+    def call(self):
+        """Return a call as a dict: who makes it (*by*), the *verb* and the arguments."""
+        chance, model = self.chance, self.model
+        now = len(model.revisions) - 1
+        asleep = [by for by, known in enumerate(model.known) if known < now]
+        if model.trials and chance.random() < 0.2 and all(now - known < LONGEST_SLEEP for known in model.known):
+            return {"by": 0, "verb": "revise"} | random_revision(chance, model.problem)
+        by = chance.choice(asleep) if asleep and chance.random() < 0.4 else 0
+        if not asleep and chance.random() < 0.2:
+            by = chance.randrange(len(model.known))
+        verb = chance.choices(list(VERBS), VERBS.values())[0]
+        if not model.trials and verb not in ("add", "enqueue"):
+            verb = "suggest"
+        return {"by": by, "verb": verb} | self.arguments(verb, model.known[by])
+
+    def arguments(self, verb, first):
+        chance, model = self.chance, self.model
+        problem, point = model.revisions[first]["problem"], {}
+        self.count += 1
+        key = f"k{self.count}" if chance.random() < 0.4 else None
+        if verb == "again":
+            calls = [each for each, _ in model.keys.values()]
+            return {"call": chance.choice(calls)} if calls else {"call": None}
+        if verb == "suggest":
+            name = chance.choice(names_of(problem))
+            is_fixed = chance.random() < 0.3 and problem["rows"] is None
+            fixed = {name: random_point(chance, problem)[name]} if is_fixed else None
+            return {"n": chance.choice([1, 1, 2]), "fixed": fixed, "key": key}
+        if verb in ("add", "enqueue"):
+            point = {"params": random_point(chance, problem, far=verb == "add")}
+            if verb == "enqueue" and chance.random() < 0.4:
+                names = chance.sample(list(point["params"]), chance.randint(0, len(point["params"]) - 1))
+                point["params"] = {name: point["params"][name] for name in names}
+            elif verb == "add" and problem["rows"] is not None and chance.random() < 0.4:
+                point["params"] = chance.randrange(len(problem["rows"]))
+            if verb == "add" and chance.random() < 0.7:
+                point["value"] = self.value(problem)
+            return point
+        number = {"trial": chance.randrange(len(model.trials))}
+        if verb == "report":
+            return number | {"value": float(self.count), "step": chance.randint(1, STEPS)}
+        if verb in ("observe", "amend", "replicate"):
+            found = number | {"value": self.value(problem), "key": key}
+            if chance.random() < 0.4 and verb != "amend":
+                found["params"] = random_point(chance, problem, far=True)
+                if problem["rows"] is not None and chance.random() < 0.3:
+                    found["params"] = chance.randrange(len(problem["rows"]))
+            return found | ({"std": 0.1} if chance.random() < 0.2 else {})
+        outcome = chance.choice([None, *(problem["outcomes"] or ())])
+        return number | {"outcome": outcome}
+
+    def value(self, problem):
+        # All values differ, so that no report is a repetition by accident.
+        if problem["outcomes"] is None:
+            return float(self.count)
+        names = self.chance.sample(list(problem["outcomes"]), self.chance.randint(1, len(problem["outcomes"])))
+        return {name: self.count + i / 8 for i, name in enumerate(names)}
+
+
+# The calls.
+
+
+class Handles:
+    """The handles of one study; the model of what they must do."""
+
+    def __init__(self, problem, n, url, name, client=None):
+        self.model = Model(problem, n)
+        made = bl.RandomSearch(**domain_of(problem), seed=1)
+        self.url, self.name, self.client = url, name, client
+        self.studies = [bl.Study(name, url, made)] + [bl.Study.load(name, url) for _ in range(n - 1)]
+
+    def close(self):
+        harness.close(*self.studies)
+
+    def make(self, call):
+        """Make a call, and compare the result with the model. Return an error as text, or None."""
+        call = copy.deepcopy(call)
+        by, verb = call.pop("by"), call.pop("verb")
+        model, study, before = self.model, self.studies[by], copy.deepcopy(self.model)
+        if verb == "revise":
+            return self.revise(study, by, call)
+        if verb == "again":
+            return self.again(by, call["call"])
+        first = model.known[by]
+        if verb in ("amend", "replicate"):
+            verb, call = "observe", call | {verb: True}
+        key = call.pop("key", None)
+        named = {name: value for name, value in call.items() if value is not None}
+        if verb in ("fail", "abandon", "withdraw"):
+            expected = model.close(verb, first, **named)
+        else:
+            expected = getattr(model, verb)(first, **named)
+        arguments = named | ({} if key is None else {"key": key})
+        found, warned = self.sent(by, verb, arguments, first)
+        numbers = None
+        if verb == "suggest" and expected is not None and not isinstance(found, BaseException):
+            wrong, numbers = self.check_suggested(found, expected)
+            if wrong:
+                return wrong
+        model.known[by] = len(model.revisions) - 1
+        if isinstance(found, BaseException):
+            if not isinstance(found, bl.BelatedError):
+                return f"raised {type(found).__name__}: {found}"
+            if expected is not None:
+                return f"was refused: {type(found).__name__}: {found}"
+            self.model.__dict__.update(before.__dict__ | {"known": model.known})
+            if "revision" not in str(found):
+                return f"was refused without the number of a revision: {found}"
+            study.sync()
+        elif expected is None:
+            return "was accepted"
+        elif verb != "suggest" and not all(name is None or f"{name!r}" in warned for name in expected):
+            return f"did not warn of {expected}: {warned}"
+        elif key is not None:
+            model.keys[verb, key] = ({"verb": verb, "arguments": arguments}, numbers)
+        return self.compared(by)
+
+    def sent(self, by, verb, arguments, first):
+        """Make a call with a handle, or with a request that names the revision; return what it returned or raised."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                if self.client is not None and by > 0 and verb not in ("add", "enqueue"):
+                    found = self.requested(verb, dict(arguments), first)
+                else:
+                    found = getattr(self.studies[by], verb)(**arguments)
+            except BaseException as error:  # a panic of the core is a BaseException
+                if isinstance(error, KeyboardInterrupt):
+                    raise
+                found = error
+        return found, " ".join(str(each.message) for each in caught)
+
+    def requested(self, verb, body, first):
+        """Send a call to the server. An answer that refuses it is raised as BelatedError."""
+        path = f"/v1/studies/{self.name}/"
+        path += verb if verb == "suggest" else f"trials/{body.pop('trial')}/{verb}"
+        answer = self.client.post(path, json=body | {"revision": first + 1})
+        if answer.status_code >= 500:
+            raise OSError(answer.text)
+        if answer.status_code >= 300:
+            raise bl.BelatedError(answer.text)
+        if verb == "suggest":
+            return [self.studies[0].trial(each["number"]) for each in answer.json()["trials"]]
+        return answer.json()
+
+    def check_suggested(self, trials, expected):
+        """Compare the suggested points; return an error or None, and the numbers of the trials."""
+        model, (fixed, queued) = self.model, expected
+        trials = trials if isinstance(trials, list) else [trials]
+        params = [dict(trial.params) for trial in trials]
+        numbers = model.suggested(params, len(queued))
+        for point in params:
+            if not is_measurable(model.problem, point) or not contains(model.problem, point):
+                return f"suggested {point}, which is not a point of the problem", numbers
+            if not fixed.items() <= point.items():
+                return f"suggested {point} and not {fixed}", numbers
+        for point, (part, _) in zip(params, queued, strict=False):
+            if not part.items() <= point.items():
+                return f"suggested {point}, and {part} is next in the queue", numbers
+        if [trial.number for trial in trials] != numbers:
+            return f"started the trials {[trial.number for trial in trials]} and not {numbers}", numbers
+        return None, numbers
+
+    def again(self, by, known):
+        """Repeat a call with its key, perhaps with another handle."""
+        if known is None or (known["verb"], known["arguments"]["key"]) not in self.model.keys:
+            raise Impossible
+        numbers = self.model.keys[known["verb"], known["arguments"]["key"]][1]
+        found, _ = self.sent(by, known["verb"], known["arguments"], self.model.known[by])
+        self.model.known[by] = len(self.model.revisions) - 1
+        if isinstance(found, BaseException):
+            return f"repeated {known} raised {type(found).__name__}: {found}"
+        if numbers is not None:
+            again = [each.number for each in (found if isinstance(found, list) else [found])]
+            if again != numbers:
+                return f"repeated {known} returned {again} and not {numbers}"
+        return self.compared(by)
+
+    def revise(self, study, by, call):
+        study.sync()
+        problem, changes = call["problem"], {name: call[name] for name in ("map", "fill", "keep") if name in call}
+        self.model.revise(problem, **changes)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                study.revise(**domain_of(problem), **changes)
+        except bl.BelatedError as error:
+            self.model.revisions.pop()
+            raise Impossible(str(error)) from None
+        self.model.known[by] = len(self.model.revisions) - 1
+        return self.compared(by)
+
+    def compared(self, by):
+        """Return the difference between a handle that is up to date and the model."""
+        return difference(shown(self.studies[0 if self.client is not None else by]), self.model.shown())
+
+    def at_end(self):
+        """Return the difference between the stored study and the model."""
+        return difference(shown(bl.Study.load(self.name, self.url)), self.model.shown())
+
+
+def difference(found, expected):
+    if len(found) != len(expected):
+        return f"stored {len(found)} trials and not {len(expected)}"
+    for number, (one, other) in enumerate(zip(found, expected, strict=True)):
+        for name, value in other.items():
+            if one[name] != value and not (name == "params" and value is None):
+                return f"stored trial {number} with {name} {one[name]} and not {value}"
+    return None
+
+
+# Failures.
+
+
+def played(problem, n, calls, url, name, client=None):
+    """Play the calls of a history. Return (number of calls, error or None). Raise Impossible for a call that the state
+    does not allow."""
+    handles = Handles(problem, n, url, name, client)
+    try:
+        for i, call in enumerate(calls):
+            wrong = handles.make(call)
+            if wrong:
+                return i + 1, f"{call['verb']} by handle {call['by']} {wrong}"
+        return len(calls), handles.at_end()
+    finally:
+        handles.close()
+
+
+def shortest(problem, n, calls, new_url, client=None):
+    """Return a part of the calls that still fails, from which no call can be left out, and its error."""
+    i, wrong = len(calls) - 2, None
+    while i >= 0:
+        part = calls[:i] + calls[i + 1 :]
+        try:
+            n_made, found = played(problem, n, part, *new_url(), client)
+        except Impossible:
+            found = None
+        if found:
+            calls, wrong = part[:n_made], found
+        i = min(i, len(calls) - 1) - 1
+    return calls, wrong
+
+
+def one(number, seed, length, new_url, client=None):
+    """Play one random history; return (number of calls, its failure or None)."""
+    chance = random.Random(f"{seed} {number}")
+    problem, n = random_problem(chance), chance.choice([2, 2, 3])
+    handles, calls = Handles(problem, n, *new_url(), client), []
+    story = Story(chance, handles.model)
+    try:
+        while len(calls) < length:
+            call = story.call()
+            state = copy.deepcopy(handles.model.__dict__)
+            try:
+                wrong = handles.make(call)
+            except Impossible:
+                handles.model.__dict__.update(state)
+                continue
+            calls.append(call)
+            if wrong:
+                return len(calls), (problem, n, calls, f"{call['verb']} by handle {call['by']} {wrong}")
+        wrong = handles.at_end()
+        return len(calls), (problem, n, calls, wrong) if wrong else None
+    finally:
+        handles.close()
+
+
+def program(problem, calls):
+    """Return a history as text."""
+    lines = [f"study = {domain_of(problem)}"]
+    for call in calls:
+        rest = {name: value for name, value in call.items() if name not in ("by", "verb") and value is not None}
+        if call["verb"] == "revise":
+            rest = domain_of(rest.pop("problem")) | rest
+        lines.append(f"handle {call['by']}: {call['verb']} {rest}")
+    return "\n".join(lines)
+
+
+@contextlib.contextmanager
+def server_of(url):
+    """A context manager that gives a client of a server for the studies of a store, or None without a URL."""
+    if url is None:
+        yield None
+        return
+    import service
+
+    with service.Service(url) as started, started.client() as client:
+        yield client
+
+
+def run(histories=500, length=30, seed=0, store="sqlite", http=0, shorten=5, limit=None):
+    """Return all results. `http` is 1 for clients of a server in place of all handles but the first."""
+    deadline, failures, n_calls, made = harness.Deadline(limit), harness.Failures(), 0, 0
+    with harness.folder(memory=True) as folder, harness.place(store, folder) as path:
+        names = iter(range(10**9))
+
+        def new_url():
+            return harness.url(path), f"s{next(names)}"
+
+        with server_of(harness.url(path) if http else None) as client:
+            for number in range(histories):
+                if deadline.over():
+                    break
+                n, failure = one(number, seed, length, new_url, client)
+                n_calls, made = n_calls + n, made + 1
+                if failure is not None:
+                    problem, n_handles, calls, wrong = failure
+                    if len(failures) < shorten:
+                        calls, found = shortest(problem, n_handles, calls, new_url, client)
+                        wrong = found or wrong
+                    failures.append(f"history {number}: {wrong}\n{program(problem, calls)}")
+    return {"histories": made, "calls": n_calls} | failures.figures()
+
+
+if __name__ == "__main__":
+    sys.exit(harness.main(__doc__, run, histories=500, length=30, seed=0, store="sqlite", http=0, shorten=5))
