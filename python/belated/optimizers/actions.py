@@ -1,8 +1,8 @@
-"""Convert the arguments of `observe`, `add` and `enqueue` to observations and actions, which the log stores."""
+"""Convert submissions to actions, which the log stores."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -17,19 +17,70 @@ from belated._core import (
     TrialRecord,
 )
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.outcomes import values_of
+from belated.optimizers.curve import converted_report
+from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import as_amount, as_number, attrs_as_json
+from belated.optimizers.report import as_amount, as_index, as_number, attrs_as_json
+from belated.optimizers.request import Carrier, Submission
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
-from belated.space.candidates import NamedCandidates
+from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.space import Place, Space
 
 # The std, cost, duration, params and attrs that are reported with a value; each may be None.
 Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
 
 
-def observation_of(problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts) -> Observation:
+class Records(Protocol):
+    """The part of a log that conversions read."""
+
+    def trial(self, number: int) -> TrialRecord:
+        """Return the record of a trial in its current state."""
+
+
+def actions_of(submission: Submission, problem: Problem, log: Records, carrier: Carrier | None = None) -> list[Action]:
+    """Return the actions of a submission, whose arguments are read in `problem`.
+
+    `log` has the present records of the trials. If `problem` is not the present problem of the study, `carrier` carries
+    what was read to the present problem.
+    """
+    return _OF_VERBS[submission.verb](problem, log, carrier, submission.trial, *submission.given)
+
+
+def _observed(
+    problem: Problem,
+    log: Records,
+    carrier: Carrier | None,
+    number: int,
+    value: Any,
+    std: Any,
+    cost: Any,
+    duration: Any,
+    params: Any,
+    attrs: Any,
+    fidelity: Any,
+    amend: bool,
+    replicate: bool,
+) -> list[Action]:
+    started = None
+    if fidelity is not None or params is not None:
+        started = log.trial(number)
+        if fidelity is not None:
+            _check_same_fidelity(problem, carrier, number, fidelity, started)
+        if params is None:
+            started = None
+    facts = (std, cost, duration, params, attrs)
+    if carrier is None and not problem.outcomes:
+        return [Action.observe(number, _observation_of(problem, None, number, started, value, facts), amend, replicate)]
+    parts = _outcome_observations(problem, carrier, number, started, value, facts)
+    if not isinstance(parts, list):
+        return [Action.observe(number, parts, amend, replicate)]
+    return [Action.observe_outcomes(number, parts, amend, replicate)]
+
+
+def _observation_of(
+    problem: Problem, carrier: Carrier | None, number: int, started: TrialRecord | None, value: Any, facts: Facts
+) -> Observation:
     """Return the observation of a trial.
 
     If params were given, `started` is the record of the trial, whose suggested point is compared with the params.
@@ -39,9 +90,13 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     y = as_number("value", value, what)
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return Observation(y, what=what)  # the most frequent case
-    place = None if started is None else problem.domain.locate(params, measured=True)
-    if started is not None and place == started.place and started.run is None and started.left_out is None:
-        place = None  # the params equal the suggested point, and no other point was reported before
+    place = None
+    if started is not None:
+        place = problem.domain.locate(params, measured=True)
+        if carrier is not None:
+            place = carrier.point(place, started)
+        if place == started.place and started.run is None and started.left_out is None:
+            place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
         y,
         as_amount("std", std, what),
@@ -53,24 +108,46 @@ def observation_of(problem: Problem, number: int, started: TrialRecord | None, v
     )
 
 
-def outcome_observations(
-    problem: Problem, number: int, started: TrialRecord | None, value: Any, facts: Facts
-) -> list[tuple[int, Observation]]:
-    """Return the observations of the outcomes of a trial, by their positions; see `observation_of`.
+def _outcome_observations(
+    problem: Problem, carrier: Carrier | None, number: int, started: TrialRecord | None, value: Any, facts: Facts
+) -> list[tuple[int, Observation]] | Observation:
+    """Return the observations of the outcomes of a trial, by their positions; or one observation without outcomes.
 
-    The first observation has the data of the trial.
+    The first observation has the data of the trial; see `_observation_of`.
     """
     std, *data = facts
+    if problem.outcomes:
+        names = list(problem.outcomes)
+        read = [(names[i], y, own) for i, y, own in values_of(problem.outcomes, f"trial {number}", value, std)]
+    else:
+        read = [("", value, std)]
+    present = problem if carrier is None else carrier.problem
+    if not present.outcomes:
+        return _observation_of(problem, carrier, number, started, value, facts)
+    positions = positions_of(problem, carrier, [name for name, *_ in read])
     found: list[tuple[int, Observation]] = []
-    for outcome, y, own in values_of(problem.outcomes, f"trial {number}", value, std):
-        given = (own, *data) if not found else (own, None, None, None, None)
-        found.append((outcome, observation_of(problem, number, None if found else started, y, given)))
+    for name, y, own in read:
+        if name in positions:
+            given = (own, *data) if not found else (own, None, None, None, None)
+            of_trial = None if found else started
+            found.append((positions[name], _observation_of(problem, carrier, number, of_trial, y, given)))
     return found
 
 
-def check_same_fidelity(problem: Problem, number: int, given: Any, known: float | None) -> None:
-    """Raise an error if a fidelity differs from the trial's fidelity, `known`, which comes from the core."""
-    wanted, started = problem.check_fidelity(given), problem.fidelity_of(known)
+def positions_of(problem: Problem, carrier: Carrier | None, names: Sequence[str]) -> dict[str, int]:
+    """Return the positions of outcomes in the present problem, by their names in `problem`."""
+    if carrier is not None:
+        return carrier.outcomes(names)
+    known = list(problem.outcomes)
+    return {name: known.index(name) for name in names}
+
+
+def _check_same_fidelity(
+    problem: Problem, carrier: Carrier | None, number: int, given: Any, record: TrialRecord
+) -> None:
+    """Raise an error if a fidelity differs from the fidelity of the trial."""
+    wanted = problem.check_fidelity(given)
+    started = problem.fidelity_of(record.fidelity) if carrier is None else carrier.fidelity_of(record)
     if wanted != started:
         raise InvalidFidelity(
             f"fidelity={short_repr(given)} for trial {number}, which was started at {started!r}: report a value at "
@@ -78,15 +155,69 @@ def check_same_fidelity(problem: Problem, number: int, given: Any, known: float 
         )
 
 
-def added_actions(
-    problem: Problem, params: Any, value: Any, context: Any, facts: Mapping[str, Any]
-) -> tuple[list[Action], bool]:
-    """Return the actions that `add` logs, one for each point; also return whether the points were given as a list.
+def _failed(
+    problem: Problem,
+    log: Records,
+    carrier: Carrier | None,
+    number: int,
+    error: tuple[str, str, str | None] | None,
+    attrs: str | None,
+    duration: float | None,
+    outcome: str | None,
+) -> list[Action]:
+    return [_of_outcome(Action.fail(number, error, attrs, duration), problem, carrier, outcome)]
 
-    `facts` has the entries std, cost, duration, attrs and fidelity; each is a single value for all points or a
-    list of values. All arguments are checked before an action is returned.
+
+def _abandoned(
+    problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None
+) -> list[Action]:
+    return [_of_outcome(Action.abandon(number), problem, carrier, outcome)]
+
+
+def _withdrawn(
+    problem: Problem, log: Records, carrier: Carrier | None, numbers: list[int], reason: str | None, outcome: str | None
+) -> list[Action]:
+    return [_of_outcome(Action.withdraw(number, reason), problem, carrier, outcome) for number in numbers]
+
+
+def _of_outcome(action: Action, problem: Problem, carrier: Carrier | None, outcome: str | None) -> Action:
+    """Return the action on the outcome of this name; the whole trial for None."""
+    if outcome is None:
+        return action
+    i = position(problem.outcomes, outcome)
+    return action.of_outcome(i if carrier is None else carrier.outcome(outcome))
+
+
+def _stopped(problem: Problem, log: Records, carrier: Carrier | None, number: int) -> list[Action]:
+    return [Action.stop(number)]
+
+
+def _reported(
+    problem: Problem, log: Records, carrier: Carrier | None, number: int, value: Any, step: Any, attempt: Any
+) -> list[Action]:
+    given, y = converted_report(problem.curve, number, step, value)
+    if carrier is not None:
+        carrier.check_step(given)
+    start = log.trial(number).attempt if attempt is None else as_index("attempt", attempt, 0, f"trial {number}")
+    return [Action.report(number, given, y, start)]
+
+
+def _added(
+    problem: Problem,
+    log: Records,
+    carrier: Carrier | None,
+    _: None,
+    params: Any,
+    several: Sequence[Any] | None,
+    value: Any,
+    context: Any,
+    facts: Mapping[str, Any],
+) -> list[Action]:
+    """Return an action for each point. All arguments are checked before an action is returned.
+
+    `several` has the points of `params`, or is None for a single point. `facts` has the entries std, cost, duration, attrs and fidelity; each is a single value for all points or a list of
+    values.
     """
-    several = problem.domain.several(params, listed=is_list(value))
     points = [params] if several is None else several
     n = len(points)
     if several is not None and value is not None and not is_list(value):
@@ -98,57 +229,123 @@ def added_actions(
     actions = []
     for i, point in enumerate(points):
         what = "params" if several is None else f"params[{i}]"
-        place = _place_of(problem, point)
+        place, numbers = _place_of(problem, point), contexts[i]
         cost, duration = (as_amount(name, amounts[name][i], what) for name in ("cost", "duration"))
-        parts, observation = None, None
+        parts: list[tuple[str, float, float | None]] = []
         if problem.outcomes and values[i] is not None:
-            parts = [
-                (outcome, Observation(y, own, None if k else cost, None if k else duration, what=what))
-                for k, (outcome, y, own) in enumerate(values_of(problem.outcomes, what, values[i], amounts["std"][i]))
-            ]
+            names = list(problem.outcomes)
+            found = values_of(problem.outcomes, what, values[i], amounts["std"][i])
+            parts = [(names[k], y, own) for k, y, own in found]
         elif values[i] is not None:
-            y = as_number("value", values[i], what)
-            observation = Observation(y, as_amount("std", amounts["std"][i], what), cost, duration, what=what)
+            parts = [("", as_number("value", values[i], what), as_amount("std", amounts["std"][i], what))]
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
-        fidelity = problem.check_fidelity(fidelities[i])
-        if fidelity is None and problem.fidelity is not None:
-            fidelity = problem.fidelity.high
+        fidelity = full_fidelity(problem, problem.check_fidelity(fidelities[i]))
         text = attrs_as_json(attrs[i], f"attrs[{i}]" if is_list(facts["attrs"]) else "attrs")
-        action = Action.add(place, contexts[i], observation, fidelity, text)
-        actions.append(action if parts is None else action.with_outcomes(parts))
-    return actions, several is not None
-
-
-def enqueued_actions(
-    problem: Problem, constraints: Constraints | None, params: Any, fidelity: Any, seed: list[int]
-) -> list[Action]:
-    """Return the actions that `enqueue` logs, one for each point.
-
-    All arguments are checked before an action is returned. If a point lacks the value of a parameter, the value is
-    drawn at random, and the action contains the positions of the given parameters, so that a strategy can replace the
-    drawn values. The draw depends on `seed` and on the position of the point in the list.
-    """
-    domain = problem.domain
-    several = domain.several(params)
-    points = [params] if several is None else several
-    actions = []
-    for i, (point, wanted) in enumerate(zip(points, _for_each("fidelity", fidelity, len(points)), strict=True)):
-        what = "params" if several is None else f"params[{i}]"
-        positions = None
-        if isinstance(domain, NamedCandidates):
-            point = domain.completed(point, [*seed, i])
-        elif isinstance(domain, Space):
-            given, point = point, _filled_in(domain, point, constraints, what, [*seed, i])
-            if point is not given:
-                names = domain.flat(given)
-                positions = [k for k, name in enumerate(domain.searched) if name in names]
-        place = domain.locate(point)
-        if isinstance(domain, Space) and not isinstance(place, int):
-            domain.core.check_linear(place)
-        if constraints is not None:
-            constraints.check(place, what)
-        actions.append(Action.enqueue(place, problem.check_fidelity(wanted), positions))
+        if carrier is not None:
+            place, numbers = carrier.start(place, numbers)
+            fidelity = carrier.fidelity(fidelity)
+        actions.append(added_action(problem, carrier, (place, numbers, fidelity, text), parts, (cost, duration), what))
     return actions
+
+
+def full_fidelity(problem: Problem, fidelity: float | None) -> float | None:
+    """Return a fidelity; the highest fidelity for None if a fidelity was declared."""
+    return problem.fidelity.high if fidelity is None and problem.fidelity is not None else fidelity
+
+
+def added_action(
+    problem: Problem,
+    carrier: Carrier | None,
+    start: tuple[Place, list[float] | None, float | None, str | None],
+    values: Sequence[tuple[str, float, float | None]],
+    amounts: tuple[float | None, float | None],
+    what: str,
+) -> Action:
+    """Return the action that adds a trial.
+
+    `start` has the point, the context, the fidelity and the attrs in the present problem. `values` has the name, value
+    and std of each outcome that is known, with an empty name if `problem` has no outcomes. `amounts` are the cost and
+    the duration, which belong to the first value.
+    """
+    place, context, fidelity, attrs = start
+    present = problem if carrier is None else carrier.problem
+    if not present.outcomes:
+        observation = Observation(values[0][1], values[0][2], *amounts, what=what) if values else None
+        return Action.add(place, context, observation, fidelity, attrs)
+    action = Action.add(place, context, None, fidelity, attrs)
+    parts: list[tuple[int, Observation]] = []
+    positions = positions_of(problem, carrier, [name for name, *_ in values])
+    for name, y, own in values:
+        if name in positions:
+            parts.append((positions[name], Observation(y, own, *((None, None) if parts else amounts), what=what)))
+    return action.with_outcomes(parts) if parts else action
+
+
+def _enqueued(
+    problem: Problem,
+    log: Records,
+    carrier: Carrier | None,
+    _: None,
+    params: Any,
+    fidelity: Any,
+    constraints: Callable[[], Constraints | None],
+    seed: Callable[[], list[int]],
+) -> list[Action]:
+    """Return an action for each point. All arguments are checked before an action is returned.
+
+    If a point lacks the value of a parameter, the value is drawn at random, and the action contains the positions of the
+    given parameters, so that a strategy can replace the drawn values. The draw depends on the result of `seed` and on
+    the position of the point in the list. `constraints` returns those of the present problem.
+    """
+    known, numbers = constraints(), seed()
+    several = problem.domain.several(params)
+    points = [params] if several is None else several
+    fidelities = _for_each("fidelity", fidelity, len(points))
+    actions = []
+    for i, (point, wanted) in enumerate(zip(points, fidelities, strict=True)):
+        what, present = "params" if several is None else f"params[{i}]", problem
+        checked = problem.check_fidelity(wanted)
+        if carrier is not None:
+            point, present = _carried(problem, carrier, point), carrier.problem
+            checked = None if checked is None else carrier.fidelity(checked)
+        place, positions = _queued_place(present.domain, point, known, what, [*numbers, i])
+        actions.append(Action.enqueue(place, checked, positions))
+    return actions
+
+
+def _carried(problem: Problem, carrier: Carrier, point: Any) -> Any:
+    """Return a point, perhaps only a part of its values, with the names and values of the present problem."""
+    domain = problem.domain
+    if isinstance(domain, Candidates):
+        return carrier.row(domain.locate(point))
+    if isinstance(point, Mapping):
+        values = domain.checked_part(point)
+        complete = not _missing(domain, values)
+    else:
+        values, complete = domain.named_at(domain.locate(point)), True
+    present = carrier.problem.domain
+    assert isinstance(present, Space)
+    return present.nested(carrier.part(values, complete))
+
+
+def _queued_place(
+    domain: Space | Candidates, point: Any, constraints: Constraints | None, what: str, seed: list[int]
+) -> tuple[Place, list[int] | None]:
+    """Return an enqueued point, and the positions of the given parameters; None if all are given."""
+    positions = None
+    if isinstance(domain, NamedCandidates):
+        point = domain.completed(point, seed)
+    elif isinstance(domain, Space):
+        given, point = point, _filled_in(domain, point, constraints, what, seed)
+        if point is not given:
+            names = domain.flat(given)
+            positions = [k for k, name in enumerate(domain.searched) if name in names]
+    place = domain.locate(point)
+    if isinstance(domain, Space) and not isinstance(place, int):
+        domain.core.check_linear(place)
+    if constraints is not None:
+        constraints.check(place, what)
+    return place, positions
 
 
 def _for_each(name: str, given: Any, n: int, advice: str = "pass one for each, or one for all") -> list[Any]:
@@ -231,3 +428,16 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
             "names are active and the constraints hold: pass them as well"
         ) from None
     return completed(free.core.numbers(core.trial(0)))
+
+
+# The functions that read submissions, by the name of the method.
+_OF_VERBS: Mapping[str, Callable[..., list[Action]]] = {
+    "observe": _observed,
+    "fail": _failed,
+    "abandon": _abandoned,
+    "withdraw": _withdrawn,
+    "stop": _stopped,
+    "report": _reported,
+    "add": _added,
+    "enqueue": _enqueued,
+}

@@ -23,14 +23,11 @@ Limit: TypeAlias = tuple[Literal["time", "cost"], float]
 class Log(Protocol):
     """A log of trials, and the strategy that suggests the next trial. Data are in the form that the core takes."""
 
-    def record(self, action: Action, time: float | None) -> int | None:
-        """Log an action, and return the number of its trial, or None if the log does not change.
+    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
+        """Return the events of an action, each with the number of its trial; [] if the log would not change.
 
         Here and below, `time` is the wall-clock time in seconds.
         """
-
-    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
-        """Return the events of an action, each with the number of its trial; [] if the log would not change."""
 
     def recommend(
         self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1

@@ -7,14 +7,15 @@ from dataclasses import KW_ONLY, dataclass, fields, replace
 from typing import Any, ClassVar, Literal, overload
 
 from belated import _core
-from belated._core import InvalidSetting
+from belated._core import Action, InvalidSetting
+from belated.optimizers.actions import Records, actions_of
 from belated.optimizers.constraints import Constraint, Constraints, checked_functions, linear_of
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
-from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds
 from belated.optimizers.problem import Problem, SpaceLike
+from belated.optimizers.request import Carrier, Request, Submission
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Trials
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
@@ -22,6 +23,7 @@ from belated.short_repr import short_repr
 from belated.space.arguments import arguments_of, checks_arguments, in_seconds, shown, unknown_argument
 from belated.space.candidates import CandidatesLike, NamedCandidates
 from belated.space.fidelity import Fidelity
+from belated.warn import warn
 
 
 @dataclass(eq=False, repr=False)
@@ -241,21 +243,30 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         >>> len({trial.params["T"] for trial in optimizer.suggest(n=3, shared=["T"])})
         1
         """
-        return self._start(n, context, fidelity, self._start_trials, fixed, shared)
+        return self._start(Request(1 if n is None else n, context, fidelity, fixed, shared), n is None, self._start_trials)
 
-    def _start_trials(
-        self,
-        n: int,
-        context: list[float] | None,
-        fidelity: float | None,
-        *,
-        limit: Limit | None = None,
-        fixed: Fixed | None = None,
-        shared: Shared | None = None,
-    ) -> list[int]:
+    def _start_trials(self, request: Request, *, limit: Limit | None = None) -> list[int]:
         """Start trials. `limit` is the limit of the run, and the share of it that has been used."""
+        context, fidelity, fixed, shared = request.read_in(self._problem)
         time = self._problem.wall_time()
-        return self._log.suggest(n, context, time, self._constraints, fidelity, limit, fixed, shared)
+        return self._log.suggest(request.n, context, time, self._constraints, fidelity, limit, fixed, shared)
+
+    def _submit(
+        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+    ) -> list[int | None]:
+        actions = actions_of(submission, self._problem, self._log)
+        time = self._problem.wall_time()
+        if len(actions) > 1 and submission.verb == "withdraw":  # the actions of other methods were checked
+            for action in actions:
+                self._log.validate(action, time)
+        return [self._log.record(action, time) for action in actions]
+
+    def _record_from(
+        self, read: Callable[[Problem, Records, Carrier | None], list[Action]], revision: int | None
+    ) -> list[int | None]:
+        actions = read(self._problem, self._log, None)
+        time = self._problem.wall_time()
+        return [self._log.record(action, time) for action in actions]
 
     def _status(self) -> Any:
         """Return the state of the strategy (rounds or trees) as JSON data."""

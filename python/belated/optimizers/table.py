@@ -18,6 +18,7 @@ from belated._core import (
     Observation,
     TrialRecord,
 )
+from belated.optimizers.actions import added_action, full_fidelity, positions_of
 from belated.optimizers.cells import (
     agrees,
     as_read,
@@ -30,6 +31,7 @@ from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.outcomes import position, values_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, as_number, as_reason, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.request import Carrier
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table, real_number
@@ -259,12 +261,15 @@ def read_table(
     attrs: Any,
     missing: str,
     on_error: str,
+    carrier: Carrier | None = None,
 ) -> Rows:
     """Read the rows of a table for `add`. `given` has the arguments for `_FACTS`.
 
+    If `problem` is not the present problem of the study, `carrier` carries what was read to the present problem.
+
     All rows are read before an error is raised. Errors name the row by its label in the index, and the column.
     """
-    reader = _Reader(problem, table, given, context, attrs, missing)
+    reader = _Reader(problem, table, given, context, attrs, missing, carrier)
     rows, skipped, first = [], [], None
     for i in range(reader.n):
         try:
@@ -294,9 +299,16 @@ class _Reader:
     """Reads the rows of a table. `column` is the name of the column that is being read, for messages."""
 
     def __init__(
-        self, problem: Problem, table: Any, given: Mapping[str, Any], context: Any, attrs: Any, missing: str
+        self,
+        problem: Problem,
+        table: Any,
+        given: Mapping[str, Any],
+        context: Any,
+        attrs: Any,
+        missing: str,
+        carrier: Carrier | None,
     ) -> None:
-        self._problem, self._missing = problem, missing
+        self._problem, self._missing, self._carrier = problem, missing, carrier
         self.n, self.column = len(table), ""
         self.labels = [getattr(label, "item", lambda label=label: label)() for label in table.index]
         names = [str(name) for name in table.columns]
@@ -557,22 +569,28 @@ class _Reader:
             amount = self._amount(name, self._columns.get(name, name), self._fact(name, i))
             if amount is not None:
                 amounts[name] = amount
-        observation = None
-        if y is not None:
-            self.column = self._columns.get("value", "value")
-            observation = Observation(y, **amounts, what="this row")
         fidelity = self._fidelity(i)
         self.column = "point"
         place = self._place(i)
         self.column = "context"
         context = self._context_at(i)
+        if self._carrier is not None:
+            self.column = "point"
+            place, context = self._carrier.start(place, context)
         self.column = "attrs"
-        attrs = self._attrs_at(i)
-        add = Action.add(place, context, observation, fidelity, attrs)
+        start = place, context, fidelity, self._attrs_at(i)
         if outcomes is not None:
-            return self._row_of_outcomes(i, add, outcomes, amounts)
+            return self._row_of_outcomes(i, start, outcomes, amounts)
+        self.column = self._columns.get("value", "value")
+        values = [] if y is None else [("", y, amounts.get("std"))]
+        add = added_action(self._problem, self._carrier, start, values, self._costs(amounts, y is not None), "this row")
         withdrawals = [self._withdrawal(i, _WITHDRAWN_REASON)] if state == "withdrawn" else []
         return Row(add, self._rest(i, state, amounts), withdrawals)
+
+    @staticmethod
+    def _costs(amounts: Mapping[str, float], has_value: bool) -> tuple[float | None, float | None]:
+        """Return the cost and the duration, which are stored only together with a value."""
+        return (amounts.get("cost"), amounts.get("duration")) if has_value else (None, None)
 
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
@@ -585,10 +603,10 @@ class _Reader:
         return amount
 
     def _fidelity(self, i: int) -> float | None:
-        self.column, fidelity = self._columns.get("fidelity", "fidelity"), self._problem.fidelity
-        found = self._problem.check_fidelity(self._fact("fidelity", i))
+        self.column = self._columns.get("fidelity", "fidelity")
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
-        return fidelity.high if found is None and fidelity is not None else found
+        found = full_fidelity(self._problem, self._problem.check_fidelity(self._fact("fidelity", i)))
+        return found if self._carrier is None else self._carrier.fidelity(found)
 
     def _exact_entries(self, i: int) -> Mapping[str, Any]:
         self.column, text = EXACT, self._exact[i]
@@ -762,7 +780,10 @@ class _Reader:
                 y = as_number("value", value, "this row")
                 if abs(y) == float("inf"):
                     raise InvalidValue(f"value={y} for this row is not usable: pass a finite number")
-                rest.append(_report(int(column.removeprefix("curve_")), y))
+                step = int(column.removeprefix("curve_"))
+                if self._carrier is not None:
+                    self._carrier.check_step(step)
+                rest.append(_report(step, y))
         return rest
 
     def _withdrawn_result(self, i: int, amounts: Mapping[str, float]) -> Callable[[int], Action]:
@@ -770,7 +791,10 @@ class _Reader:
         result = _failure(error_facts(self._error(i)), amounts.get("duration"))
         y = self._withdrawn_value(_WITHDRAWN_VALUE, i)
         if y is not None:
-            result = _observation(Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row"))
+            observed = Observation(y, None, amounts.get("cost"), amounts.get("duration"), what="this row")
+            result = _observation(observed)
+            if self._carrier is not None and self._carrier.problem.outcomes:
+                result = _observation_of(self._carrier.outcomes([""])[""], observed)
         return result
 
     def _withdrawn_value(self, column: str, i: int) -> float | None:
@@ -847,27 +871,30 @@ class _Reader:
     def _of_outcome(self, column: str, i: int) -> Any:
         return self._cells[column][i] if column in self._of_outcomes else None
 
-    def _row_of_outcomes(self, i: int, add: Action, found: Sequence[_Measured], amounts: Mapping[str, float]) -> Row:
+    def _row_of_outcomes(self, i: int, start: Any, found: Sequence[_Measured], amounts: Mapping[str, float]) -> Row:
         data: dict[str, Any] = {name: amount for name, amount in amounts.items() if name != "std"}
-        parts: list[tuple[int, Observation]] = []
-        for k, each in enumerate(found):
-            if each.value is not None:
-                # The first observation has the data of the trial.
-                own = {} if parts else data
-                parts.append((k, Observation(each.value, each.std, **own, what="this row")))
+        named = [
+            (name, each)
+            for name, each in zip(self._problem.outcomes, found, strict=True)
+            if each.state not in ("pending", "stopped")
+        ]
+        values = [(name, each.value, each.std) for name, each in named if each.value is not None]
+        self.column = next(iter(self._outcomes.values()), "value")
+        add = added_action(self._problem, self._carrier, start, values, self._costs(amounts, bool(values)), "this row")
+        positions = positions_of(self._problem, self._carrier, [name for name, _ in named])
         self.column = "error"
-        duration = None if parts else amounts.get("duration")
+        duration = None if values else amounts.get("duration")
         failure = _failure(error_facts(self._error(i)), duration)
         rest = self._curve_reports(i)
-        last: list[Callable[[int], Action]] = []
         withdrawals: list[Callable[[int], Action]] = []
-        for k, (name, each) in enumerate(zip(self._problem.outcomes, found, strict=True)):
+        for name, each in named:
+            if name not in positions:
+                continue
+            k = positions[name]
             if each.state == "failed":
                 rest.append(_of_outcome(failure, k))
             elif each.state == "abandoned":
                 rest.append(_of_outcome(Action.abandon, k))
-            elif each.state == "stopped":
-                last.append(Action.stop)
             elif each.state == "withdrawn":
                 y = self._withdrawn_value(f"{_WITHDRAWN_VALUE}_{name}", i)
                 if y is None:
@@ -876,7 +903,9 @@ class _Reader:
                     rest.append(_observation_of(k, Observation(y, None, **data, what="this row")))
                 withdrawals.append(_of_outcome(self._withdrawal(i, f"{_WITHDRAWN_REASON}_{name}"), k))
         # A stop ends all outcomes that are missing, so it comes last.
-        return Row(add.with_outcomes(parts), rest + last[:1], withdrawals)
+        if any(each.state == "stopped" for each in found):
+            rest.append(Action.stop)
+        return Row(add, rest, withdrawals)
 
 
 def _report(step: int, value: float) -> Callable[[int], Action]:

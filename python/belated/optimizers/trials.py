@@ -20,27 +20,20 @@ from belated._core import (
     UnknownTrial,
 )
 from belated.errors import NotFitted
-from belated.optimizers.actions import (
-    Facts,
-    added_actions,
-    check_same_fidelity,
-    enqueued_actions,
-    observation_of,
-    outcome_observations,
-)
+from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraints
-from belated.optimizers.curve import Stopping, converted_report
+from belated.optimizers.curve import Stopping
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
-from belated.optimizers.fixed import fixed_of, shared_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import as_amount, as_index, as_reason, attrs_as_json, error_facts
+from belated.optimizers.report import as_amount, as_reason, attrs_as_json, error_facts
+from belated.optimizers.request import Carrier, Request, Submission
 from belated.optimizers.surrogate import Surrogate, surrogate_of
-from belated.optimizers.table import Added, check_policies, is_trials_table, read_table, trials_dataframe
+from belated.optimizers.table import Added, Row, Rows, check_policies, is_trials_table, read_table, trials_dataframe
 from belated.optimizers.table_files import write_csv, write_excel
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
@@ -214,9 +207,9 @@ class Reading(ABC):
         ImportError
             pandas is not installed.
         """
-        log = self._source._current_log()
-        records = [log.trial(number) for number in self._numbers(None)]
         delayed, source = self.delays_ if delays else None, self._source
+        log = source._current_log()
+        records = [log.trial(number) for number in log.numbers(None)]
         return trials_dataframe(source._problem, records, delayed, curves, source._problem_of)
 
     def to_csv(self, path: Any = None) -> str | None:
@@ -260,7 +253,7 @@ class Reading(ABC):
         (True, 0.3333333333333333)
         """
         log = self._source._current_log()
-        source, records = self._source, [log.trial(number) for number in self._numbers(None)]
+        source, records = self._source, [log.trial(number) for number in log.numbers(None)]
         return write_csv(source._problem, records, path, source._problem_of)
 
     def to_excel(self, path: Any) -> None:
@@ -282,7 +275,7 @@ class Reading(ABC):
             The data of a trial need more than 32,767 characters in a cell: use `to_csv`.
         """
         log = self._source._current_log()
-        source, records = self._source, [log.trial(number) for number in self._numbers(None)]
+        source, records = self._source, [log.trial(number) for number in log.numbers(None)]
         write_excel(source._problem, records, path, source._problem_of)
 
     # Delays.
@@ -295,7 +288,8 @@ class Reading(ABC):
     def _delays_of(self, outcome: str | None) -> Delays:
         """Return the distribution of the delays of an outcome; of whole trials for None."""
         source = self._source
-        problem, log = source._problem, source._current_log()
+        log = source._current_log()
+        problem = source._problem
         return Delays(problem.clock, *log.delays(problem.wall_time(), source._position(outcome)))
 
     @property
@@ -724,9 +718,9 @@ class Reading(ABC):
 
     def _fitted(self, what: str, outcome: str | None = None) -> tuple[GaussianProcess, float, float, float]:
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
-        source = self._source
-        i = source._position(outcome)
-        return _fitted(what, self._model_log(what).surrogate(source._problem.wall_time(), False, i))
+        # Read the log first: another process may have reordered the outcomes.
+        log, source = self._model_log(what), self._source
+        return _fitted(what, log.surrogate(source._problem.wall_time(), False, source._position(outcome)))
 
     def _leave_one_out(
         self, outcome: str | None = None, caller: str = "leave-one-out"
@@ -781,9 +775,9 @@ class Trials(Reading, Generic[AnyLog]):
         """Return the problem after `number` revisions. Only studies can be revised."""
         return self._problem
 
-    def _in_present_problem(self, call: Callable[[], T]) -> T:
-        """Make a call that converts arguments to numbers. A study repeats the call if its problem was revised."""
-        return call()
+    def _n_read(self) -> int | None:
+        """Return the number of the problem in which the arguments of a call are read; None for the present problem."""
+        return None
 
     def _current_log(self) -> Log:
         """Read all events that other processes have written, and return the log."""
@@ -793,16 +787,20 @@ class Trials(Reading, Generic[AnyLog]):
         """Return the constraints on the params, or None; `call` is the name of the calling method, for messages."""
         return self._constraints
 
-    def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
-        """Log actions and return the number of the trial of each action; `are_checked` if the actions were checked.
+    @abstractmethod
+    def _submit(
+        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+    ) -> list[int | None]:
+        """Log a submission and return the numbers of its trials. Either all its actions are logged, or none of them.
 
-        Either all actions are logged, or none of them.
+        `notice` is called with a text about the values that could not be stored.
         """
-        time = self._problem.wall_time()
-        if not are_checked:
-            for action in actions:
-                self._log.validate(action, time)
-        return [self._log.record(action, time) for action in actions]
+
+    @abstractmethod
+    def _record_from(
+        self, read: Callable[[Problem, Records, Carrier | None], list[Action]], revision: int | None
+    ) -> list[int | None]:
+        """Log the actions that a function reads, as `actions_of` does."""
 
     def _next_fidelity(self) -> float | None:
         return self._current_log().next_fidelity(self._problem.wall_time(), self._constraints)
@@ -895,67 +893,47 @@ class Trials(Reading, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        facts = (std, cost, duration, params, attrs)
-        self._observe(trial, value, facts, fidelity, (amend, replicate), self._log.record)
+        revision = self._n_read()
+        given = (value, std, cost, duration, params, attrs, fidelity, bool(amend), bool(replicate))
+        self._observe(Submission("observe", self._number_of(trial), revision, given))
 
     def _start(
-        self,
-        n: int | None,
-        context: Any,
-        fidelity: Any,
-        start: Callable[..., list[int]],
-        fixed: Any = None,
-        shared: Any = None,
+        self, request: Request, single: bool, start: Callable[[Request], list[int]]
     ) -> Trial | list[Trial]:
-        """Check the arguments of `suggest`, and call `start` to start the trials."""
-        wanted = 1 if n is None else whole_number(n)
+        """Check the number of trials of a request, and call `start` to start them; return one trial if `single`."""
+        wanted = whole_number(request.n)
         if wanted is None or not 0 <= wanted < 2**32:
             raise InvalidSetting(
-                f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
+                f"n={short_repr(request.n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
             )
-        problem = self._problem
-        numbers, checked = problem.context_numbers(context), problem.check_fidelity(fidelity)
-        if fixed is not None or shared is not None:
-            start = partial(start, fixed=fixed_of(problem, fixed), shared=shared_of(problem, shared))
-        trials = [Trial(self, number) for number in (start(wanted, numbers, checked) if wanted else [])]
+        if wanted:
+            numbers = start(request if request.n is wanted else request._replace(n=wanted))
+        else:
+            numbers = []
+            request.read_in(self._problem)  # checks the other arguments
+        trials = [Trial(self, number) for number in numbers]
         window = self._window
         window = None if window is None else finite(window)
         if window is not None:
             self._check_limit("window", window, 0.25)
-        return trials[0] if n is None else trials
+        return trials[0] if single else trials
 
     def _observe(
-        self,
-        trial: Trial | int,
-        value: Any,
-        facts: Facts,
-        fidelity: float | None,
-        flags: tuple[bool, bool],
-        record: Callable[[Action, float], Any],
+        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
     ) -> None:
-        """Check the arguments of `observe`, and call `record` to log the value and the other data of the report.
-
-        `flags` has the arguments amend and replicate.
-        """
-        amend, replicate = bool(flags[0]), bool(flags[1])
+        """Log a report of values; see `_submit`."""
+        value, std, cost, duration, params, _, _, amend, replicate = submission.given
         if amend and replicate:
             raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
-        number, problem = self._number_of(trial), self._problem
-        std, cost, duration, params, _ = facts
-        if fidelity is not None:
-            check_same_fidelity(problem, number, fidelity, self._current_log().trial(number).fidelity)
-        started = None if params is None else self._current_log().trial(number)
-        if problem.outcomes:
-            parts = outcome_observations(problem, number, started, value, facts)
-            record(Action.observe_outcomes(number, parts, amend, replicate), problem.wall_time())
-            return
-        observation = observation_of(problem, number, started, value, facts)
         try:
-            record(Action.observe(number, observation, amend, replicate), problem.wall_time())
+            self._submit(submission, key, notice)
         except AlreadyObserved:
+            if self._problem.outcomes:
+                raise
             # The message of the core does not contain the reported value.
             given = {"std": std, "cost": cost, "duration": duration, "params": params}
             others = "".join(f", {name}={short_repr(fact)}" for name, fact in given.items() if fact is not None)
+            number = submission.trial
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
@@ -1012,10 +990,11 @@ class Trials(Reading, Generic[AnyLog]):
         >>> trial.state, str(trial.error)
         ('failed', 'ZeroDivisionError: division by zero')
         """
+        revision = self._n_read()
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
         seconds = as_amount("duration", duration, f"trial {number}")
-        self._resolve(self._of_outcome(Action.fail(number, facts, text, seconds), outcome), number, "fail")
+        self._resolve(Submission("fail", number, revision, (facts, text, seconds, outcome)), "fail")
 
     def _unknown_bounded(self) -> list[str]:
         """Return the names of the outcomes that have bounds and no value in any trial."""
@@ -1031,10 +1010,6 @@ class Trials(Reading, Generic[AnyLog]):
     def _position(self, outcome: str | None) -> int | None:
         """Return the position of a declared outcome; None for the objective."""
         return None if outcome is None else position(self._problem.outcomes, outcome)
-
-    def _of_outcome(self, action: Action, outcome: str | None) -> Action:
-        """Return the action on the outcome of this name; the whole trial for None."""
-        return action if outcome is None else action.of_outcome(position(self._problem.outcomes, outcome))
 
     @checks_arguments
     def abandon(self, trial: Trial | int, *, outcome: str | None = None) -> None:
@@ -1057,8 +1032,8 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         """
-        number = self._number_of(trial)
-        self._resolve(self._of_outcome(Action.abandon(number), outcome), number, "be abandoned")
+        revision = self._n_read()
+        self._resolve(Submission("abandon", self._number_of(trial), revision, (outcome,)), "be abandoned")
 
     @checks_arguments
     def report(self, trial: Trial | int, value: float, step: int, *, attempt: int | None = None) -> None:
@@ -1099,11 +1074,8 @@ class Trials(Reading, Generic[AnyLog]):
         >>> trial.curve
         {1: 0.5, 2: 0.75}
         """
-        number = self._number_of(trial)
-        record = self._current_log().trial(number)
-        given, y = converted_report(self._problem.curve, number, step, value)
-        start = record.attempt if attempt is None else as_index("attempt", attempt, 0, f"trial {number}")
-        self._log.record(Action.report(number, given, y, start), self._problem.wall_time())
+        revision = self._n_read()
+        self._submit(Submission("report", self._number_of(trial), revision, (value, step, attempt)))
 
     def should_stop(self, trial: Trial | int) -> bool:
         """Return True if the evaluation of a trial should end before the last step of its curve.
@@ -1126,14 +1098,20 @@ class Trials(Reading, Generic[AnyLog]):
             return True
         if self._rule is None:
             return False
-        action = self._log.ending(number, self._problem.wall_time())
+        problem = self._problem
+        action = self._log.ending(number, problem.wall_time())
         if action is None:
             return False
+
+        def read(present: Problem, records: Records, carrier: Carrier | None) -> list[Action]:
+            # Another process may have revised the problem in the meantime.
+            found = action if present is problem else self._log.ending(number, present.wall_time())
+            return [] if found is None else [found]
+
         try:
-            self._log.record(action, self._problem.wall_time())
+            return bool(self._record_from(read, None))
         except AlreadyObserved:  # another process has reported the value
             return False
-        return True
 
     def stop(self, trial: Trial | int) -> None:
         """Stop a trial before the last step of its curve. The trial does not get a value, but counts as a trial of a
@@ -1146,8 +1124,7 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         """
-        number = self._number_of(trial)
-        self._resolve(Action.stop(number), number, "be stopped")
+        self._resolve(Submission("stop", self._number_of(trial), None), "be stopped")
 
     @checks_arguments
     def withdraw(
@@ -1195,16 +1172,17 @@ class Trials(Reading, Generic[AnyLog]):
         >>> optimizer.best_value_
         0.75
         """
-        text = as_reason(reason)
+        revision, text = self._n_read(), as_reason(reason)
         given: Any = trial if is_list(trial) else [trial]
-        numbers = dict.fromkeys(map(self._number_of, given))
-        actions = [self._of_outcome(Action.withdraw(number, text), outcome) for number in numbers]
-        self._in_present_problem(lambda: self._record_all(actions, are_checked=False))
+        numbers = list(dict.fromkeys(map(self._number_of, given)))
+        self._submit(Submission("withdraw", numbers, revision, (text, outcome)))
 
-    def _resolve(self, action: Action, number: int, verb: str) -> None:
+    def _resolve(self, submission: Submission, verb: str) -> None:
+        """Log a submission that ends a trial; `verb` says how, for messages."""
         try:
-            self._log.record(action, self._problem.wall_time())
+            self._submit(submission)
         except AlreadyObserved:
+            number = submission.trial
             trial = Trial(self, number)
             known = f"values {trial.values}" if self._problem.outcomes else f"value {trial.value!r}"
             raise AlreadyObserved(
@@ -1306,21 +1284,26 @@ class Trials(Reading, Generic[AnyLog]):
         >>> len(added.trials), [(each.row, each.column) for each in added.skipped]
         (2, [(1, 'yield')])
         """
+        revision = self._n_read()
         check_policies(missing, on_error, is_table(params))
         facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
         if is_table(params):
-            return self._add_table(params, value, context, facts, missing, on_error)
-
-        def record() -> tuple[list[int | None], bool]:
-            actions, several = added_actions(self._problem, params, value, context, facts)
-            return self._record_all(actions), several
-
-        numbers, several = self._in_present_problem(record)
+            return self._add_table(params, value, context, facts, missing, on_error, revision)
+        problem = self._problem if revision is None else self._problem_of(revision - 1)
+        points = problem.domain.several(params, listed=is_list(value))
+        numbers = self._submit(Submission("add", None, revision, (params, points, value, context, facts)))
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
-        return trials if several else trials[0]
+        return trials[0] if points is None else trials
 
     def _add_table(
-        self, table: Any, value: Any, context: Any, facts: Mapping[str, Any], missing: str, on_error: str
+        self,
+        table: Any,
+        value: Any,
+        context: Any,
+        facts: Mapping[str, Any],
+        missing: str,
+        on_error: str,
+        revision: int | None,
     ) -> Any:
         """Add the rows of a table; the arguments are those of `add`."""
         given = {"value": value} | {name: each for name, each in facts.items() if name != "attrs"}
@@ -1331,18 +1314,30 @@ class Trials(Reading, Generic[AnyLog]):
                 "params is a table of trials, which has values and contexts: pass it alone, or the names of its columns"
             )
 
-        def record() -> tuple[Any, Any, list[int | None]]:
-            rows, skipped = read_table(self._problem, table, given, context, attrs, missing, on_error)
-            return rows, skipped, self._record_all([row.add for row in rows]) if rows else []
+        read: Rows | None = None
+        known: Problem | None = None
 
-        rows, skipped, numbers = self._in_present_problem(record)
+        def rows_in(problem: Problem, carrier: Carrier | None) -> list[Row]:
+            nonlocal read, known
+            present = problem if carrier is None else carrier.problem
+            if read is None or present is not known:
+                read, known = read_table(problem, table, given, context, attrs, missing, on_error, carrier), present
+            return read.rows
+
+        numbers = self._record_from(lambda problem, _, carrier: [row.add for row in rows_in(problem, carrier)], revision)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
-        made = list(zip((trial.number for trial in trials), rows, strict=True))
-        rest = [action(number) for number, row in made for action in row.rest]
-        withdrawals = [action(number) for number, row in made for action in row.withdrawals]
-        for actions in (rest, withdrawals):  # a withdrawal needs the result that is withdrawn
-            if actions:
-                self._in_present_problem(partial(self._record_all, actions))
+        skipped = [] if read is None else read.skipped
+
+        def later(part: str) -> Callable[[Problem, Records, Carrier | None], list[Action]]:
+            return lambda problem, _, carrier: [
+                action(trial.number)
+                for trial, row in zip(trials, rows_in(problem, carrier), strict=True)
+                for action in getattr(row, part)
+            ]
+
+        for part in ("rest", "withdrawals"):  # a withdrawal needs the result that is withdrawn
+            if read is not None and any(getattr(row, part) for row in read.rows):
+                self._record_from(later(part), revision)
         return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments
@@ -1382,12 +1377,13 @@ class Trials(Reading, Generic[AnyLog]):
         [1, 4]
         """
 
-        def record() -> None:
-            constraints = self._constraints_for("enqueue")
-            seed = [self.seed_, self._current_log().n_events()]
-            self._record_all(enqueued_actions(self._problem, constraints, params, fidelity, seed))
+        revision = self._n_read()
 
-        self._in_present_problem(record)
+        def seed() -> list[int]:
+            return [self.seed_, self._log.n_events()]
+
+        given = (params, fidelity, lambda: self._constraints_for("enqueue"), seed)
+        self._submit(Submission("enqueue", None, revision, given))
 
     def _check_limit(self, name: str, limit: float, share: float) -> None:
         """Warn once if a window or a lease is below the quantile `share` of the delays."""

@@ -9,8 +9,9 @@ import threading
 from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from belated._core import InvalidSetting
+from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.curve import Curve
+from belated.optimizers.request import Submission
 from belated.run.calling_thread import CallingThread
 from belated.run.objective import Reports
 from belated.run.threads import DaemonThreads
@@ -29,7 +30,7 @@ class DirectReports:
         assert curve is not None
         self.curve: Curve = curve
         self.minimizes = optimizer.direction == "minimize"
-        self._optimizer = optimizer
+        self._optimizer, self._revision = optimizer, optimizer._n_read()
         # For each trial that was started in this run, the number of the next attempt.
         self._next: dict[int, int] = {}
         self._lock = threading.Lock()
@@ -45,7 +46,13 @@ class DirectReports:
         return attempt
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
-        self._optimizer.report(number, value, step, attempt=attempt)
+        try:
+            self._optimizer._submit(Submission("report", number, self._revision, (value, step, attempt)))
+        except InvalidValue:
+            curve = self._optimizer._problem.curve
+            if 1 <= step <= self.curve.steps and (curve is None or step > curve.steps):
+                return False  # a revision removed the step, and the evaluation goes on, because its value can be stored
+            raise
         return self._optimizer.should_stop(number)
 
     def should_stop(self, number: int) -> bool:

@@ -16,10 +16,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Literal
 
+from belated._core import BelatedError
 from belated.errors import AlreadyObserved, RunError, StoreError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import ATTRS_AS_TEXT, format_error
+from belated.optimizers.request import Request, Submission
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, Reports, evaluate
@@ -71,6 +73,8 @@ class Evaluations:
     waiting: list[Trial] = field(default_factory=list)
     # What workers use to report the steps of curves.
     reports: "Reports | None" = None
+    # The number of the problem at the start of the run, whose outcomes f returns; see `Submission`.
+    revision: int | None = None
     trials: list[Trial] = field(default_factory=list)
     running: dict[Future[Outcome], Trial] = field(default_factory=dict)
     # Do not use a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
@@ -131,7 +135,7 @@ class Evaluations:
         limit has been used."""
         if self.limit is None:
             return self.optimizer.suggest()
-        return Trial(self.optimizer, self.optimizer._start_trials(1, None, None, limit=self.limit())[0])
+        return Trial(self.optimizer, self.optimizer._start_trials(Request(1), limit=self.limit())[0])
 
     def next_waiting(self) -> Trial | None:
         """Return the next waiting trial that is still pending, or None."""
@@ -273,7 +277,9 @@ class Evaluations:
         final = value.get(self.f.of_curve or "") if isinstance(value, dict) else value
         if final is not None:
             self.check_curve(trial, final)
-        self.optimizer.observe(trial, value, std=std, cost=cost, duration=duration, attrs=outcome.attrs)
+        given = (value, std, cost, duration, None, outcome.attrs, None, False, False)
+        submission = Submission("observe", trial.number, self.revision, given)
+        self.optimizer._observe(submission, notice=lambda text: self.warn_once(text, f"{text}; further ones do not warn"))
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
@@ -377,20 +383,32 @@ class Evaluations:
     def finalize(self) -> None:
         """Report finished evaluations, and abandon the trials whose evaluations have not started.
 
-        Other trials stay pending.
+        Other trials stay pending. If an evaluation cannot be stored, the others are stored before the error is raised.
         """
+        refused: BelatedError | None = None
         for future, trial in self.running.items():
-            if future.cancel():
+            try:
+                self.finalize_one(future, trial)
+            except StoreError:
+                raise
+            except BelatedError as error:
+                refused = refused or error
+        if refused is not None:
+            raise refused
+
+    def finalize_one(self, future: Future[Outcome], trial: Trial) -> None:
+        """Report an evaluation if it is finished; abandon its trial if it has not started."""
+        if future.cancel():
+            _abandon(trial)
+        elif future.done():
+            error = future.exception()
+            died = None if error is None else worker_died(error)
+            if error is None:
+                self.report(trial, future.result())
+            elif died is not None and self.n_retried[trial.number] >= self.retries:
+                self.report(trial, _outcome_of_lost(died))
+            elif not isinstance(error, BrokenExecutor):
                 _abandon(trial)
-            elif future.done():
-                error = future.exception()
-                died = None if error is None else worker_died(error)
-                if error is None:
-                    self.report(trial, future.result())
-                elif died is not None and self.n_retried[trial.number] >= self.retries:
-                    self.report(trial, _outcome_of_lost(died))
-                elif not isinstance(error, BrokenExecutor):
-                    _abandon(trial)
 
     def warn_pending(self) -> None:
         """Warn about evaluations that still run at the timeout."""

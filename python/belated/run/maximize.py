@@ -72,7 +72,7 @@ def _optimize(
 ) -> Result:
     chosen = arguments.chosen_optimizer(direction, space, candidates, optimizer, settings)
     names = list(chosen.domain) if isinstance(chosen.domain, Space) else []
-    outcomes, of_curve = tuple(chosen._problem.outcomes), chosen._problem.objective
+    revision, outcomes, of_curve = chosen._n_read(), tuple(chosen._problem.outcomes), chosen._problem.objective
     function = objective(f, names, arguments.exception_types(catch), outcomes, of_curve)
     arguments.check_takes_fidelity(f, function, chosen)
     if n_trials is None and n_trials_total is None and timeout is None and budget is None:
@@ -122,6 +122,7 @@ def _optimize(
         used,
         waiting,
         reports=reports,
+        revision=revision,
     )
 
     def result(stop_reason: StopReason) -> Result:

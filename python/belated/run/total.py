@@ -8,6 +8,7 @@ import threading
 from collections.abc import Collection
 
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.request import Request
 from belated.optimizers.trial import Trial
 from belated.study.study import Study
 from belated.warn import warn
@@ -91,5 +92,5 @@ class Total:
         if not self._may_start():
             return None
         # The store's lock is held from the count to the suggestion.
-        numbers = self.optimizer._start_trials(1, None, None, may_start=self._may_start)
+        numbers = self.optimizer._start_trials(Request(1), may_start=self._may_start)
         return Trial(self.optimizer, numbers[0]) if numbers else None

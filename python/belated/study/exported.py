@@ -13,16 +13,12 @@ from belated.store.checksums import read_header, verified
 from belated.store.interface import Header, Record, Store
 from belated.study.definition import optimizer_from
 from belated.study.revisions import Stage
-from belated.study.shared_log import SharedLog
+from belated.study.shared_log import KEY_PARTS, SharedLog
 from belated.study.study import LONGEST_NAME, is_usable_name
 
 # Definitions and events are read as text, because a checksum covers every digit of the text. Quotes within strings are
 # escaped. The definition or the event in a line therefore begins at the first match of this pattern.
 _BODY = re.compile(r', "(definition|event)": ')
-
-# Parts of an event's key: the name of the call, the number of the event within the call, and the key that the caller
-# passed.
-_KEY_PARTS = re.compile(r"(suggest|observe):[0-9]{1,9}:(.+)", flags=re.DOTALL)
 
 # The number of random bits of an id.
 _ID_BITS = 48
@@ -35,8 +31,8 @@ _Check: TypeAlias = tuple[Callable[[Any], bool], str]
 
 
 def _is_key(fact: Any) -> bool:
-    parts = _KEY_PARTS.fullmatch(fact) if type(fact) is str else None
-    return fact is None or (parts is not None and is_usable_name(parts[2]))
+    parts = KEY_PARTS.fullmatch(fact) if type(fact) is str else None
+    return fact is None or (parts is not None and is_usable_name(parts[4]))
 
 
 _KEY: _Check = (_is_key, "a printable key of a call, or null")
@@ -83,7 +79,9 @@ def read_exported(lines: Iterable[str], name: str | None, store: Store) -> list[
             if not same:
                 raise StoreError(f"line {number} has {what} that differs from an earlier line: export it again")
             if isinstance(found, Record) and found.key is not None:
-                first = keys.setdefault((study, found.key), found.seq)
+                parts = KEY_PARTS.fullmatch(found.key)
+                unique = found.key if parts is None else ":".join(parts.group(1, 2, 4))
+                first = keys.setdefault((study, unique), found.seq)
                 if first != found.seq:
                     raise StoreError(
                         f"line {number} has event {found.seq} with the key {short_repr(found.key)} of event {first}, "

@@ -5,18 +5,20 @@ of an earlier stage is converted by the names and values of its parameters, one 
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from belated import _core
 from belated._core import (
+    BelatedError,
     InvalidContext,
     InvalidFidelity,
     InvalidPoint,
     InvalidSpace,
+    InvalidValue,
     TrialRecord,
     revision_event,
     revision_of,
@@ -26,11 +28,15 @@ from belated.optimizers.constraints import Constraint, checked_functions
 from belated.optimizers.log import Log
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import Problem
+from belated.optimizers.request import Request
 from belated.short_repr import short_repr
+from belated.space.arguments import is_list
 from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.space import Place, Space
 from belated.study.definition import optimizer_from, value_as_data, value_from
+
+T = TypeVar("T")
 
 # A trial in the new problem, as the core takes it: (place, context) of the start, place of the run, context, fidelity,
 # the reason for leaving the trial out, and whether the trial may return.
@@ -211,6 +217,8 @@ class Converter:
         self._problems = [stage.problem for stage in stages]
         self._steps = [_Step(a.problem, b.problem, b.revision) for a, b in zip(stages, stages[1:], strict=False)]
         self._last = len(stages) - 1
+        #: The new problem.
+        self.new = self._problems[-1]
         self._equal_rows: dict[Any, Place | None] = {}
         last = stages[-1].revision
         before, after = (_domain_as_text(stage.definition) for stage in stages[-2:])
@@ -246,10 +254,13 @@ class Converter:
         return self.place(self._last - 1, place, None, measured=False)
 
     def _fidelity(self, record: TrialRecord) -> float | None:
-        old, new = self._problems[record.problem], self._problems[-1]
+        return self.fidelity(record.problem, self._problems[record.problem].fidelity_of(record.fidelity))
+
+    def fidelity(self, problem: int, value: float | None) -> float | None:
+        """Return a fidelity of an earlier problem in the new problem, or raise InvalidFidelity."""
+        old, new = self._problems[problem], self._problems[-1]
         if old.fidelity is None:
             return None if new.fidelity is None else new.fidelity.high
-        value = old.fidelity_of(record.fidelity)
         if new.fidelity is not None:
             return new.fidelity.check(value)
         if value != old.fidelity.high:
@@ -279,14 +290,99 @@ class Converter:
             if known is None:
                 raise InvalidPoint(f"the row {short_repr(old.params_at(place).tolist())} is not a candidate")
             return known
-        assert isinstance(new, Space)
         values = self._values(problem, place, context, problem_of_context)
+        # A point that was measured beyond a bound or between steps may also be so in the new space.
+        measured = measured or (isinstance(old, Space) and not old.contains(old.named_at(place)))
+        return self._located(values, measured)
+
+    def _located(self, values: Mapping[str, Any], measured: bool) -> Place:
+        """Return the point with these values, without the values of parameters that are inactive now."""
+        new = self._problems[-1].domain
+        assert isinstance(new, Space)
         part = {name: value for name, value in values.items() if name in new}
         self._check_removed(values, InvalidPoint)
-        # Values of parameters that are inactive now are left out. A point that was measured beyond a bound or between
-        # steps may also be so in the new space.
-        measured = measured or (isinstance(old, Space) and not old.contains(old.named_at(place)))
         return new.locate(new.nested(new.active_part(part)), measured=measured)
+
+    def run(self, problem: int, place: Place, record: TrialRecord | None) -> Place:
+        """Return the point of an earlier problem at which a trial was run, or raise InvalidPoint.
+
+        `record` is the present record of the trial, which has the values of the former context.
+        """
+        old, new = self._problems[problem], self._problems[-1]
+        if record is None or record.problem != self._last or isinstance(old.domain, Candidates):
+            return self.place(problem, place, None)
+        values, known = self._values(problem, place, None, None), named_at(new, record)
+        for name in parameters(old):
+            if name not in values and name in known:  # the parameter was a part of the context
+                values[name] = known[name]
+            elif name in (new.context_space or ()) and name in values and _key(values[name]) != _key(known.get(name)):
+                raise InvalidPoint(
+                    f"{name}={short_repr(values[name])}, and the trial has the context "
+                    f"{name}={short_repr(known.get(name))}"
+                )
+        return self._located(values, measured=True)
+
+    def part(self, problem: int, values: Mapping[str, Any], is_complete: bool) -> dict[str, Any]:
+        """Return values of an enqueued point by flat name, or raise InvalidPoint; `is_complete` if none is missing."""
+        new, carried = self._problems[-1].domain, dict(values)
+        assert isinstance(new, Space)
+        for step in self._steps[problem:]:
+            step.apply(carried)
+        self._check_removed(carried, InvalidPoint)
+        if is_complete:
+            return new.active_part({name: value for name, value in carried.items() if name in new})
+        # A parameter with conditions may be inactive once the missing values are chosen.
+        return {
+            name: value
+            for name, value in carried.items()
+            if name in values or name not in new or new[name].when is None
+        }
+
+    def context_of_request(self, problem: int, context: list[float] | None) -> Any:
+        """Return the context of a request of an earlier problem as users write it, or raise InvalidContext."""
+        old, new = self._problems[problem].context_space, self._problems[-1].context_space
+        values: dict[str, Any] = {} if old is None or context is None else old.named_at(list(context))
+        for step in self._steps[problem:]:
+            step.apply(values)
+        given = {name: value for name, value in values.items() if old is not None and name in old}
+        self._check_removed(given, InvalidContext)
+        for name in given:
+            if new is None or name not in new:
+                raise InvalidContext(f"{name!r} belongs to the space now: pass it as fixed=")
+        return None if new is None else new.nested({name: value for name, value in values.items() if name in new})
+
+    def fixed(self, problem: int, fixed: Any) -> dict[Any, Any]:
+        """Return the argument `fixed` of an earlier problem, by flat name, or raise InvalidPoint."""
+        old, new = self._problems[problem].domain, self._problems[-1].domain
+        if not isinstance(old, Space) or not isinstance(new, Space):
+            if old.width != new.width:
+                raise InvalidPoint(f"fixed={short_repr(fixed)}, and the candidates have {new.width} columns")
+            return dict(fixed)
+        found, dimensions = dict(old.flat(fixed)), dict(old)
+        for step in self._steps[problem:]:
+            for name in list(found):
+                if name in step.removed:
+                    if not step.holds_when_removed(name, dimensions[name], found.pop(name)):
+                        raise InvalidPoint(f"fixed has {name!r}: {self._removal(name)}")
+                else:
+                    found[name] = step.mapped(name, dimensions[name], found[name])
+            dimensions = step.after
+        for name in found:
+            if name not in new:
+                raise InvalidPoint(f"fixed has {name!r}, which belongs to the context now: pass it as context=")
+        return found
+
+    def shared(self, problem: int, names: Any) -> list[Any] | None:
+        """Return the argument `shared` of an earlier problem. All trials share the value of a removed parameter."""
+        new, steps = self._problems[-1].domain, self._steps[problem:]
+        if not isinstance(new, Space):
+            return list(names)
+        gone = {name for step in steps for name in step.removed}
+        return [name for name in names if name not in gone and name in new] or None
+
+    def _removal(self, name: str) -> str:
+        numbers = [number for number, step in enumerate(self._steps, 2) if name in step.removed]
+        return f"the parameter {name!r} was removed by revision {numbers[-1]}"
 
     def context(self, problem: int, place: Place, context: list[float]) -> list[float]:
         """Return the context of an earlier problem in the new problem, or raise InvalidContext."""
@@ -307,7 +403,7 @@ class Converter:
             if name not in known:
                 kept = [short_repr(step.keep[name]) for step in self._steps if name in step.keep]
                 what = f"the space is for {name}={kept[-1]}" if kept else "the space lacks this parameter"
-                raise error(f"{name}={short_repr(value)}, and {what}")
+                raise error(f"{name}={short_repr(value)}, and {what}: {self._removal(name)}")
 
     def _values(
         self, problem: int, place: Place, context: list[float] | None, problem_of_context: int | None
@@ -342,7 +438,8 @@ class _Step:
         before, after = parameters(old), parameters(new)
         self._map = {name: {_key(a): b for a, b in pairs} for name, pairs in revision.map.items()}
         self._fill, self.keep = revision.fill, revision.keep
-        removed = {name: each for name, each in before.items() if name not in after}
+        self.after = after
+        self.removed = removed = {name: each for name, each in before.items() if name not in after}
         # Constants are removed from all trials.
         self._constants = [name for name, each in removed.items() if not each.width]
         self._kept = {name: _key(revision.keep[name]) for name in removed if name in revision.keep}
@@ -360,9 +457,172 @@ class _Step:
                 del values[name]
 
 
+    # Fixed values of a request: a value, a list of values, or a range of a number.
+
+    def mapped(self, name: str, dimension: Dimension, held: Any) -> Any:
+        """Return fixed values with the new names of choices."""
+        renamed = self._map.get(name)
+        if renamed is None:
+            return held
+        if _is_value(dimension, held) or not is_list(held):
+            return renamed.get(_key(held), held)
+        return [renamed.get(_key(each), each) for each in held]
+
+    def holds_when_removed(self, name: str, dimension: Dimension, held: Any) -> bool:
+        """Return whether all points of the new problem have one of the fixed values of a removed parameter."""
+        if name in self._constants:
+            return True
+        if name not in self._kept:
+            return False
+        kept = self.keep[name]
+        if isinstance(held, Mapping):
+            held = (held["low"], held["high"])
+        if _is_value(dimension, held):
+            return bool(_key(dimension.from_number(dimension.to_number(held))) == _key(kept))
+        if isinstance(held, tuple) and choices_of(dimension) is None:
+            return bool(held[0] <= kept <= held[1])
+        return is_list(held) and any(_key(each) == _key(kept) for each in held)
+
+
+def _is_value(dimension: Dimension, given: Any) -> bool:
+    try:
+        dimension.to_number(given)
+    except ValueError:
+        return False
+    return True
+
+
 def _key(value: Any) -> Any:
     """Return a key that is equal for equal values of a parameter. True differs from 1, and 1 equals 1.0."""
     return (type(value) is bool, type(value) is str, value)
+
+
+def named_at(problem: Problem, record: TrialRecord) -> dict[str, Any]:
+    """Return the values at which a trial was started, and of its context, by flat name."""
+    domain, contexts = problem.domain, problem.context_space
+    values = {} if contexts is None else contexts.named_at(list(record.context))
+    return values | (domain.named_at(record.place) if isinstance(domain, Space) else {})
+
+
+class StageCarrier:
+    """Carries what was read in the problem of one stage to the problem of the last stage; see `Carrier`."""
+
+    def __init__(self, stages: Sequence[Stage], first: int) -> None:
+        self._stages, self._first = stages, first
+        self._converter = Converter(stages)
+        self._problems = [stage.problem for stage in stages]
+        #: The present problem.
+        self.problem = self._problems[-1]
+        #: The outcomes whose values were left out, with the numbers of the revisions that removed them.
+        self.removed: dict[str, int] = {}
+
+    def _carried(self, convert: Callable[[Converter], T]) -> T:
+        """Return the result of a conversion. An error names the first revision with which the conversion fails."""
+        try:
+            return convert(self._converter)
+        except (InvalidPoint, InvalidContext, InvalidFidelity, InvalidSetting) as error:
+            raise type(error)(self._explained(str(error), convert)) from None
+
+    def _explained(self, reason: str, convert: Callable[[Converter], object]) -> str:
+        number = len(self._stages)
+        for end in range(self._first + 2, number):
+            try:
+                convert(Converter(self._stages[:end]))
+            except BelatedError:
+                number = end
+                break
+        return f"{reason} (the arguments belong to revision {self._first + 1}, and revision {number} changed this)"
+
+    def point(self, place: Place, record: TrialRecord) -> Place | None:
+        if record.left_out is not None and record.problem == self._first and record.place == place:
+            return None  # the present problem lacks the point
+        last = self._converter
+        return self._carried(lambda each: each.run(self._first, place, record if each is last else None))
+
+    def start(self, place: Place, context: list[float] | None) -> tuple[Place, list[float] | None]:
+        given = list(context or ())
+        found = self._carried(
+            lambda each: (each.place(self._first, place, given), each.context(self._first, place, given))
+        )
+        return found[0], None if self.problem.context_space is None else found[1]
+
+    def part(self, values: Mapping[str, Any], is_complete: bool) -> dict[str, Any]:
+        return self._carried(lambda each: each.part(self._first, values, is_complete))
+
+    def row(self, place: Place) -> Place:
+        return self._carried(lambda each: each.place(self._first, place, None, measured=False))
+
+    def fidelity(self, value: float | None) -> float | None:
+        return self._carried(lambda each: each.fidelity(self._first, value))
+
+    def fidelity_of(self, record: TrialRecord) -> float | None:
+        known, mine = self._problems[record.problem].fidelity_of(record.fidelity), self._problems[self._first].fidelity
+        return mine.high if known is None and mine is not None else known
+
+    def outcome(self, name: str) -> int:
+        return self.outcomes([name])[name]
+
+    def outcomes(self, names: Sequence[str]) -> dict[str, int]:
+        found: dict[str, int] = {}
+        removed: dict[str, int] = {}
+        for given in names:
+            name: str | None = given
+            for number, problem in enumerate(self._problems[self._first + 1 :], self._first + 2):
+                if not name and problem.outcomes:
+                    name = problem.objective
+                if problem.outcomes and name not in problem.outcomes:
+                    removed[given] = number
+                    break
+            else:
+                found[given] = list(self.problem.outcomes).index(name or "")
+        if names and not found:
+            raise InvalidValue(f"{removal_of(removed)} (nothing was changed)")
+        self.removed |= removed
+        return found
+
+    def check_step(self, step: int) -> None:
+        curve = self.problem.curve
+        if curve is None or step > curve.steps:
+            problems = enumerate(self._problems[self._first + 1 :], self._first + 2)
+            number = next(n for n, each in problems if each.curve is None or step > each.curve.steps)
+            what = "the curve was removed" if curve is None else f"step {step} was removed from the curve"
+            raise InvalidValue(f"{what} by revision {number} (nothing was changed)")
+
+    def request(self, request: Request) -> Request:
+        """Return a request with the names and values of the present problem."""
+        first = self._first
+        context, fidelity, fixed, shared = request.read_in(self._problems[first])
+
+        def convert(each: Converter) -> Request:
+            new = each.new
+            present = request._replace(
+                context=each.context_of_request(first, context),
+                fidelity=None if fidelity is None else each.fidelity(first, fidelity),
+                fixed=None if fixed is None else nested_fixed(new, each.fixed(first, request.fixed)),
+                shared=None if shared is None else each.shared(first, request.shared),
+                revision=None,
+            )
+            present.read_in(new)
+            return present
+
+        return self._carried(convert)
+
+
+def nested_fixed(problem: Problem, fixed: dict[Any, Any]) -> Any:
+    """Return fixed values by flat name in the form in which users pass them; None without values."""
+    domain = problem.domain
+    return (domain.nested(fixed) if isinstance(domain, Space) else fixed) or None
+
+
+def removal_of(removed: Mapping[str, int]) -> str:
+    """Return a text about outcomes that revisions removed, by name with the number of the revision."""
+    texts = [
+        f"the outcome {name!r} was removed by revision {number}"
+        if name
+        else f"the value has no name, and revision {number} declared outcomes without one objective"
+        for name, number in removed.items()
+    ]
+    return "; ".join(texts)
 
 
 def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: Iterable[Place]) -> Any:

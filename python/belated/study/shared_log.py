@@ -2,9 +2,10 @@
 
 import json
 import math
+import re
 import threading
 import time as clocks
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -12,23 +13,32 @@ from typing import Any, TypeAlias, TypeVar
 from belated import _core
 from belated._core import Action, BelatedError
 from belated.errors import InvalidSetting, StoreError
+from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraint
-from belated.optimizers.fixed import Fixed, Shared, agrees
 from belated.optimizers.log import Feasible, Limit
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.problem import Problem
+from belated.optimizers.request import Carrier, ReadRequest, Request
 from belated.optimizers.values import as_data
 from belated.store import Store
 from belated.store.checksums import verified, with_checksum
 from belated.store.interface import EventsGone, NotWritten, Record
 from belated.study.definition import optimizer_from
 from belated.study.history import History
-from belated.study.revisions import Revision, Stage, converted
+from belated.study.revisions import Revision, Stage, StageCarrier, converted
 from belated.warn import logger
 
 T = TypeVar("T")
 
 # The texts of the events to write, each with its key in the store, or None.
 Events: TypeAlias = list[tuple[str, str | None]]
+
+# A function that reads the arguments of a call; see `belated.optimizers.actions.actions_of`.
+Read: TypeAlias = Callable[[Problem, Records, Carrier | None], list[Action]]
+
+#: The parts of the stored key of an event: the name of the call, the number of the event within the call, the digest of
+#: the call, and the key that the caller passed.
+KEY_PARTS = re.compile(r"(suggest|observe):([0-9]{1,10})(?:-([0-9a-f]{16}))?:(.+)", flags=re.DOTALL)
 
 LOGGER = logger()
 
@@ -47,10 +57,6 @@ _LOST_CONNECTIONS = 21
 # If the last read was more than this number of seconds ago, read the log before taking the write lock: reading many
 # events while the lock is held would keep other processes from writing.
 _LONG_AGO = 1.0
-
-
-class ProblemRevised(StoreError):
-    """Another process revised the problem after the arguments of a call were converted. The call can be repeated."""
 
 
 class SharedLog:
@@ -89,7 +95,9 @@ class SharedLog:
         # integers, which the garbage collector does not visit. Visiting other objects would take long and would happen
         # in every process after the same number of events, often while a process holds the write lock, so that the
         # others wait.
-        self._keyed: dict[str | None, int] = {}
+        self._keyed: dict[str, int] = {}
+        # The digests of these calls: "call:key" → the digest of the request or submission.
+        self._digests: dict[str, str] = {}
         # The methods of a core that only read.
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
         self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
@@ -150,6 +158,7 @@ class SharedLog:
         numbers = self._written_to(self.core.replace, records)
         del self.stages[1:]
         self._keyed.clear()
+        self._digests.clear()
         self.history = History()
         self._n_applied = 0
         self._readings += 1
@@ -221,10 +230,8 @@ class SharedLog:
 
     def revise(self, prepare: Callable[[], tuple[str, Stage]]) -> None:
         """Log a revision. `prepare` returns its event and the next stage; it is called with the write lock held."""
-        n_known = len(self.stages)
 
         def write(events: Events) -> None:
-            self._check_known(n_known)
             body, stage = prepare()
             found = self._converted(stage)
             for place in found[1]:
@@ -237,16 +244,15 @@ class SharedLog:
 
         self._until_on_disk(lambda: self._write(write))
 
-    def _check_known(self, n_stages: int) -> None:
-        """Raise ProblemRevised if there are more stages: the arguments of the call belong to an earlier problem."""
-        if len(self.stages) != n_stages:
-            raise self._revised()
-
-    def _revised(self) -> ProblemRevised:
-        return ProblemRevised(f"study {self.name!r} was revised: call again")
+    def carrier(self, revision: int | None) -> StageCarrier | None:
+        """Return what carries arguments from an earlier problem to the present one; None for the present problem."""
+        n = len(self.stages)
+        if revision is not None and not 1 <= revision <= n:
+            raise InvalidSetting(f"revision={revision}, and study {self.name!r} has {n}: pass one of these")
+        return None if revision in (None, n) else StageCarrier(self.stages, revision - 1)
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
-        if any(record.key is not None and len(record.key.split(":", 2)) != 3 for record in records):
+        if any(record.key is not None and KEY_PARTS.fullmatch(record.key) is None for record in records):
             raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
         try:
             return write([record.body for record in records])
@@ -256,7 +262,11 @@ class SharedLog:
     def _note(self, records: list[Record], numbers: list[int | None]) -> None:
         """Record the data about events that the core does not store."""
         self.history.note(records, numbers)
-        self._keyed.update((record.key, record.seq) for record in records if record.key is not None)
+        for record in records:
+            if record.key is not None and (parts := KEY_PARTS.fullmatch(record.key)):
+                call, i, digest, key = parts.groups()
+                self._keyed[f"{call}:{i}:{key}"] = record.seq
+                self._digests[f"{call}:{key}"] = digest or ""
         if records:
             self._last = records[-1].checksum
         self._n_applied += len(records)
@@ -335,33 +345,40 @@ class SharedLog:
 
     def suggest(
         self,
-        n: int,
-        context: list[float] | None,
-        time: Callable[[], float],
+        request: Request,
+        constraints: Callable[[], Feasible | None],
         key: str | None = None,
-        expires_after: float | None = None,
-        feasible: Feasible | None = None,
-        fidelity: float | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
-        fixed: Fixed | None = None,
-        shared: Shared | None = None,
     ) -> list[int]:
-        """Start n trials, or find the trials of an earlier call with this key; return the numbers of the trials.
+        """Start trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
+        The request is read in the present problem, and `constraints` returns the constraints of this problem.
         `may_start` is called with the write lock held. If it returns False, return [].
         """
+        n = request.n
+        digest = None if key is None else request.digest()
+        known: tuple[int, tuple[ReadRequest, Feasible | None]] | None = None
+
+        def read() -> tuple[ReadRequest, Feasible | None]:
+            """Return the request and the constraints in the present problem."""
+            nonlocal known
+            if known is None or known[0] != len(self.stages):
+                carrier = self.carrier(request.revision)
+                present = request if carrier is None else carrier.request(request)
+                known = len(self.stages), (present.read_in(self.stages[-1].problem), constraints())
+            return known[1]
 
         def proposal() -> list[str]:
-            return self.core.propose(n, context, time(), expires_after, feasible, fidelity, limit, fixed, shared)
+            (context, fidelity, fixed, shared), feasible = read()
+            time, lease = self.stages[-1].problem.wall_time(), request.expires_after
+            return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
-            if len(self.stages) != n_stages:
-                raise self._revised()
-            earlier = self._earlier(n, context, fidelity, key, fixed)
+            earlier = self._earlier("suggest", key, digest)
             if earlier:
-                return earlier
+                return [number for number in earlier if number is not None]
             if may_start is not None and not may_start():
                 return []
             if self._state() != made_for:
@@ -369,20 +386,16 @@ class SharedLog:
                     return None
                 proposed = proposal()
             first = len(self.core)
-            events.extend((event, _stored_key("suggest", i, key)) for i, event in enumerate(proposed))
+            events.extend((event, _stored_key("suggest", i, key, digest)) for i, event in enumerate(proposed))
             return list(range(first, first + n))
-
-        n_stages = len(self.stages)
 
         def attempts() -> list[int]:
             n_attempts, started = 0, None
             while started is None:
                 self.sync()
-                if len(self.stages) != n_stages:
-                    raise self._revised()
-                earlier = self._earlier(n, context, fidelity, key, fixed)
+                earlier = self._earlier("suggest", key, digest)
                 if earlier:
-                    return earlier
+                    return [number for number in earlier if number is not None]
                 n_attempts += 1
                 made_for, begin = self._state(), clocks.perf_counter()
                 proposed = proposal()
@@ -392,43 +405,56 @@ class SharedLog:
 
         return self._until_on_disk(attempts)
 
-    def _earlier(
-        self, n: int, context: list[float] | None, fidelity: float | None, key: str | None, fixed: Fixed | None
-    ) -> list[int]:
-        """Return the trials that an earlier call with this key started, or []; raise an error for another request."""
-        numbers: list[int] = []
-        while (event := self._keyed.get(_stored_key("suggest", len(numbers), key))) is not None:
-            number = self.history.concerned(event)
-            if number is None:
-                break
-            numbers.append(number)
-        # The contexts and fidelities of trials before the last revision may be in another form.
-        recent = [self.core.trial(i) for i in numbers if i >= self.stages[-1].first]
-        same = len(numbers) in (0, n) and all(each.context == (context or []) for each in recent)
-        if fidelity is not None:
-            # Enqueued points may have another fidelity.
-            same = same and all(each.queued or each.fidelity == fidelity for each in recent)
-        if fixed is not None:
-            same = same and all(agrees(fixed, each) for each in recent)
-        if not same:
-            raise InvalidSetting(f"key={key!r} started {len(numbers)} trials before, in a request other than this one")
+    def _earlier(self, call: str, key: str | None, digest: str | None) -> list[int | None]:
+        """Return the trials of the events of an earlier call with this key, or []; raise an error for another call."""
+        numbers: list[int | None] = []
+        if key is None or f"{call}:{key}" not in self._digests:
+            return numbers
+        while (event := self._keyed.get(f"{call}:{len(numbers)}:{key}")) is not None:
+            numbers.append(self.history.concerned(event))
+        if self._digests[f"{call}:{key}"] != digest:
+            raise InvalidSetting(
+                f"key={key!r} started {len(numbers)} trials before, in a request other than this one"
+                if call == "suggest"
+                else f"key={key!r} reported another value, std, cost or params, or for another trial, before "
+                f"(trial {numbers[0]}): use another key for another report"
+            )
         return numbers
 
-    def record(self, action: Action, time: float | None) -> int | None:
-        """Log an action. Return the number of the trial that it starts or changes, or None if nothing is logged."""
-        return self._until_on_disk(lambda: self._write(lambda events: self._record(action, time, None, events)))
+    def submit(
+        self, read: Read, revision: int | None, call: tuple[str, str] | None = None
+    ) -> tuple[list[int | None], Mapping[str, int]]:
+        """Log either all actions that `read` returns or none, unless an earlier call with the same key logged them.
 
-    def record_all(self, actions: Sequence[Action], time: float | None) -> list[int | None]:
-        """Log either all actions or none."""
-        n_stages = len(self.stages)
+        `call` is the key and the digest of a call with a key.
+        `read` is called with the write lock held. It gets the problem in which the arguments of the call are read, and
+        what carries them to the present problem.
 
-        def record(events: Events) -> list[int | None]:
-            self._check_known(n_stages)
-            return [self._record(action, time, None, events) for action in actions]
+        Returns
+        -------
+        list
+            The number of the trial that each action starts or changes. It is None if nothing is logged.
+        dict
+            The outcomes whose values were left out, with the numbers of the revisions that removed them.
+        """
 
-        return self._until_on_disk(lambda: self._write(record))
+        key, digest = (None, None) if call is None else call
 
-    def _record(self, action: Action, time: float | None, key: str | None, events: Events) -> int | None:
+        def write(events: Events) -> tuple[list[int | None], Mapping[str, int]]:
+            if self._earlier("observe", key, digest):
+                return [], {}
+            carrier = self.carrier(revision)
+            problem = self.stages[-1 if carrier is None or revision is None else revision - 1].problem
+            actions = read(problem, self.core, carrier)
+            time = problem.wall_time()
+            numbers = [self._record(action, time, key, digest, events) for action in actions]
+            return numbers, {} if carrier is None else carrier.removed
+
+        return self._until_on_disk(lambda: self._write(write))
+
+    def _record(
+        self, action: Action, time: float | None, key: str | None, digest: str | None, events: Events
+    ) -> int | None:
         """Validate an action and append its events; return the number of its trial."""
         valid = self.core.validate(action, time)
         if not valid:
@@ -437,37 +463,8 @@ class SharedLog:
         # If a call starts several trials, their numbers follow one another.
         number = number + len(events) if number == len(self.core) else number
         for i, (event, _) in enumerate(valid):
-            events.append((event, _stored_key("observe", i, key)))
+            events.append((event, _stored_key("observe", i, key, digest)))
         return number
-
-    def observe(self, action: Action, time: float, key: str | None, n_values: int = 1) -> None:
-        """Log an observation of `n_values` outcomes, unless an earlier call with this key logged it."""
-
-        n_stages = len(self.stages)
-
-        def observe(events: Events) -> None:
-            if len(self.stages) != n_stages:
-                raise self._revised()
-            logged: list[int] = []
-            while (earlier := self._keyed.get(_stored_key("observe", len(logged), key))) is not None:
-                logged.append(earlier)
-            if not logged:
-                self._record(action, time, key, events)
-                return
-            number = self.history.concerned(logged[0])
-            same = all(
-                self.core.is_report_of(event, number, action, earlier < self.core.last_revision())
-                for earlier in logged
-                for event in self.core.events(earlier, earlier + 1)
-            )
-            # Outcomes whose values were known at the first report have no event.
-            if not same or (len(logged) < n_values and self.core.validate(action, time)):
-                raise InvalidSetting(
-                    f"key={key!r} reported another value, std, cost or params, or for another trial, before "
-                    f"(trial {number}): use another key for another report"
-                )
-
-        self._until_on_disk(lambda: self._write(observe))
 
     def trial(self, number: int) -> _core.TrialRecord:
         """Return a trial in its present state."""
@@ -478,6 +475,6 @@ class SharedLog:
         return len(self.core)
 
 
-def _stored_key(call: str, i: int, key: str | None) -> str | None:
+def _stored_key(call: str, i: int, key: str | None, digest: str | None) -> str | None:
     """Return the stored key of the i-th event of a call, or None if the call does not have a key."""
-    return None if key is None else f"{call}:{i}:{key}"
+    return None if key is None else f"{call}:{i}-{digest}:{key}"

@@ -14,13 +14,14 @@ from typing import Any, Literal, TypeGuard, TypeVar, overload
 
 from belated._core import Action, BelatedError, Observation, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
+from belated.optimizers.actions import Records, actions_of
 from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
-from belated.optimizers.fixed import Fixed, Shared
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
+from belated.optimizers.request import Carrier, Request, Submission
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
@@ -31,8 +32,17 @@ from belated.store.forks import register_study
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, differences, optimizer_from
 from belated.study.from_optuna import optimizer_with_trials
-from belated.study.revisions import Converted, Converter, Revision, Stage, check_feasible, checked_revision, parameters
-from belated.study.shared_log import ProblemRevised, SharedLog
+from belated.study.revisions import (
+    Converted,
+    Converter,
+    Revision,
+    Stage,
+    check_feasible,
+    checked_revision,
+    parameters,
+    removal_of,
+)
+from belated.study.shared_log import Read, SharedLog
 from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
 
@@ -355,19 +365,8 @@ class Study(Trials[SharedLog]):
     def _problem_of(self, number: int) -> Problem:
         return self._log.stages[number].problem
 
-    def _in_present_problem(self, call: Callable[[], T]) -> T:
-        """Make a call that converts arguments. Repeat the call if the problem was revised in the meantime."""
-        with self._log.lock:
-            while True:
-                n_known = len(self._log.stages)
-                try:
-                    return call()
-                except BelatedError:
-                    # The arguments may belong to a problem of which this process has not read yet.
-                    if len(self._log.stages) == n_known:
-                        self.sync()
-                    if len(self._log.stages) == n_known:
-                        raise
+    def _n_read(self) -> int | None:
+        return len(self._log.stages)
 
     @classmethod
     def _create(
@@ -433,36 +432,52 @@ class Study(Trials[SharedLog]):
 
     def _start_trials(
         self,
-        n: int,
-        context: list[float] | None,
-        fidelity: float | None,
+        request: Request,
         *,
         key: str | None = None,
-        expires_after: float | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
-        fixed: Fixed | None = None,
-        shared: Shared | None = None,
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
-        while True:
-            constraints = self._constraints_for("suggest")
-            time = self._problem.wall_time
-            try:
-                return self._log.suggest(
-                    n, context, time, key, expires_after, constraints, fidelity, may_start, limit, fixed, shared
-                )
-            except ProblemRevised:
-                # The caller converts the arguments again.
-                if any(given is not None for given in (context, fidelity, fixed, shared)):
-                    raise
+        return self._log.suggest(request, lambda: self._constraints_for("suggest"), key, may_start, limit)
 
     def _current_log(self) -> SharedLog:
         self.sync()
         return self._log
 
-    def _record_all(self, actions: Sequence[Action], *, are_checked: bool = True) -> list[int | None]:
-        return self._log.record_all(actions, self._problem.wall_time())
+    def _submit(
+        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+    ) -> list[int | None]:
+        call = None if key is None else (key, submission.digest())
+        return self._record_from(partial(self._read_submission, submission), submission.revision, call, notice)
+
+    def _read_submission(
+        self, submission: Submission, problem: Problem, log: Records, carrier: Carrier | None
+    ) -> list[Action]:
+        try:
+            return actions_of(submission, problem, log, carrier)
+        except InvalidPoint:
+            if submission.verb != "observe":
+                raise
+            # The evaluation may have started before this process read a revision.
+            stages = self._log.stages
+            first = max(i for i, stage in enumerate(stages, 1) if stage.first <= submission.trial)
+            for revision in range((submission.revision or len(stages)) - 1, first - 1, -1):
+                with suppress(BelatedError):
+                    return actions_of(submission, self._problem_of(revision - 1), log, self._log.carrier(revision))
+            raise
+
+    def _record_from(
+        self,
+        read: Read,
+        revision: int | None,
+        call: tuple[str, str] | None = None,
+        notice: Callable[[str], None] = warn,
+    ) -> list[int | None]:
+        numbers, removed = self._log.submit(read, revision, call)
+        if removed:
+            notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
+        return numbers
 
     def _number_of(self, trial: Trial | int) -> int:
         number = trial.number if isinstance(trial, Trial) else whole_number(trial)
@@ -524,11 +539,12 @@ class Study(Trials[SharedLog]):
             The values that the trials have, and the parameters that have one value in all of them.
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
-            trials are returned.
+            trials are returned. All arguments except expires_after must be the same as in the first request.
         expires_after : float or timedelta, optional
             The model counts the trial as pending for this time; a number is in seconds. A later result is still
             accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
+        revision = self._n_read()
         _check_key(key)
         lease = None if expires_after is None else finite(in_seconds(expires_after))
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
@@ -536,8 +552,8 @@ class Study(Trials[SharedLog]):
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
                 "or None"
             )
-        start = partial(self._start_trials, key=key, expires_after=lease)
-        started = self._in_present_problem(lambda: self._start(n, context, fidelity, start, fixed, shared))
+        request = Request(1 if n is None else n, context, fidelity, fixed, shared, lease, revision)
+        started = self._start(request, n is None, partial(self._start_trials, key=key))
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         return started
@@ -578,39 +594,13 @@ class Study(Trials[SharedLog]):
         replicate : bool, default False
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
-            A name for this report. A second report with the same key changes nothing. Value, std, cost and params must
-            be the same as in the first report, otherwise `InvalidSetting` is raised. Duration and attrs may differ.
+            A name for this report. A second report with the same key changes nothing. All arguments except duration
+            and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
         """
+        revision = self._n_read()
         _check_key(key)
-        # A replicate is a single event.
-        is_number = replicate or type(value) in (float, int)
-        n_values = len(value) if not is_number and isinstance(value, Mapping) else 1
-        observe, flags = partial(self._log.observe, key=key, n_values=n_values), (amend, replicate)
-
-        def report() -> None:
-            facts = (std, cost, duration, self._present_params(trial, params), attrs)
-            self._observe(trial, value, facts, fidelity, flags, observe)
-
-        self._in_present_problem(report)
-
-    def _present_params(self, trial: Trial | int, params: Any) -> Any:
-        """Return the params of a report. Params of a problem that a revision replaced after the start are converted."""
-        stages = self._log.stages
-        if params is None or len(stages) == 1:
-            return params
-        try:
-            self._problem.domain.locate(params, measured=True)
-        except InvalidPoint:
-            number = self._number_of(trial)
-            started = [i for i, stage in enumerate(stages) if stage.first <= number]
-            for i in range(started[-1], len(stages) - 1):
-                with suppress(InvalidPoint):
-                    place, record = stages[i].problem.domain.locate(params, measured=True), self._log.trial(number)
-                    if record.problem == i and record.place == place and record.run is None:
-                        return None  # the trial was run as suggested
-                    return self._problem.domain.params_at(Converter(stages).place(i, place, None))
-            raise
-        return params
+        given = (value, std, cost, duration, params, attrs, fidelity, bool(amend), bool(replicate))
+        self._observe(Submission("observe", self._number_of(trial), revision, given), key)
 
     # Revisions of the problem.
 
@@ -681,7 +671,7 @@ class Study(Trials[SharedLog]):
         _check_revisable(arguments)
         before = self.left_out
         known = [trial.values for trial in self.trials] if self._problem.outcomes else []
-        self._in_present_problem(lambda: self._revise((fill, map, keep), arguments))
+        self._log.revise(lambda: self._revise((fill, map, keep), arguments))
         left_out = [number for number in self.left_out if number not in before]
         if left_out:
             found = f"{_numbers(left_out)} of the {self.n_trials} trials of study {self.name!r}"
@@ -691,20 +681,14 @@ class Study(Trials[SharedLog]):
             n = sum(name in values for values in known)
             warn(f"the outcome {name!r} is removed from study {self.name!r} with its {n} values; the log keeps them")
 
-    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> None:
-        self.sync()
-        old = self._optimizer
+    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> tuple[str, Stage]:
+        """Return the event of a revision and the next stage; this is called with the write lock held."""
         made = self._revised(arguments, "revise")
         definition = json.loads(json.dumps(definition_of(made), allow_nan=False))
-
-        def prepare() -> tuple[str, Stage]:
-            has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
-            checked = checked_revision(old._problem, made._problem, changes, has_trials)
-            revision = Revision(definition, *checked, "constraints" in arguments)
-            stage = Stage(made, definition, revision, len(self._log))
-            return revision.to_event(self._problem.wall_time()), stage
-
-        self._log.revise(prepare)
+        has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
+        checked = checked_revision(self._problem, made._problem, changes, has_trials)
+        revision = Revision(definition, *checked, "constraints" in arguments)
+        return revision.to_event(self._problem.wall_time()), Stage(made, definition, revision, len(self._log))
 
     def _revised(self, arguments: Mapping[str, Any], caller: str) -> Optimizer:
         """Return an optimizer without trials, with the settings of the study and these arguments."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import sqlite3
 import sys
 import time
@@ -346,7 +347,7 @@ def test_export_is_the_log_with_or_without_salvage(filled, capsys):
     first, *rest = map(json.loads, plain.splitlines())
     assert first["study"] == "s" and first["definition"]["strategy"] == {"kind": "RandomSearch"}
     assert [line["seq"] for line in rest] == list(range(120))
-    assert rest[0]["key"] == "suggest:0:k0" and "Suggested" in rest[0]["event"]
+    assert re.fullmatch("suggest:0-[0-9a-f]{16}:k0", rest[0]["key"]) and "Suggested" in rest[0]["event"]
     assert run("export", "--salvage", filled, "s") == cli.DONE
     assert capsys.readouterr().out == plain
 

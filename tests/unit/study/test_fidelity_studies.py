@@ -51,9 +51,10 @@ def test_a_key_is_for_one_fidelity(store):
     trials = study.suggest(n=2, fidelity=500, key="k")
     assert [trial.fidelity for trial in trials] == [300, 500]
     for each in (study, bl.Study.load("s", store)):
-        assert each.suggest(n=2, fidelity=500, key="k") == trials == each.suggest(n=2, key="k")
-        with pytest.raises(bl.errors.InvalidSetting, match="^key='k' started 2 trials before"):
-            each.suggest(n=2, fidelity=501, key="k")
+        assert each.suggest(n=2, fidelity=500, key="k") == trials
+        for other in (501, None):
+            with pytest.raises(bl.errors.InvalidSetting, match="^key='k' started 2 trials before"):
+                each.suggest(n=2, fidelity=other, key="k")
     assert study.n_trials == 2
 
 

@@ -129,7 +129,8 @@ def test_a_key_agrees_after_later_changes_of_its_trial(url):
     n = study._log.n_events()
     for known in (study, bl.Study.load("s", url)):
         known.observe(0, 1.0, key="plain")
-        known.observe(0, 1.0, params=trial.params, key="plain")
+        with pytest.raises(bl.errors.InvalidSetting, match="key='plain'"):
+            known.observe(0, 1.0, params=trial.params, key="plain")
         known.observe(0, 2.0, amend=True, params={"x": 0.5}, key="moved")
         known.observe(0, 3.0, replicate=True, key="again")
         known.observe(0, 4.0, replicate=True, params={"x": 0.25}, key="there")

@@ -1,0 +1,136 @@
+"""The arguments of calls that write to a log, kept as they were given until the log is up to date.
+
+A call of `suggest` is a *request*, and a call of any other method that writes is a *submission*. Both have the number of
+the problem in which their names and values are read. A study converts them while it holds the write lock.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, NamedTuple, Protocol
+
+from belated._core import TrialRecord
+from belated.optimizers.fixed import Fixed, Shared, fixed_of, shared_of
+from belated.optimizers.problem import Problem
+from belated.space.arguments import is_list, real_number
+from belated.space.space import Place
+
+
+class Request(NamedTuple):
+    """The arguments of a call of `suggest`, as they were given.
+
+    `revision` is the number of the problem in which they are read, from 1; None stands for the present problem.
+    """
+
+    n: int
+    context: Any = None
+    fidelity: Any = None
+    fixed: Any = None
+    shared: Any = None
+    expires_after: float | None = None
+    revision: int | None = None
+
+    def digest(self) -> str:
+        """Return a text that is equal for equal requests. The lease and the revision do not count."""
+        return _digest("suggest", self.n, self.context, self.fidelity, self.fixed, self.shared)
+
+    def read_in(self, problem: Problem) -> "ReadRequest":
+        """Return the request in the form that the core takes."""
+        return ReadRequest(
+            problem.context_numbers(self.context),
+            problem.check_fidelity(self.fidelity),
+            fixed_of(problem, self.fixed),
+            shared_of(problem, self.shared),
+        )
+
+
+class ReadRequest(NamedTuple):
+    """The arguments of a request in the form that the core takes."""
+
+    context: list[float] | None
+    fidelity: float | None
+    fixed: Fixed | None
+    shared: Shared | None
+
+
+class Submission(NamedTuple):
+    """A report on a trial, or new points: the name of the method, the number of the trial, and the other arguments.
+
+    `trial` is a list of numbers for `withdraw`, and None for `add` and `enqueue`. `given` has the arguments as they were
+    given, in the order in which the function for this verb in `belated.optimizers.actions` takes them. `revision` is the
+    number of the problem in which they are read, from 1; None stands for the present problem.
+    """
+
+    verb: str
+    trial: Any
+    revision: int | None
+    given: tuple[Any, ...] = ()
+
+    def digest(self) -> str:
+        """Return a text that is equal for equal reports of values. Their durations and attrs do not count."""
+        value, std, cost, _, params, _, *others = self.given
+        return _digest(self.verb, self.trial, value, std, cost, params, *others)
+
+
+class Carrier(Protocol):
+    """Carries what was read in one problem of a study to its present problem, as a revision carries earlier trials.
+
+    What cannot be carried raises an error that names the revision.
+    """
+
+    #: The present problem.
+    problem: Problem
+
+    def point(self, place: Place, record: TrialRecord) -> Place | None:
+        """Return the point at which a trial was run; None if it is the suggested point."""
+
+    def start(self, place: Place, context: list[float] | None) -> tuple[Place, list[float] | None]:
+        """Return the point and the context of a new trial."""
+
+    def part(self, values: Mapping[str, Any], is_complete: bool) -> dict[str, Any]:
+        """Return values of an enqueued point by flat name; `is_complete` if no value is missing."""
+
+    def row(self, place: Place) -> Place:
+        """Return an enqueued candidate without names."""
+
+    def fidelity(self, value: float | None) -> float | None:
+        """Return a fidelity in the user's units; None stands for a problem without fidelities."""
+
+    def fidelity_of(self, record: TrialRecord) -> float | None:
+        """Return the fidelity of a trial in units of the problem in which the arguments were read."""
+
+    def outcome(self, name: str) -> int:
+        """Return the position of an outcome."""
+
+    def outcomes(self, names: Sequence[str]) -> dict[str, int]:
+        """Return the positions of those outcomes that still exist, by name; an error is raised if none exists.
+
+        An empty name stands for the value of a problem without outcomes.
+        """
+
+    def check_step(self, step: int) -> None:
+        """Check that the present curve has a step."""
+
+
+def _digest(*arguments: Any) -> str:
+    text = json.dumps([_plain(each) for each in arguments], separators=(",", ":"))
+    return blake2b(text.encode(errors="backslashreplace"), digest_size=8).hexdigest()
+
+
+def _plain(given: Any) -> Any:
+    """Return an argument as JSON data that are equal for equal arguments: 1 equals 1.0, and differs from True."""
+    if given is None or isinstance(given, (bool, str)):
+        return given
+    if isinstance(given, Mapping):
+        # Numbers and texts can be keys.
+        return {"mapping": sorted([json.dumps(_plain(key)), _plain(each)] for key, each in given.items())}
+    if isinstance(given, tuple):  # a range, or a choice
+        return {"tuple": [_plain(each) for each in given]}
+    number = real_number(given)
+    if number is not None:
+        return number + 0.0 if number == given or number != number else repr(given)
+    if hasattr(given, "to_dict"):  # a Series
+        return _plain(given.to_dict())
+    if is_list(given):
+        return [_plain(each) for each in given]
+    return repr(given)
