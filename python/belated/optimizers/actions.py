@@ -11,6 +11,7 @@ from belated._core import (
     Action,
     InvalidFidelity,
     InvalidPoint,
+    InvalidSetting,
     InvalidSpace,
     InvalidValue,
     Observation,
@@ -62,19 +63,17 @@ def _observed(
     amend: bool,
     replicate: bool,
 ) -> list[Action]:
-    started = None
-    if fidelity is not None or params is not None:
-        started = log.trial(number)
-        if fidelity is not None:
-            _check_same_fidelity(problem, carrier, number, fidelity, started)
-        if params is None:
-            started = None
+    if amend and replicate:
+        raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
+    if fidelity is not None:
+        _check_same_fidelity(problem, carrier, number, fidelity, log.trial(number))
+    started = None if params is None else log.trial(number)
     facts = (std, cost, duration, params, attrs)
-    if carrier is None and not problem.outcomes:
-        return [Action.observe(number, _observation_of(problem, None, number, started, value, facts), amend, replicate)]
+    present = problem if carrier is None else carrier.problem
+    if not present.outcomes:
+        observation = _observation_of(problem, carrier, number, started, value, facts)
+        return [Action.observe(number, observation, amend, replicate)]
     parts = _outcome_observations(problem, carrier, number, started, value, facts)
-    if not isinstance(parts, list):
-        return [Action.observe(number, parts, amend, replicate)]
     return [Action.observe_outcomes(number, parts, amend, replicate)]
 
 
@@ -87,7 +86,7 @@ def _observation_of(
     """
     std, cost, duration, params, attrs = facts
     what = f"trial {number}"
-    y = as_number("value", value, what)
+    y = value if type(value) is float else as_number("value", value, what)
     if std is None and cost is None and duration is None and params is None and attrs is None:
         return Observation(y, what=what)  # the most frequent case
     place = None
@@ -110,27 +109,24 @@ def _observation_of(
 
 def _outcome_observations(
     problem: Problem, carrier: Carrier | None, number: int, started: TrialRecord | None, value: Any, facts: Facts
-) -> list[tuple[int, Observation]] | Observation:
-    """Return the observations of the outcomes of a trial, by their positions; or one observation without outcomes.
+) -> list[tuple[int, Observation]]:
+    """Return the observations of the outcomes of a trial, by their positions in the present problem.
 
     The first observation has the data of the trial; see `_observation_of`.
     """
     std, *data = facts
+    read: list[tuple[int, Any, Any]] = [(0, value, std)]
     if problem.outcomes:
-        names = list(problem.outcomes)
-        read = [(names[i], y, own) for i, y, own in values_of(problem.outcomes, f"trial {number}", value, std)]
-    else:
-        read = [("", value, std)]
-    present = problem if carrier is None else carrier.problem
-    if not present.outcomes:
-        return _observation_of(problem, carrier, number, started, value, facts)
-    positions = positions_of(problem, carrier, [name for name, *_ in read])
+        read = values_of(problem.outcomes, f"trial {number}", value, std)
+    if carrier is not None:
+        names = list(problem.outcomes) or [""]
+        positions = carrier.outcomes([names[i] for i, *_ in read])
+        read = [(positions[names[i]], y, own) for i, y, own in read if names[i] in positions]
     found: list[tuple[int, Observation]] = []
-    for name, y, own in read:
-        if name in positions:
-            given = (own, *data) if not found else (own, None, None, None, None)
-            of_trial = None if found else started
-            found.append((positions[name], _observation_of(problem, carrier, number, of_trial, y, given)))
+    for outcome, y, own in read:
+        given = (own, *data) if not found else (own, None, None, None, None)
+        of_trial = None if found else started
+        found.append((outcome, _observation_of(problem, carrier, number, of_trial, y, given)))
     return found
 
 
@@ -308,7 +304,12 @@ def _enqueued(
         if carrier is not None:
             point, present = _carried(problem, carrier, point), carrier.problem
             checked = None if checked is None else carrier.fidelity(checked)
-        place, positions = _queued_place(present.domain, point, known, what, [*numbers, i])
+        try:
+            place, positions = _queued_place(present.domain, point, known, what, [*numbers, i])
+        except InvalidPoint as error:
+            if carrier is None:
+                raise
+            raise carrier.refusal(error) from None
         actions.append(Action.enqueue(place, checked, positions))
     return actions
 
@@ -318,7 +319,9 @@ def _carried(problem: Problem, carrier: Carrier, point: Any) -> Any:
     domain = problem.domain
     if isinstance(domain, Candidates):
         return carrier.row(domain.locate(point))
-    if isinstance(point, Mapping):
+    if isinstance(point, Mapping) and isinstance(domain, NamedCandidates):
+        values, complete = {name: each for name, each in point.items() if name not in domain.describing}, True
+    elif isinstance(point, Mapping):
         values = domain.checked_part(point)
         complete = not _missing(domain, values)
     else:

@@ -256,7 +256,9 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
     ) -> list[int | None]:
         actions = actions_of(submission, self._problem, self._log)
         time = self._problem.wall_time()
-        if len(actions) > 1 and submission.verb == "withdraw":  # the actions of other methods were checked
+        if len(actions) == 1:
+            return [self._log.record(actions[0], time)]
+        if submission.verb == "withdraw":  # the actions of other methods were checked
             for action in actions:
                 self._log.validate(action, time)
         return [self._log.record(action, time) for action in actions]

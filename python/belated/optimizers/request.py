@@ -7,9 +7,9 @@ the problem in which their names and values are read. A study converts them whil
 import json
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from belated._core import TrialRecord
+from belated._core import InvalidPoint, TrialRecord
 from belated.optimizers.fixed import Fixed, Shared, fixed_of, shared_of
 from belated.optimizers.problem import Problem
 from belated.space.arguments import is_list, real_number
@@ -35,22 +35,15 @@ class Request(NamedTuple):
         return _digest("suggest", self.n, self.context, self.fidelity, self.fixed, self.shared)
 
     def read_in(self, problem: Problem) -> "ReadRequest":
-        """Return the request in the form that the core takes."""
-        return ReadRequest(
-            problem.context_numbers(self.context),
-            problem.check_fidelity(self.fidelity),
-            fixed_of(problem, self.fixed),
-            shared_of(problem, self.shared),
-        )
+        """Return the context, the fidelity, and the fixed and shared values in the form that the core takes."""
+        context, fidelity = problem.context_numbers(self.context), problem.check_fidelity(self.fidelity)
+        if self.fixed is None and self.shared is None:  # the most frequent case
+            return context, fidelity, None, None
+        return context, fidelity, fixed_of(problem, self.fixed), shared_of(problem, self.shared)
 
 
-class ReadRequest(NamedTuple):
-    """The arguments of a request in the form that the core takes."""
-
-    context: list[float] | None
-    fidelity: float | None
-    fixed: Fixed | None
-    shared: Shared | None
+# The context, the fidelity, and the fixed and shared values of a request in the form that the core takes.
+ReadRequest: TypeAlias = tuple[list[float] | None, float | None, Fixed | None, Shared | None]
 
 
 class Submission(NamedTuple):
@@ -110,6 +103,9 @@ class Carrier(Protocol):
 
     def check_step(self, step: int) -> None:
         """Check that the present curve has a step."""
+
+    def refusal(self, error: InvalidPoint) -> InvalidPoint:
+        """Return the error about a point that was carried, with the numbers of the revisions."""
 
 
 def _digest(*arguments: Any) -> str:

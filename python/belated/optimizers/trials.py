@@ -922,14 +922,12 @@ class Trials(Reading, Generic[AnyLog]):
         self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
     ) -> None:
         """Log a report of values; see `_submit`."""
-        value, std, cost, duration, params, _, _, amend, replicate = submission.given
-        if amend and replicate:
-            raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
         try:
             self._submit(submission, key, notice)
         except AlreadyObserved:
             if self._problem.outcomes:
                 raise
+            value, std, cost, duration, params, *_ = submission.given
             # The message of the core does not contain the reported value.
             given = {"std": std, "cost": cost, "duration": duration, "params": params}
             others = "".join(f", {name}={short_repr(fact)}" for name, fact in given.items() if fact is not None)
@@ -1438,6 +1436,8 @@ class Trials(Reading, Generic[AnyLog]):
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             return trial.number
         known = len(self._log)
+        if type(trial) is int and 0 <= trial < known:  # the most frequent case
+            return trial
         number = whole_number(trial)
         if number is None and not isinstance(trial, str) and (isinstance(trial, Mapping | Sequence) or np.ndim(trial)):
             raise UnknownTrial(

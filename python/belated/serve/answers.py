@@ -37,6 +37,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "direction": study.direction,
         "clock": study.clock,
         "now": time.time(),
+        "revision": len(log.stages),
         "events": log.n_events(),
         "trials": len(log),
         "counts": {state: len(log.numbers(state)) for state in get_args(State)},
@@ -131,7 +132,8 @@ def trial_as_data(study: Study, number: int, step: int | None = None) -> dict[st
 
 def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
     """Return trials that were started."""
-    return {"study_id": study._log.id, "trials": [_trial(study, trial.number) for trial in trials]}
+    log = study._log
+    return {"study_id": log.id, "revision": len(log.stages), "trials": [_trial(study, trial.number) for trial in trials]}
 
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:

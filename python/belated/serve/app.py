@@ -20,7 +20,7 @@ from belated.serve.description import description_page
 from belated.serve.gate import SLASH, App, Gate
 from belated.serve.page import live_page, security_policy
 from belated.serve.problems import MEDIA_TYPE, as_json, refusal, refusal_of
-from belated.serve.studies import OpenStudies, at_time
+from belated.serve.studies import OpenStudies, at
 from belated.study.study import Study
 
 _ABOUT = """Studies of belated: ask for points to evaluate, and report their results,
@@ -160,12 +160,14 @@ async def _call(
 ) -> Call:
     """Return a function that calls a function with the study in the path, at a time, and answers with the result."""
 
-    async def call(work: Callable[[Study], Any], now: float | None = None) -> Response:
-        def at_now(study: Study) -> Any:
-            with at_time(study, now):
+    async def call(
+        work: Callable[[Study], Any], now: float | None = None, revision: int | None = None
+    ) -> Response:
+        def in_request(study: Study) -> Any:
+            with at(study, now, revision):
                 return work(study)
 
-        return answer(await studies.call(name.replace(SLASH, "/"), at_now, study_id))
+        return answer(await studies.call(name.replace(SLASH, "/"), in_request, study_id))
 
     return call
 
@@ -177,12 +179,14 @@ Number = Annotated[int, Path(ge=0, description="The trial's number.")]
 async def _report(call: InStudy, number: Number) -> Call:
     """Return a function that makes a report about the trial in the path, and answers with the changed trial."""
 
-    async def report(now: float | None, change: Callable[[Study, int], None], step: int | None = None) -> Response:
+    async def report(
+        body: messages.Timed, change: Callable[[Study, int], None], step: int | None = None
+    ) -> Response:
         def work(study: Study) -> dict[str, Any]:
             change(study, number)
             return answers.trial_as_data(study, number, step)
 
-        return await call(work, now)
+        return await call(work, body.now, getattr(body, "revision", None))
 
     return report
 
@@ -252,7 +256,7 @@ async def show_importance(call: InStudy) -> Response:
     _NO_STUDY | _problems({409: "The horizon of the study is reached, or it has another id than `study_id`."}),
 )
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
-    arguments = body.model_dump(exclude={"now"})
+    arguments = body.model_dump(exclude={"now", "revision"})
     arguments["context"] = as_choices(body.context)
     if body.fixed is not None:
         # A list has the allowed values; only lists in it are choices that are tuples.
@@ -260,7 +264,7 @@ async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) ->
             name: [as_choice(each) for each in value] if isinstance(value, list) else as_choices(value)
             for name, value in body.fixed.items()
         }
-    return await call(lambda study: answers.trials_as_data(study, study.suggest(**arguments)), body.now)
+    return await call(lambda study: answers.trials_as_data(study, study.suggest(**arguments)), body.now, body.revision)
 
 
 @_get("/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
@@ -275,19 +279,19 @@ async def show_trial(call: InStudy, number: Number) -> Response:
 
 @_post("/{name}/trials/{number}/observe", messages.TrialAnswer, "Report a trial's value, however late", _REPORT)
 async def observe(report: OnTrial, body: messages.Observe) -> Response:
-    facts = body.model_dump(exclude={"now"})
+    facts = body.model_dump(exclude={"now", "revision"})
     facts["params"] = as_choices(facts["params"])
-    return await report(body.now, lambda study, number: study.observe(number, **facts))
+    return await report(body, lambda study, number: study.observe(number, **facts))
 
 
 @_post("/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
 async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Response:  # noqa: B008
-    return await report(body.now, lambda study, number: study.fail(number, **body.model_dump(exclude={"now"})))
+    return await report(body, lambda study, number: study.fail(number, **body.model_dump(exclude={"now", "revision"})))
 
 
 @_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
 async def abandon(report: OnTrial, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
-    return await report(body.now, lambda study, number: study.abandon(number, outcome=body.outcome))
+    return await report(body, lambda study, number: study.abandon(number, outcome=body.outcome))
 
 
 @_post("/{name}/trials/{number}/report", messages.TrialAnswer, "Report a step; the answer says if it stops", _REPORT)
@@ -298,17 +302,17 @@ async def report_step(report: OnTrial, body: messages.Report) -> Response:
         study.report(number, value, body.step, attempt=body.attempt)
         study.should_stop(number)
 
-    return await report(body.now, record, body.step)
+    return await report(body, record, body.step)
 
 
 @_post("/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT)
 async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Response:  # noqa: B008
-    return await report(body.now, Study.stop)
+    return await report(body, Study.stop)
 
 
 @_post("/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
 async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
-    return await report(body.now, lambda study, number: study.withdraw(number, **_of(body)))
+    return await report(body, lambda study, number: study.withdraw(number, **_of(body)))
 
 
 @_post("/{name}/withdraw", messages.Trials, "Take back the values or failures of several trials", _NO_TRIAL)
@@ -317,7 +321,7 @@ async def withdraw_all(call: InStudy, body: messages.WithdrawAll) -> Response:
         study.withdraw(body.numbers, **_of(body))
         return answers.trials_as_data(study, [study.trial(number) for number in body.numbers])
 
-    return await call(work, body.now)
+    return await call(work, body.now, body.revision)
 
 
 def _of(body: messages.Withdraw) -> dict[str, Any]:

@@ -33,7 +33,18 @@ class Timed(Request):
     )
 
 
-class Suggest(Timed):
+class Revised(Timed):
+    """A request whose names and values belong to a revision of the problem."""
+
+    revision: Annotated[int, Field(ge=1)] | None = Field(
+        default=None,
+        description="The number of the problem in which the names, values and indices of this request are read, from "
+        "`revision` of an earlier answer. If the study was revised since, they are carried to the present problem. "
+        "Default: the present problem.",
+    )
+
+
+class Suggest(Revised):
     """Start trials."""
 
     n: Annotated[int, Field(ge=1, le=100)] = Field(default=1, description="The number of trials.")
@@ -59,7 +70,7 @@ class Suggest(Timed):
     )
 
 
-class Observe(Timed):
+class Observe(Revised):
     """Report the value of a trial, or values of its outcomes."""
 
     value: float | dict[str, float] = Field(
@@ -93,7 +104,7 @@ OutcomeName = Annotated[
 ]
 
 
-class Fail(Timed):
+class Fail(Revised):
     """Report that a trial crashed: all outcomes that are missing, or one outcome."""
 
     outcome: OutcomeName = None
@@ -102,13 +113,13 @@ class Fail(Timed):
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
 
 
-class Abandon(Timed):
+class Abandon(Revised):
     """Abandon a trial without judging its point: all outcomes that are missing, or one outcome."""
 
     outcome: OutcomeName = None
 
 
-class Withdraw(Timed):
+class Withdraw(Revised):
     """Take back the value or the failure of a trial: all outcomes that have a result, or one outcome."""
 
     outcome: OutcomeName = None
@@ -123,7 +134,7 @@ class WithdrawAll(Withdraw):
     )
 
 
-class Report(Timed):
+class Report(Revised):
     """Report the value of a step of a trial's learning curve."""
 
     step: Annotated[int, Field(ge=1)] = Field(description="The step, up to the last step of the study's curve.")
@@ -277,6 +288,7 @@ class Trials(BaseModel):
     """Trials that were started."""
 
     study_id: int = Field(description="The id of the study, for the reports of these trials.")
+    revision: int = Field(description="The number of the present problem, for the reports of these trials.")
     trials: list[TrialAnswer]
 
 
@@ -373,6 +385,7 @@ class StudyAnswer(BaseModel):
     direction: Literal["maximize", "minimize"]
     clock: Literal["iterations", "seconds"]
     now: float = Field(description="The server's time, in seconds since 1970.")
+    revision: int = Field(description="The number of the present problem: 1, and one more after each revision.")
     events: int = Field(description="The number of events in the log.")
     trials: int = Field(description="The number of trials in all states.")
     counts: Counts

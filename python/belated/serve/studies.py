@@ -42,8 +42,16 @@ _UNITS = {
 _TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVariance", "ucb_pe", "UCBPE"), 10)
 _TIMES |= dict.fromkeys(("aegis", "AEGiS", "local_penalization", "LocalPenalization", "playbook", "PLAyBOOK"), 10)
 
-# The time in a request, or None.
+# The time and the revision in a request, or None.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)
+_REVISION: ContextVar[int | None] = ContextVar("revision", default=None)
+
+
+class ServedStudy(Study):
+    """A study whose callers give the revision in which their arguments are read; by default, the present one."""
+
+    def _n_read(self) -> int | None:
+        return _REVISION.get()
 
 
 def clock() -> float:
@@ -53,15 +61,19 @@ def clock() -> float:
 
 
 @contextmanager
-def at_time(study: Study, now: float | None) -> Iterator[None]:
-    """Return a context in which the study's clock shows `now`; None stands for the time of this machine."""
+def at(study: Study, now: float | None, revision: int | None) -> Iterator[None]:
+    """Return a context in which the study's clock shows `now`, and arguments are those of a revision.
+
+    None stands for the time of this machine, and for the present revision.
+    """
     if now is not None and study.clock != "seconds":
         raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
-    token = _NOW.set(now)
+    tokens = _NOW.set(now), _REVISION.set(revision)
     try:
         yield
     finally:
-        _NOW.reset(token)
+        _NOW.reset(tokens[0])
+        _REVISION.reset(tokens[1])
 
 
 class _Open:
@@ -113,7 +125,7 @@ class OpenStudies:
             # although it exists only once.
             found = self._store.header(name) is not None
             try:
-                study = Study(name, self._store.url, optimizer, time=clock)
+                study = ServedStudy(name, self._store.url, optimizer, time=clock)
             except InvalidSetting as error:
                 if not found:
                     raise
@@ -158,7 +170,7 @@ class OpenStudies:
             if store.header(name) is None:
                 self.read_names()  # raises StoreError if the whole store is gone
                 raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists the studies")
-            entry.study = Study.load(name, store, time=clock)
+            entry.study = ServedStudy.load(name, store, time=clock)
             self._has_studies = True
         if study_id not in (None, entry.study._log.id):
             raise OtherStudy(

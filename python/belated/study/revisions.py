@@ -588,6 +588,11 @@ class StageCarrier:
             what = "the curve was removed" if curve is None else f"step {step} was removed from the curve"
             raise InvalidValue(f"{what} by revision {number} (nothing was changed)")
 
+    def refusal(self, error: InvalidPoint) -> InvalidPoint:
+        return type(error)(
+            f"{error} (the arguments belong to revision {self._first + 1}, and revision {len(self._stages)} is present)"
+        )
+
     def request(self, request: Request) -> Request:
         """Return a request with the names and values of the present problem."""
         first = self._first
