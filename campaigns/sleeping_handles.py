@@ -648,18 +648,20 @@ class Handles:
             study.sync()
         elif expected is None:
             return "was accepted"
-        elif verb != "suggest" and not all(name is None or f"{name!r}" in warned for name in expected):
+        elif verb != "suggest" and warned is not None and not all(name is None or f"{name!r}" in warned for name in expected):
             return f"did not warn of {expected}: {warned}"
         elif key is not None:
             model.keys[verb, key] = ({"verb": verb, "arguments": arguments}, numbers)
         return self.compared(by)
 
     def sent(self, by, verb, arguments, first):
-        """Make a call with a handle, or with a request that names the revision; return what it returned or raised."""
+        """Make a call with a handle, or with a request that names the revision. Return what it returned or raised, and
+        the text of the warnings, which a server does not send."""
+        is_request = self.client is not None and by > 0 and verb not in ("add", "enqueue")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
-                if self.client is not None and by > 0 and verb not in ("add", "enqueue"):
+                if is_request:
                     found = self.requested(verb, dict(arguments), first)
                 else:
                     found = getattr(self.studies[by], verb)(**arguments)
@@ -667,6 +669,8 @@ class Handles:
                 if isinstance(error, KeyboardInterrupt):
                     raise
                 found = error
+        if is_request:
+            return found, None
         return found, " ".join(str(each.message) for each in caught)
 
     def requested(self, verb, body, first):
@@ -678,9 +682,8 @@ class Handles:
             raise OSError(answer.text)
         if answer.status_code >= 300:
             raise bl.BelatedError(answer.text)
-        if verb == "suggest":
-            return [self.studies[0].trial(each["number"]) for each in answer.json()["trials"]]
-        return answer.json()
+        found = answer.json()
+        return [self.studies[0].trial(each["number"]) for each in found["trials"]] if verb == "suggest" else found
 
     def check_suggested(self, trials, expected):
         """Compare the suggested points; return an error or None, and the numbers of the trials."""
@@ -731,7 +734,12 @@ class Handles:
 
     def compared(self, by):
         """Return the difference between a handle that is up to date and the model."""
-        return difference(shown(self.studies[0 if self.client is not None else by]), self.model.shown())
+        study = self.studies[by]
+        try:
+            study.sync()  # after requests, the handle has not read the log
+            return difference(shown(study), self.model.shown())
+        except bl.BelatedError as error:
+            return f"left a study that cannot be read: {error}"
 
     def at_end(self):
         """Return the difference between the stored study and the model."""
