@@ -15,6 +15,7 @@ import copy
 import random
 import sys
 import warnings
+from collections import Counter
 
 import harness
 
@@ -23,7 +24,7 @@ import belated as bl
 STEPS = 9
 LONGEST_SLEEP = 3  # revisions
 TEXTS = "abcdefgh"
-UNITS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "t": (10.0, 90.0), "h": (0.0, 24.0)}
+UNITS = {"x": (0.0, 1.0), "y": (0.0, 1.0), "t": (10.0, 90.0), "h": (0.0, 24.0), "n": (1, 9)}
 
 
 class Impossible(Exception):
@@ -31,7 +32,8 @@ class Impossible(Exception):
 
 
 # The problems, in the user's terms. A problem is a dict with a *space* (name → range or list of choices) or *rows* (a
-# list of dicts), and *outcomes* (name → goal, or None).
+# list of dicts; the names of the columns of an array are their numbers), *outcomes* (name → goal, or None), and a
+# *context* (as a space, or empty).
 
 
 def domain_of(problem):
@@ -41,9 +43,16 @@ def domain_of(problem):
     found = {"curve": bl.Curve(STEPS) if has_curve(problem) else None}
     if outcomes is not None:
         found["outcomes"] = {name: goals[goal] for name, goal in outcomes.items()}
+    if problem["context"]:
+        found["context"] = dict(problem["context"])
     if problem["rows"] is None:
         return found | {"space": dict(problem["space"])}
-    return found | {"candidates": [dict(row) for row in problem["rows"]]}
+    return found | {"candidates": [list(row.values()) if 0 in row else dict(row) for row in problem["rows"]]}
+
+
+def context_of(problem):
+    """Return the context of a problem in the form of a problem."""
+    return {"space": problem["context"], "rows": None}
 
 
 def names_of(problem):
@@ -79,6 +88,24 @@ def has_curve(problem):
     return problem["outcomes"] is None or "maximize" in problem["outcomes"].values()
 
 
+def is_allowed(problem, name, held):
+    """Return whether a parameter may be fixed to a value, a list of choices or a range."""
+    choices = choices_of(problem, name)
+    if choices is not None:
+        return all(each in choices for each in (held if isinstance(held, list) else [held]))
+    if problem["rows"] is not None:
+        return True
+    low, high = problem["space"][name]
+    return all(low <= each <= high for each in (held if isinstance(held, tuple) else [held]))
+
+
+def holds(held, value):
+    """Return whether a value agrees with fixed values."""
+    if isinstance(held, list):
+        return value in held
+    return held[0] <= value <= held[1] if isinstance(held, tuple) else value == held
+
+
 # The model.
 
 
@@ -100,21 +127,29 @@ class Model:
         """The names of the outcomes; a value without a name has the name None."""
         return [None] if self.problem["outcomes"] is None else list(self.problem["outcomes"])
 
-    def carried(self, params, first, last=None, fills=True):
-        """Return values of a point of revision `first` in the problem of revision `last`, or None."""
+    def carried(self, params, first, last=None, fills=True, part=lambda problem: problem):
+        """Return values of a point of revision `first` in the problem of revision `last`, or None. `part` returns the
+        part of a problem to which the values belong."""
         last = len(self.revisions) - 1 if last is None else last
-        values, before = dict(params), self.revisions[first]["problem"]
+        values, known = dict(params), names_of(part(self.revisions[first]["problem"]))
         for step in self.revisions[first + 1 : last + 1]:
+            known = names_of(part(step["problem"]))
             for name, renamed in step["map"].items():
                 if name in values:
                     values[name] = renamed.get(values[name], values[name])
             for name, value in step["fill"].items() if fills else ():
-                values.setdefault(name, value)
+                if name in known:
+                    values.setdefault(name, value)
             for name, value in step["keep"].items():
                 if name in values and values[name] == value:
                     del values[name]
-            before = step["problem"]
-        return values if set(values) <= set(names_of(before)) else None
+        return values if set(values) <= set(known) else None
+
+    def carried_context(self, values, first):
+        """Return a context of revision `first` in the present problem, or None."""
+        values, present = self.carried(values, first, part=context_of), context_of(self.problem)
+        is_usable = values is not None and is_measurable(present, values) and contains(present, values)
+        return values if is_usable else None
 
     def carried_point(self, params, first, last=None):
         """Return a complete point in a later problem, or None if the problem cannot express it."""
@@ -147,10 +182,10 @@ class Model:
         kept = {new: given[name] for name, new in present.items() if new is not False}
         return kept, [name for name, new in present.items() if new is False]
 
-    def new_trial(self, start, results=None):
-        missing = {name: ["pending", None, None] for name in self.outcomes}
-        trial = {"start": [len(self.revisions) - 1, start], "run": None, "curve": {}, "left_out": False}
-        self.trials.append(trial | {"results": missing | (results or {})})
+    def new_trial(self, start, context, results=None, attrs=None):
+        missing, now = {name: ["pending", None, None] for name in self.outcomes}, len(self.revisions) - 1
+        trial = {"start": [now, start], "run": None, "context": [now, context], "left_out": False, "curve": {}}
+        self.trials.append(trial | {"results": missing | (results or {}), "attrs": dict(attrs or {})})
         return len(self.trials) - 1
 
     def trial(self, number):
@@ -160,6 +195,8 @@ class Model:
 
     def point(self, params, first):
         """Return the present point of the argument `params`, and None if it cannot be carried."""
+        if isinstance(params, list):
+            params = dict(enumerate(params))
         if isinstance(params, int):
             rows = self.revisions[first]["problem"]["rows"]
             if rows is None or params >= len(rows):
@@ -175,13 +212,13 @@ class Model:
         is_dict = isinstance(params, dict) and trial["left_out"] and trial["run"] is None and number <= first
         return is_dict and params == self.carried_point(start, number, first)
 
-    def observe(self, first, trial, value, params=None, std=None, amend=False, replicate=False):
+    def observe(self, first, trial, value, params=None, std=None, attrs=None, amend=False, replicate=False):
         record = self.trial(trial)
         kept, removed = self.values(value, first)
         if params is not None and self.is_start(record, params, first):
             params = None  # the trial was run as suggested
         at = None if params is None else self.point(params, first)
-        if not kept or (params is not None and at is None):
+        if not kept:
             return None
         states = {record["results"][name][0] for name in kept}
         if (amend or replicate) != (states == {"observed"}) or (not (amend or replicate) and "observed" in states):
@@ -190,16 +227,19 @@ class Model:
             raise Impossible
         if params is not None and not replicate and any(each[0] == "observed" for each in record["results"].values()):
             raise Impossible  # all values of a trial are measured at one point
+        if params is not None and at is None:
+            return None
         new = {name: ["observed", each, std] for name, each in kept.items()}
         if replicate:
             others = {name: ["abandoned", None, None] for name in self.outcomes}
             here = record["run"] or record["start"]
-            self.new_trial(here[1] if at is None else at, others | new)
+            self.new_trial(here[1] if at is None else at, record["context"][1], others | new, attrs)
             return removed
         record["results"] |= new
+        record["attrs"] |= attrs or {}
         if at is not None:
             record["run"] = [len(self.revisions) - 1, at]
-            record["left_out"] = False
+            record["left_out"] = record["context"][0] != len(self.revisions) - 1
         return removed
 
     def close(self, verb, first, trial, outcome=None):
@@ -232,18 +272,30 @@ class Model:
         self.trial(trial)["curve"][step] = value
         return []
 
-    def add(self, first, params, value=None, std=None):
-        kept, removed = ({}, []) if value is None else self.values(value, first)
-        at = self.point(params, first)
-        if at is None or (value is not None and not kept):
-            return None
-        self.new_trial(at, {name: ["observed", each, std] for name, each in kept.items()})
+    def add(self, first, params, value=None, context=None, std=None, attrs=None):
+        is_list = isinstance(value, list)
+        removed = []
+        for each, its in zip(params, value, strict=True) if is_list else [(params, value)]:
+            kept, gone = ({}, []) if its is None else self.values(its, first)
+            at, its_context = self.point(each, first), self.context(context, first)
+            if at is None or its_context is None or (its is not None and not kept):
+                return None
+            results = {name: ["observed", y, std] for name, y in kept.items()}
+            self.new_trial(at, its_context, results, attrs)
+            removed += gone
         return removed
+
+    def context(self, given, first):
+        """Return the present context of a call that names a context of revision `first`, or None."""
+        known = context_of(self.revisions[first]["problem"])
+        given = given or {}
+        if not is_measurable(known, given) or not contains(known, given):
+            raise Impossible
+        return self.carried_context(given, first)
 
     def enqueue(self, first, params):
         problem = self.revisions[first]["problem"]
-        if not isinstance(params, dict):
-            raise Impossible
+        params = dict(enumerate(params)) if isinstance(params, list) else params
         is_complete = set(params) == set(names_of(problem))
         if is_complete:
             if not is_measurable(problem, params) or not contains(problem, params):
@@ -261,35 +313,46 @@ class Model:
     def part(self, params, first, fills=True):
         """Return given values of some parameters in the present problem, or None."""
         problem, last = self.revisions[first]["problem"], self.problem
-        for name, value in params.items():
-            choices = choices_of(problem, name) if name in names_of(problem) else ()
-            if choices is not None and value not in choices:
-                raise Impossible
+        if not all(name in names_of(problem) and is_allowed(problem, name, held) for name, held in params.items()):
+            raise Impossible
         values = self.carried(params, first, fills=fills)
-        if values is None:
+        if values is None or not all(is_allowed(last, name, held) for name, held in values.items()):
             return None
-        for name, value in values.items():
-            choices = choices_of(last, name)
-            if choices is not None and value not in choices:
-                return None
-            if choices is None and last["rows"] is None and not last["space"][name][0] <= value <= last["space"][name][1]:
-                return None
         if last["rows"] is not None and not any(values.items() <= row.items() for row in last["rows"]):
             return None
         return values
 
-    def suggest(self, first, n, fixed=None):
-        """Return (fixed values, enqueued points) that the trials must have, or None if it must be refused."""
-        if fixed is None:
-            return {}, self.queue[:n]
-        if self.queue:
+    def suggest(self, first, n, fixed=None, context=None):
+        """Return (context, fixed values, enqueued points) that the trials must have, or None if it must be refused."""
+        context = self.context(context, first)
+        if fixed is not None and self.queue:
             raise Impossible
-        part = self.part(fixed, first, fills=False)  # the request leaves a parameter open that is added later
-        return None if part is None else (part, [])
+        part = self.fixed(fixed or {}, first)
+        return None if context is None or part is None else (context, part, [] if fixed else self.queue[:n])
 
-    def suggested(self, points, n_queued):
+    def fixed(self, given, first):
+        """Return fixed values (a value, a list of choices or a range) in the present problem, or None. A parameter that
+        is added later stays open."""
+        problem, last = self.revisions[first]["problem"], self.problem
+        if not all(name in names_of(problem) and is_allowed(problem, name, held) for name, held in given.items()):
+            raise Impossible
+        found = dict(given)
+        for step in self.revisions[first + 1 :]:
+            for name, renamed in step["map"].items():
+                if name in found:
+                    held = found[name]
+                    is_list = isinstance(held, list)
+                    found[name] = [renamed.get(each, each) for each in held] if is_list else renamed.get(held, held)
+            for name, value in step["keep"].items():
+                if name in found and holds(found[name], value):
+                    del found[name]
+            if not set(found) <= set(names_of(step["problem"])):
+                return None
+        return found if all(is_allowed(last, name, held) for name, held in found.items()) else None
+
+    def suggested(self, points, context, n_queued):
         del self.queue[:n_queued]
-        return [self.new_trial(each) for each in points]
+        return [self.new_trial(each, context) for each in points]
 
     def revise(self, problem, **changes):
         empty = {"map": {}, "fill": {}, "keep": {}}
@@ -309,7 +372,9 @@ class Model:
                     number, params = trial[part]
                     at = self.carried_point(params, number)
                     trial[part] = trial[part] if at is None else [now, at]
-            trial["left_out"] = (trial["run"] or trial["start"])[0] != now
+            context = self.carried_context(trial["context"][1], trial["context"][0])
+            trial["context"] = trial["context"] if context is None else [now, context]
+            trial["left_out"] = trial["context"][0] != now or (trial["run"] or trial["start"])[0] != now
             self._revise_results(trial, before)
 
     def _revise_results(self, trial, before):
@@ -332,8 +397,10 @@ class Model:
             "params": start[1] if start[0] == now and is_used else None,
             "params_run": run[1] if is_used else None,
             "outside": is_used and not contains(self.problem, run[1]),
+            "context": trial["context"][1] if start[0] == now and is_used else None,
             "results": trial["results"],
             "curve": trial["curve"],
+            "attrs": trial["attrs"],
         }
 
 
@@ -347,12 +414,19 @@ def shown_trial(trial):
     is_used = trial.left_out is None
     return {
         "left_out": not is_used,
-        "params": dict(trial.params) if is_used else None,
-        "params_run": dict(trial.params if trial.params_run is None else trial.params_run) if is_used else None,
+        "params": named(trial.params) if is_used else None,
+        "params_run": named(trial.params if trial.params_run is None else trial.params_run) if is_used else None,
         "outside": is_used and trial.outside,
+        "context": dict(trial.context or {}) if is_used else None,
         "results": results or {None: [trial.state, trial.value, trial.std]},
         "curve": dict(trial.curve),
+        "attrs": dict(trial.attrs),
     }
+
+
+def named(params):
+    """Return a point by name; the names of the columns of an array are their numbers."""
+    return dict(params) if isinstance(params, dict) else dict(enumerate(params.tolist()))
 
 
 # Random histories.
@@ -363,12 +437,19 @@ def random_problem(chance):
     goals = None if outcomes is None else {name: chance.choice(["record", "bound"]) for name in outcomes}
     if goals is not None and chance.random() < 0.9:
         goals = dict(chance.sample(list((goals | {"f": "maximize"}).items()), len(goals) + 1))
-    if chance.random() < 0.3:
-        rows = [{"c": chance.choice("abc"), "t": float(chance.randrange(10, 90)), "h": float(i)} for i in range(8)]
-        return {"space": None, "rows": rows, "outcomes": goals}
-    names = chance.sample(["x", "y", "t"], 2)
+    context = chance.choice([{}, {}, {"age": UNITS["t"]}, {"site": list("abc")}])
+    found = {"space": None, "rows": None, "outcomes": goals, "context": context}
+    if chance.random() < 0.2:
+        return found | {"rows": [{"c": chance.choice("abc"), "t": random_row(chance)[0], "h": float(i)} for i in range(8)]}
+    if chance.random() < 0.2:
+        return found | {"rows": [random_row(chance) | {2: float(i)} for i in range(8)]}
+    names = chance.sample(["x", "y", "t", "n"], 2)
     space = {name: UNITS[name] for name in names} | {"c": list("abc")}
-    return {"space": shuffled(chance, space), "rows": None, "outcomes": goals}
+    return found | {"space": shuffled(chance, space)}
+
+
+def random_row(chance):
+    return {0: float(chance.randrange(10, 90)), 1: round(chance.random(), 3)}
 
 
 def shuffled(chance, mapping):
@@ -378,11 +459,15 @@ def shuffled(chance, mapping):
 def random_revision(chance, problem):
     """Return a revision as the arguments of `Model.revise`."""
     changed, changes = copy.deepcopy(problem), {}
-    kinds = ["order", "swap", "rename", "reuse", "fill", "keep", "choice", "outcomes", "outcomes", "domain"]
+    kinds = ["order", "swap", "rename", "reuse", "fill", "keep", "choice", "outcomes", "outcomes", "domain", "context"]
     for kind in chance.sample(kinds, chance.choice([1, 1, 2])):
         if kind == "outcomes":
             changed["outcomes"] = random_outcomes(chance, changed["outcomes"])
-        elif kind in ("swap", "rename", "reuse") and "map" not in changes and "c" in names_of(changed):
+        elif kind == "context":
+            changed["context"] = random_context(chance, changed["context"], changes)
+        elif 0 in names_of(problem) and kind not in ("order", "domain"):
+            continue  # an array has no names
+        elif kind in ("swap", "rename", "reuse") and "c" not in changes.get("map", {}) and "c" in names_of(changed):
             name, texts = "c", choices_of(changed, "c")
             if choices_of(problem, "c") != texts or len(texts) < 2:
                 continue
@@ -390,23 +475,25 @@ def random_revision(chance, problem):
             free = chance.choice([each for each in TEXTS if each not in texts])
             # With "reuse", a text gets another meaning: the former choice has another name now.
             renamed = {first: second, second: first} if kind == "swap" else {first: free}
-            changes["map"] = {name: renamed}
+            changes.setdefault("map", {})[name] = renamed
             replace_texts(changed, renamed)
             if kind == "reuse" and changed["rows"] is None:
                 changed["space"]["c"].append(first)
             elif kind == "reuse":
                 changed["rows"].append(changed["rows"][0] | {"c": first})
-        elif kind == "fill" and "fill" not in changes:
+        elif kind == "fill":
             name = chance.choice([each for each in UNITS if each not in names_of(changed)] or [None])
             if name is not None and name not in names_of(problem):
-                changes["fill"] = {name: inside(chance, UNITS[name])}
+                changes.setdefault("fill", {})[name] = inside(chance, UNITS[name])
                 add_parameter(chance, changed, name, changes["fill"][name])
-        elif kind == "keep" and "keep" not in changes and len(names_of(changed)) > 1:
+        elif kind == "keep" and len(names_of(changed)) > 1:
             name = chance.choice(names_of(problem))
             if name in names_of(changed) and name not in changes.get("map", {}):
-                changes["keep"] = {name: inside(chance, UNITS[name]) if name in UNITS else chance.choice(choices_of(problem, name))}
+                choices = choices_of(problem, name)
+                kept = inside(chance, UNITS[name]) if choices is None else chance.choice(choices)
+                changes.setdefault("keep", {})[name] = kept
                 remove_parameter(changed, name)
-        elif kind == "choice" and changed["rows"] is None and "c" in changed["space"] and "map" not in changes:
+        elif kind == "choice" and changed["rows"] is None and "c" in changed["space"] and "c" not in changes.get("map", {}):
             texts = changed["space"]["c"]
             if len(texts) > 2 and chance.random() < 0.5:
                 texts.remove(chance.choice(texts))
@@ -416,9 +503,32 @@ def random_revision(chance, problem):
             reorder(chance, changed)
         elif kind == "domain":
             change_domain(chance, changed)
-    if "c" not in names_of(changed):
-        changes.pop("map", None)
+    if "c" not in names_of(changed) and "map" in changes:
+        changes["map"].pop("c", None)
     return {"problem": changed} | changes
+
+
+def random_context(chance, context, changes):
+    """Return another context, and enter fill, map and keep."""
+    found = copy.deepcopy(context)
+    if not found or (len(found) == 1 and chance.random() < 0.3):
+        name = chance.choice([each for each in ("age", "site") if each not in found])
+        found[name] = UNITS["t"] if name == "age" else list("abc")
+        changes.setdefault("fill", {})[name] = inside(chance, UNITS["t"]) if name == "age" else chance.choice("abc")
+        return shuffled(chance, found)
+    name = chance.choice(list(found))
+    if chance.random() < 0.3:
+        kept = inside(chance, UNITS["t"]) if name == "age" else chance.choice(found[name])
+        changes.setdefault("keep", {})[name] = kept
+        del found[name]
+    elif name == "age":
+        found[name] = chance.choice([(10.0, 90.0), (10.0, 60.0), (0.0, 100.0)])
+    elif chance.random() < 0.5:
+        first, second = chance.sample(found[name], 2)
+        changes.setdefault("map", {})[name] = {first: second, second: first}
+    else:
+        chance.shuffle(found[name])
+    return shuffled(chance, found)
 
 
 def random_outcomes(chance, outcomes):
@@ -466,6 +576,8 @@ def remove_parameter(problem, name):
 def reorder(chance, problem):
     if problem["rows"] is not None:
         problem["rows"] = chance.sample(problem["rows"], len(problem["rows"]))
+        if 0 in problem["rows"][0]:
+            return
         order = chance.sample(names_of(problem), len(names_of(problem)))
         problem["rows"] = [{name: row[name] for name in order} for row in problem["rows"]]
         return
@@ -491,12 +603,13 @@ def change_domain(chance, problem):
         name = chance.choice(ranges)
         low, high = UNITS[name]
         width = high - low
-        problem["space"][name] = chance.choice([(low, high), (low - width, high + width), (low, low + 0.75 * width)])
+        narrow = high - (width // 2 if isinstance(low, int) else width / 4)
+        problem["space"][name] = chance.choice([(low, high), (low - width, high + width), (low, narrow)])
 
 
 def inside(chance, limits):
     low, high = limits
-    return round(low + (high - low) * chance.random(), 3)
+    return chance.randint(low, high) if isinstance(low, int) else round(low + (high - low) * chance.random(), 3)
 
 
 def random_point(chance, problem, far=False):
@@ -510,7 +623,7 @@ def random_point(chance, problem, far=False):
     for name, each in problem["space"].items():
         found[name] = chance.choice(each) if isinstance(each, list) else inside(chance, each)
         if far and isinstance(each, tuple) and chance.random() < 0.1:
-            found[name] = each[1] + 1.0
+            found[name] = each[1] + 1
     return found
 
 
@@ -554,37 +667,60 @@ class Story:
         chance, model = self.chance, self.model
         problem, point = model.revisions[first]["problem"], {}
         self.count += 1
+        at = {"context": random_point(chance, context_of(problem))} if problem["context"] else {}
         key = f"k{self.count}" if chance.random() < 0.4 else None
         if verb == "again":
             calls = [each for each, _ in model.keys.values()]
             return {"call": chance.choice(calls)} if calls else {"call": None}
         if verb == "suggest":
-            name = chance.choice(names_of(problem))
             is_fixed = chance.random() < 0.3 and problem["rows"] is None
-            fixed = {name: random_point(chance, problem)[name]} if is_fixed else None
-            return {"n": chance.choice([1, 1, 2]), "fixed": fixed, "key": key}
-        if verb in ("add", "enqueue"):
-            point = {"params": random_point(chance, problem, far=verb == "add")}
-            if verb == "enqueue" and chance.random() < 0.4:
-                names = chance.sample(list(point["params"]), chance.randint(0, len(point["params"]) - 1))
-                point["params"] = {name: point["params"][name] for name in names}
-            elif verb == "add" and problem["rows"] is not None and chance.random() < 0.4:
-                point["params"] = chance.randrange(len(problem["rows"]))
-            if verb == "add" and chance.random() < 0.7:
-                point["value"] = self.value(problem)
-            return point
+            fixed = self.fixed(problem) if is_fixed else None
+            return {"n": chance.choice([1, 1, 2]), "fixed": fixed, "key": key} | at
+        if verb == "enqueue":
+            found = self.given_point(problem)
+            if isinstance(found, dict) and chance.random() < 0.4:
+                names = chance.sample(list(found), chance.randint(0, len(found) - 1))
+                found = {name: found[name] for name in names}
+            return {"params": found}
+        if verb == "add":
+            found = {"params": self.given_point(problem, far=True, index=True)} | at
+            if chance.random() < 0.7:
+                found["value"] = self.value(problem)
+            if isinstance(found.get("value"), dict) and chance.random() < 0.2:
+                self.count += 1
+                found |= {"params": [found["params"], self.given_point(problem)]}
+                found["value"] = [found["value"], self.value(problem)]
+            return found | ({"attrs": {"row": self.count}} if "value" in found and chance.random() < 0.3 else {})
         number = {"trial": chance.randrange(len(model.trials))}
         if verb == "report":
             return number | {"value": float(self.count), "step": chance.randint(1, STEPS)}
         if verb in ("observe", "amend", "replicate"):
             found = number | {"value": self.value(problem), "key": key}
             if chance.random() < 0.4 and verb != "amend":
-                found["params"] = random_point(chance, problem, far=True)
-                if problem["rows"] is not None and chance.random() < 0.3:
-                    found["params"] = chance.randrange(len(problem["rows"]))
+                found["params"] = self.given_point(problem, far=True, index=True)
+            if chance.random() < 0.3:
+                found["attrs"] = {chance.choice(["row", "who"]): self.count}
             return found | ({"std": 0.1} if chance.random() < 0.2 else {})
         outcome = chance.choice([None, *(problem["outcomes"] or ())])
         return number | {"outcome": outcome}
+
+    def given_point(self, problem, far=False, index=False):
+        """Return a point as it is given in a call: a dict, a row without names or the index of a row."""
+        chance = self.chance
+        if index and problem["rows"] is not None and chance.random() < 0.4:
+            return chance.randrange(len(problem["rows"]))
+        found = random_point(chance, problem, far)
+        return list(found.values()) if 0 in found else found
+
+    def fixed(self, problem):
+        """Return a fixed value, a list of allowed choices or a range."""
+        chance, name = self.chance, self.chance.choice(names_of(problem))
+        each = problem["space"][name]
+        if chance.random() < 0.5:
+            return {name: random_point(chance, problem)[name]}
+        if isinstance(each, list):
+            return {name: chance.sample(each, chance.randint(1, len(each)))}
+        return {name: tuple(sorted([inside(chance, each), each[1]]))}
 
     def value(self, problem):
         # All values differ, so that no report is a repetition by accident.
@@ -602,6 +738,8 @@ class Handles:
 
     def __init__(self, problem, n, url, name, client=None):
         self.model = Model(problem, n)
+        # The calls of handles that had not read a revision are carried or refused.
+        self.counts = Counter(calls=0, carried=0, refused=0)
         made = bl.RandomSearch(**domain_of(problem), seed=1)
         self.url, self.name, self.client = url, name, client
         self.studies = [bl.Study(name, url, made)] + [bl.Study.load(name, url) for _ in range(n - 1)]
@@ -637,6 +775,8 @@ class Handles:
             if wrong:
                 return wrong
         model.known[by] = len(model.revisions) - 1
+        if first < model.known[by]:
+            self.counts["refused" if expected is None else "carried"] += 1
         if isinstance(found, BaseException):
             if not isinstance(found, bl.BelatedError):
                 return f"raised {type(found).__name__}: {found}"
@@ -687,14 +827,14 @@ class Handles:
 
     def check_suggested(self, trials, expected):
         """Compare the suggested points; return an error or None, and the numbers of the trials."""
-        model, (fixed, queued) = self.model, expected
+        model, (context, fixed, queued) = self.model, expected
         trials = trials if isinstance(trials, list) else [trials]
-        params = [dict(trial.params) for trial in trials]
-        numbers = model.suggested(params, len(queued))
+        params = [named(trial.params) for trial in trials]
+        numbers = model.suggested(params, context, len(queued))
         for point in params:
             if not is_measurable(model.problem, point) or not contains(model.problem, point):
                 return f"suggested {point}, which is not a point of the problem", numbers
-            if not fixed.items() <= point.items():
+            if not all(holds(held, point[name]) for name, held in fixed.items()):
                 return f"suggested {point} and not {fixed}", numbers
         for point, (part, _) in zip(params, queued, strict=False):
             if not part.items() <= point.items():
@@ -751,7 +891,8 @@ def difference(found, expected):
         return f"stored {len(found)} trials and not {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
         for name, value in other.items():
-            if one[name] != value and not (name == "params" and value is None):
+            # The point and the context of a start that the problem cannot express are not compared.
+            if one[name] != value and not (name in ("params", "context") and value is None):
                 return f"stored trial {number} with {name} {one[name]} and not {value}"
     return None
 
@@ -789,7 +930,7 @@ def shortest(problem, n, calls, new_url, client=None):
 
 
 def one(number, seed, length, new_url, client=None):
-    """Play one random history; return (number of calls, its failure or None)."""
+    """Play one random history; return (counts of its calls, its failure or None)."""
     chance = random.Random(f"{seed} {number}")
     problem, n = random_problem(chance), chance.choice([2, 2, 3])
     handles, calls = Handles(problem, n, *new_url(), client), []
@@ -804,10 +945,11 @@ def one(number, seed, length, new_url, client=None):
                 handles.model.__dict__.update(state)
                 continue
             calls.append(call)
+            handles.counts["calls"] += 1
             if wrong:
-                return len(calls), (problem, n, calls, f"{call['verb']} by handle {call['by']} {wrong}")
+                return handles.counts, (problem, n, calls, f"{call['verb']} by handle {call['by']} {wrong}")
         wrong = handles.at_end()
-        return len(calls), (problem, n, calls, wrong) if wrong else None
+        return handles.counts, (problem, n, calls, wrong) if wrong else None
     finally:
         handles.close()
 
@@ -837,7 +979,7 @@ def server_of(url):
 
 def run(histories=500, length=30, seed=0, store="sqlite", http=0, shorten=5, limit=None):
     """Return all results. `http` is 1 for clients of a server in place of all handles but the first."""
-    deadline, failures, n_calls, made = harness.Deadline(limit), harness.Failures(), 0, 0
+    deadline, failures, counts = harness.Deadline(limit), harness.Failures(), Counter()
     with harness.folder(memory=True) as folder, harness.place(store, folder) as path:
         names = iter(range(10**9))
 
@@ -848,15 +990,15 @@ def run(histories=500, length=30, seed=0, store="sqlite", http=0, shorten=5, lim
             for number in range(histories):
                 if deadline.over():
                     break
-                n, failure = one(number, seed, length, new_url, client)
-                n_calls, made = n_calls + n, made + 1
+                found, failure = one(number, seed, length, new_url, client)
+                counts += Counter({"histories": 1}) + found
                 if failure is not None:
                     problem, n_handles, calls, wrong = failure
                     if len(failures) < shorten:
                         calls, found = shortest(problem, n_handles, calls, new_url, client)
                         wrong = found or wrong
                     failures.append(f"history {number}: {wrong}\n{program(problem, calls)}")
-    return {"histories": made, "calls": n_calls} | failures.figures()
+    return dict(counts) | failures.figures()
 
 
 if __name__ == "__main__":
