@@ -546,10 +546,6 @@ class Optimizer:
     def queued(self) -> list[_Place]:
         """The enqueued points that have not been suggested yet."""
 
-    def is_report_of(self, event: str, concerned: int | None, action: Action, revised: bool = False) -> bool:
-        """Whether an event logged the same value, std, cost and point as `action` reports. The event concerns the trial
-        with number `concerned`. If the problem was ``revised`` after the event, points are not compared."""
-
     def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
         """The events that ``record`` would log, as JSON, each with the number of its trial.
 
@@ -583,9 +579,6 @@ class Optimizer:
         ``trials`` has an entry for each trial: the point and the context of the start, the point of the run, the
         context, the fidelity, why the trial is left out, and whether it may be used again when it is reported at a
         point of the new problem. ``queue`` has the enqueued points. With ``only_check``, the optimizer is unchanged."""
-
-    def last_revision(self) -> int:
-        """The number of the event of the last revision, or 0."""
 
     def replace(self, events: Sequence[str]) -> list[int | None]:
         """Replace the log by these events, with the problem before the first revision. If an event is invalid, the log

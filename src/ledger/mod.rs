@@ -477,6 +477,9 @@ impl Ledger {
             let index = trial.index.map(|index| index as usize);
             return Some((Cow::Borrowed(self.x(number)), index));
         }
+        if self.problem_of_start(number) != self.n_revisions() {
+            return None; // the problem lacks the point where the trial was started
+        }
         let started = self.started_point(number);
         let is_member = self.problem.position(&started) == Position::Member;
         let x = self.problem.encode(&started).ok().filter(|_| is_member)?;

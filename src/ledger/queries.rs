@@ -1,106 +1,14 @@
 //! Queries about single trials of the log.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::{Action, Event, Observation, TrialNumber};
-use crate::ledger::{Effect, Ledger};
-use crate::problem::Point;
+use crate::ledger::Ledger;
+use crate::ledger::event::TrialNumber;
 
 impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
     /// revision left out.
     pub(crate) fn n_chosen(&self) -> usize {
         self.n_suggested - self.n_dequeued - self.n_chosen_left_out
-    }
-
-    /// Whether the event logged the value that `action` reports, with the same standard deviation, cost and point. The
-    /// event concerns trial `concerned`. The value of the trial may have been amended after the event. If the problem was
-    /// `revised` after the event, the points are not compared.
-    pub(crate) fn is_report_of(
-        &self,
-        event: &Event,
-        concerned: Option<TrialNumber>,
-        action: &Action,
-        revised: bool,
-    ) -> bool {
-        let (number, observation) = match (action, event) {
-            (
-                Action::Observe {
-                    number,
-                    observation,
-                    ..
-                },
-                _,
-            ) => (number, observation),
-            (
-                Action::ObserveOutcomes {
-                    number,
-                    observations,
-                    ..
-                },
-                Event::OfOutcome { outcome, .. },
-            ) => {
-                let own = observations
-                    .iter()
-                    .find(|(position, _)| *position == *outcome as usize);
-                match own {
-                    Some((_, observation)) => (number, observation),
-                    None => return false,
-                }
-            }
-            (
-                Action::ObserveOutcomes {
-                    number,
-                    observations,
-                    ..
-                },
-                Event::AddedMeasured {
-                    observations: logged,
-                    ..
-                },
-            ) => {
-                let readings = logged.iter().map(|(i, it)| (*i as usize, it.reading));
-                let same = observations
-                    .iter()
-                    .map(|(i, it)| (*i, it.reading))
-                    .eq(readings);
-                let is_there = |point: &Point| {
-                    *point == self.started_point(*number) || *point == self.point(*number)
-                };
-                return same
-                    && *number < self.trials.len()
-                    && (revised || event.point().is_some_and(is_there));
-            }
-            _ => return false,
-        };
-        let Some(logged) = event.observation() else {
-            return false;
-        };
-        let data = |observed: &Observation| (observed.reading, observed.cost);
-        if data(logged) != data(observation) || *number >= self.trials.len() {
-            return false;
-        }
-        let is_added = matches!(event, Event::Added { .. });
-        if revised {
-            return is_added || concerned == Some(*number);
-        }
-        let started = self.started_point(*number);
-        let found = event.point().unwrap_or(&started);
-        match &observation.point {
-            // A replicate is a separate trial. The point of a replicate is the point that the original trial had when
-            // the replicate was logged.
-            None if is_added => {
-                *found == started || self.points_run(*number).any(|run| *found == run)
-            }
-            wanted => {
-                let wanted = wanted.as_ref().unwrap_or(&started);
-                found == wanted && (is_added || concerned == Some(*number))
-            }
-        }
-    }
-
-    /// The number of the event of the last revision, or 0 without a revision.
-    pub fn last_revision(&self) -> usize {
-        self.revisions.last().copied().unwrap_or(0)
     }
 
     /// Why a trial is left out, or None if strategies use the trial.
@@ -132,14 +40,5 @@ impl Ledger {
         let oriented = |y: Option<f64>| y.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
         let curve = self.trials[number].curve().iter();
         curve.map(|&(step, y)| (step, oriented(y))).collect()
-    }
-
-    /// The points where a trial was run, one for each report that has a point.
-    fn points_run(&self, number: TrialNumber) -> impl Iterator<Item = Point> {
-        let changes = (0..self.len()).filter_map(|i| self.change(i));
-        changes.filter_map(move |change| match change.effect {
-            Effect::Valued { run, .. } if change.number == number => run,
-            _ => None,
-        })
     }
 }

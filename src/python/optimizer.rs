@@ -336,22 +336,6 @@ impl Optimizer {
         })
     }
 
-    #[pyo3(signature = (event, concerned, action, revised=false))]
-    fn is_report_of(
-        &self,
-        py: Python<'_>,
-        event: &str,
-        concerned: Option<usize>,
-        action: &PyAction,
-        revised: bool,
-    ) -> PyResult<bool> {
-        let event = Event::from_json(event)?;
-        self.with_core(py, |core, _| {
-            let ledger = core.ledger();
-            Ok(ledger.is_report_of(&event, concerned, &action.core, revised))
-        })
-    }
-
     fn validate(
         &self,
         py: Python<'_>,
@@ -421,11 +405,6 @@ impl Optimizer {
             }
             Ok(())
         })
-    }
-
-    /// The number of the event of the last revision, or 0 without a revision.
-    fn last_revision(&self, py: Python<'_>) -> PyResult<usize> {
-        self.with_core(py, |core, _| Ok(core.ledger().last_revision()))
     }
 
     #[pyo3(signature = (start, end=None))]

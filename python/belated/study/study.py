@@ -457,12 +457,12 @@ class Study(Trials[SharedLog]):
         try:
             return actions_of(submission, problem, log, carrier)
         except InvalidPoint:
-            if submission.verb != "observe":
+            read = submission.revision
+            if submission.verb != "observe" or read is None or not isinstance(submission.given[4], Mapping):
                 raise
             # The evaluation may have started before this process read a revision.
-            stages = self._log.stages
-            first = max(i for i, stage in enumerate(stages, 1) if stage.first <= submission.trial)
-            for revision in range((submission.revision or len(stages)) - 1, first - 1, -1):
+            first = max(i for i, stage in enumerate(self._log.stages, 1) if stage.first <= submission.trial)
+            for revision in range(read - 1, first - 1, -1):
                 with suppress(BelatedError):
                     return actions_of(submission, self._problem_of(revision - 1), log, self._log.carrier(revision))
             raise

@@ -258,9 +258,9 @@ def test_fixed_and_shared_values(client, create, path):
         return [trial["params"][name] for trial in ok(client.post(f"{path}/suggest", json=body))["trials"]]
 
     assert values("x", n=3, fixed={"x": 0.25, "n": [2, 3]}) == [0.25] * 3
-    assert values("n", n=3, fixed={"n": {"low": 4, "high": 5}}, key="a") == values(
-        "n", n=3, fixed={"n": [4, 5]}, key="a"
-    )
+    keyed = {"n": 3, "fixed": {"n": {"low": 4, "high": 5}}, "key": "a"}
+    assert values("n", **keyed) == values("n", **keyed)
+    refused(client.post(f"{path}/suggest", json=keyed | {"shared": ["n"]}), 422, "key='a' started 3 trials before")
     assert values("kind", n=2, fixed={"kind": [["b", 1]]}) == [["b", 1]] * 2
     assert values("kind", n=1, fixed={"kind": None}) == [None]
     assert len(set(values("n", n=4, shared=["n"]))) == 1
