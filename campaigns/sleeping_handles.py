@@ -32,8 +32,8 @@ class Impossible(Exception):
 
 
 # The problems, in the user's terms. A problem is a dict with a *space* (name → range or list of choices) or *rows* (a
-# list of dicts; the names of the columns of an array are their numbers), *outcomes* (name → goal, or None), and a
-# *context* (as a space, or empty).
+# list of dicts; the names of the columns of an array are their numbers), *outcomes* (name → goal, or None), a
+# *context* (as a space, or empty), and the highest *fidelity*, or None.
 
 
 def domain_of(problem):
@@ -43,6 +43,7 @@ def domain_of(problem):
     found = {"curve": bl.Curve(STEPS) if has_curve(problem) else None}
     if outcomes is not None:
         found["outcomes"] = {name: goals[goal] for name, goal in outcomes.items()}
+    found["fidelity"] = problem["fidelity"] and bl.Fidelity(1, problem["fidelity"])
     if problem["context"]:
         found["context"] = dict(problem["context"])
     if problem["rows"] is None:
@@ -151,6 +152,18 @@ class Model:
         is_usable = values is not None and is_measurable(present, values) and contains(present, values)
         return values if is_usable else None
 
+    def carried_fidelity(self, value, first):
+        """Return a fidelity of revision `first` in the present problem, and the last revision that has it."""
+        for number, step in enumerate(self.revisions[first + 1 :], first + 1):
+            old, new = self.revisions[first]["problem"]["fidelity"], step["problem"]["fidelity"]
+            if old is None:
+                value, first = new, number
+            elif new is None and value == old:
+                value, first = None, number
+            elif new is not None and value <= new:
+                first = number
+        return value, first
+
     def carried_point(self, params, first, last=None):
         """Return a complete point in a later problem, or None if the problem cannot express it."""
         values = self.carried(params, first, last)
@@ -182,9 +195,10 @@ class Model:
         kept = {new: given[name] for name, new in present.items() if new is not False}
         return kept, [name for name, new in present.items() if new is False]
 
-    def new_trial(self, start, context, results=None, attrs=None):
+    def new_trial(self, start, context, fidelity, results=None, attrs=None):
         missing, now = {name: ["pending", None, None] for name in self.outcomes}, len(self.revisions) - 1
-        trial = {"start": [now, start], "run": None, "context": [now, context], "left_out": False, "curve": {}}
+        trial = {"start": [now, start], "run": None, "context": [now, context], "left_out": False}
+        trial |= {"fidelity": [now, fidelity], "curve": {}}
         self.trials.append(trial | {"results": missing | (results or {}), "attrs": dict(attrs or {})})
         return len(self.trials) - 1
 
@@ -212,7 +226,19 @@ class Model:
         is_dict = isinstance(params, dict) and trial["left_out"] and trial["run"] is None and number <= first
         return is_dict and params == self.carried_point(start, number, first)
 
-    def observe(self, first, trial, value, params=None, std=None, attrs=None, amend=False, replicate=False):
+    def present_fidelity(self, given, first):
+        """Return (the present fidelity, whether there is one) of a call that names a fidelity of revision `first`."""
+        highest = self.revisions[first]["problem"]["fidelity"]
+        if given is None:
+            return self.problem["fidelity"], True
+        if highest is None or given > highest:
+            raise Impossible
+        value, last = self.carried_fidelity(given, first)
+        return value, last == len(self.revisions) - 1
+
+    def observe(
+        self, first, trial, value, params=None, std=None, attrs=None, fidelity=None, amend=False, replicate=False
+    ):
         record = self.trial(trial)
         kept, removed = self.values(value, first)
         if params is not None and self.is_start(record, params, first):
@@ -227,19 +253,24 @@ class Model:
             raise Impossible
         if params is not None and not replicate and any(each[0] == "observed" for each in record["results"].values()):
             raise Impossible  # all values of a trial are measured at one point
+        if fidelity is not None:
+            present, exists = self.present_fidelity(fidelity, first)
+            if record["left_out"] or not exists or record["fidelity"][1] != present:
+                raise Impossible
         if params is not None and at is None:
             return None
         new = {name: ["observed", each, std] for name, each in kept.items()}
         if replicate:
             others = {name: ["abandoned", None, None] for name in self.outcomes}
             here = record["run"] or record["start"]
-            self.new_trial(here[1] if at is None else at, record["context"][1], others | new, attrs)
+            at = here[1] if at is None else at
+            self.new_trial(at, record["context"][1], record["fidelity"][1], others | new, attrs)
             return removed
         record["results"] |= new
         record["attrs"] |= attrs or {}
         if at is not None:
             record["run"] = [len(self.revisions) - 1, at]
-            record["left_out"] = record["context"][0] != len(self.revisions) - 1
+            record["left_out"] = min(record["context"][0], record["fidelity"][0]) != len(self.revisions) - 1
         return removed
 
     def close(self, verb, first, trial, outcome=None):
@@ -272,16 +303,18 @@ class Model:
         self.trial(trial)["curve"][step] = value
         return []
 
-    def add(self, first, params, value=None, context=None, std=None, attrs=None):
+    def add(self, first, params, value=None, context=None, std=None, attrs=None, fidelity=None):
         is_list = isinstance(value, list)
-        removed = []
+        if fidelity is None:
+            fidelity = self.revisions[first]["problem"]["fidelity"]  # without a fidelity, the highest one
+        removed, (present, exists) = [], self.present_fidelity(fidelity, first)
         for each, its in zip(params, value, strict=True) if is_list else [(params, value)]:
             kept, gone = ({}, []) if its is None else self.values(its, first)
             at, its_context = self.point(each, first), self.context(context, first)
-            if at is None or its_context is None or (its is not None and not kept):
+            if at is None or its_context is None or not exists or (its is not None and not kept):
                 return None
             results = {name: ["observed", y, std] for name, y in kept.items()}
-            self.new_trial(at, its_context, results, attrs)
+            self.new_trial(at, its_context, present, results, attrs)
             removed += gone
         return removed
 
@@ -322,13 +355,17 @@ class Model:
             return None
         return values
 
-    def suggest(self, first, n, fixed=None, context=None):
-        """Return (context, fixed values, enqueued points) that the trials must have, or None if it must be refused."""
+    def suggest(self, first, n, fixed=None, context=None, fidelity=None):
+        """Return (context, fidelity, fixed values, enqueued points) that the trials must have, or None if the call must
+        be refused."""
+        present, exists = self.present_fidelity(fidelity, first)
         context = self.context(context, first)
         if fixed is not None and self.queue:
             raise Impossible
         part = self.fixed(fixed or {}, first)
-        return None if context is None or part is None else (context, part, [] if fixed else self.queue[:n])
+        if context is None or part is None or not exists:
+            return None
+        return context, present, part, [] if fixed else self.queue[:n]
 
     def fixed(self, given, first):
         """Return fixed values (a value, a list of choices or a range) in the present problem, or None. A parameter that
@@ -350,9 +387,9 @@ class Model:
                 return None
         return found if all(is_allowed(last, name, held) for name, held in found.items()) else None
 
-    def suggested(self, points, context, n_queued):
+    def suggested(self, points, context, fidelity, n_queued):
         del self.queue[:n_queued]
-        return [self.new_trial(each, context) for each in points]
+        return [self.new_trial(each, context, fidelity) for each in points]
 
     def revise(self, problem, **changes):
         empty = {"map": {}, "fill": {}, "keep": {}}
@@ -374,7 +411,10 @@ class Model:
                     trial[part] = trial[part] if at is None else [now, at]
             context = self.carried_context(trial["context"][1], trial["context"][0])
             trial["context"] = trial["context"] if context is None else [now, context]
-            trial["left_out"] = trial["context"][0] != now or (trial["run"] or trial["start"])[0] != now
+            value, last = self.carried_fidelity(trial["fidelity"][1], trial["fidelity"][0])
+            trial["fidelity"] = [last, value]
+            parts = [trial["context"], trial["fidelity"], trial["run"] or trial["start"]]
+            trial["left_out"] = any(each[0] != now for each in parts)
             self._revise_results(trial, before)
 
     def _revise_results(self, trial, before):
@@ -398,6 +438,7 @@ class Model:
             "params_run": run[1] if is_used else None,
             "outside": is_used and not contains(self.problem, run[1]),
             "context": trial["context"][1] if start[0] == now and is_used else None,
+            "fidelity": trial["fidelity"][1] if is_used else None,
             "results": trial["results"],
             "curve": trial["curve"],
             "attrs": trial["attrs"],
@@ -418,6 +459,7 @@ def shown_trial(trial):
         "params_run": named(trial.params if trial.params_run is None else trial.params_run) if is_used else None,
         "outside": is_used and trial.outside,
         "context": dict(trial.context or {}) if is_used else None,
+        "fidelity": trial.fidelity if is_used else None,
         "results": results or {None: [trial.state, trial.value, trial.std]},
         "curve": dict(trial.curve),
         "attrs": dict(trial.attrs),
@@ -439,6 +481,9 @@ def random_problem(chance):
         goals = dict(chance.sample(list((goals | {"f": "maximize"}).items()), len(goals) + 1))
     context = chance.choice([{}, {}, {"age": UNITS["t"]}, {"site": list("abc")}])
     found = {"space": None, "rows": None, "outcomes": goals, "context": context}
+    found["fidelity"] = chance.choice([None, None, None, 9, 27])
+    if found["fidelity"] is not None and goals is not None:
+        found["outcomes"] = dict(goals) | ({} if "maximize" in goals.values() else {"f": "maximize"})
     if chance.random() < 0.2:
         return found | {"rows": [{"c": chance.choice("abc"), "t": random_row(chance)[0], "h": float(i)} for i in range(8)]}
     if chance.random() < 0.2:
@@ -460,9 +505,12 @@ def random_revision(chance, problem):
     """Return a revision as the arguments of `Model.revise`."""
     changed, changes = copy.deepcopy(problem), {}
     kinds = ["order", "swap", "rename", "reuse", "fill", "keep", "choice", "outcomes", "outcomes", "domain", "context"]
+    kinds += ["fidelity"] if problem["fidelity"] is not None or chance.random() < 0.2 else []
     for kind in chance.sample(kinds, chance.choice([1, 1, 2])):
         if kind == "outcomes":
             changed["outcomes"] = random_outcomes(chance, changed["outcomes"])
+        elif kind == "fidelity":
+            changed["fidelity"] = chance.choice([None, 9, 27])
         elif kind == "context":
             changed["context"] = random_context(chance, changed["context"], changes)
         elif 0 in names_of(problem) and kind not in ("order", "domain"):
@@ -668,6 +716,8 @@ class Story:
         problem, point = model.revisions[first]["problem"], {}
         self.count += 1
         at = {"context": random_point(chance, context_of(problem))} if problem["context"] else {}
+        level = {"fidelity": chance.choice([3, 9, problem["fidelity"]])} if problem["fidelity"] else {}
+        level = level if level and chance.random() < 0.6 and level["fidelity"] <= problem["fidelity"] else {}
         key = f"k{self.count}" if chance.random() < 0.4 else None
         if verb == "again":
             calls = [each for each, _ in model.keys.values()]
@@ -675,7 +725,7 @@ class Story:
         if verb == "suggest":
             is_fixed = chance.random() < 0.3 and problem["rows"] is None
             fixed = self.fixed(problem) if is_fixed else None
-            return {"n": chance.choice([1, 1, 2]), "fixed": fixed, "key": key} | at
+            return {"n": chance.choice([1, 1, 2]), "fixed": fixed, "key": key} | at | level
         if verb == "enqueue":
             found = self.given_point(problem)
             if isinstance(found, dict) and chance.random() < 0.4:
@@ -683,7 +733,7 @@ class Story:
                 found = {name: found[name] for name in names}
             return {"params": found}
         if verb == "add":
-            found = {"params": self.given_point(problem, far=True, index=True)} | at
+            found = {"params": self.given_point(problem, far=True, index=True)} | at | level
             if chance.random() < 0.7:
                 found["value"] = self.value(problem)
             if isinstance(found.get("value"), dict) and chance.random() < 0.2:
@@ -700,7 +750,7 @@ class Story:
                 found["params"] = self.given_point(problem, far=True, index=True)
             if chance.random() < 0.3:
                 found["attrs"] = {chance.choice(["row", "who"]): self.count}
-            return found | ({"std": 0.1} if chance.random() < 0.2 else {})
+            return found | level | ({"std": 0.1} if chance.random() < 0.2 else {})
         outcome = chance.choice([None, *(problem["outcomes"] or ())])
         return number | {"outcome": outcome}
 
@@ -827,10 +877,10 @@ class Handles:
 
     def check_suggested(self, trials, expected):
         """Compare the suggested points; return an error or None, and the numbers of the trials."""
-        model, (context, fixed, queued) = self.model, expected
+        model, (context, fidelity, fixed, queued) = self.model, expected
         trials = trials if isinstance(trials, list) else [trials]
         params = [named(trial.params) for trial in trials]
-        numbers = model.suggested(params, context, len(queued))
+        numbers = model.suggested(params, context, fidelity, len(queued))
         for point in params:
             if not is_measurable(model.problem, point) or not contains(model.problem, point):
                 return f"suggested {point}, which is not a point of the problem", numbers
