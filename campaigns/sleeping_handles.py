@@ -189,7 +189,8 @@ class Model:
         """Return (values by present name, names that were removed) of a report."""
         given = value if isinstance(value, dict) else {None: value}
         has_names = self.revisions[first]["problem"]["outcomes"] is not None
-        if has_names != isinstance(value, dict) or (has_names and not set(given) <= set(self._problem(first)["outcomes"])):
+        known = self._problem(first)["outcomes"]
+        if has_names != isinstance(value, dict) or (has_names and not set(given) <= set(known)):
             raise Impossible
         present = {name: self.carried_outcome(name, first) for name in given}
         kept = {new: given[name] for name, new in present.items() if new is not False}
@@ -244,6 +245,10 @@ class Model:
         if params is not None and self.is_start(record, params, first):
             params = None  # the trial was run as suggested
         at = None if params is None else self.point(params, first)
+        if fidelity is not None:
+            present, exists = self.present_fidelity(fidelity, first)
+            if record["left_out"] or not exists or record["fidelity"][1] != present:
+                raise Impossible
         if not kept:
             return None
         states = {record["results"][name][0] for name in kept}
@@ -253,10 +258,6 @@ class Model:
             raise Impossible
         if params is not None and not replicate and any(each[0] == "observed" for each in record["results"].values()):
             raise Impossible  # all values of a trial are measured at one point
-        if fidelity is not None:
-            present, exists = self.present_fidelity(fidelity, first)
-            if record["left_out"] or not exists or record["fidelity"][1] != present:
-                raise Impossible
         if params is not None and at is None:
             return None
         new = {name: ["observed", each, std] for name, each in kept.items()}
@@ -432,13 +433,14 @@ class Model:
         now = len(self.revisions) - 1
         start, run = trial["start"], trial["run"] or trial["start"]
         is_used = not trial["left_out"]
+        is_expressed = is_used and start[0] == now
         return {
             "left_out": trial["left_out"],
-            "params": start[1] if start[0] == now and is_used else None,
+            "params": start[1] if is_expressed else None,
             "params_run": run[1] if is_used else None,
             "outside": is_used and not contains(self.problem, run[1]),
-            "context": trial["context"][1] if start[0] == now and is_used else None,
-            "fidelity": trial["fidelity"][1] if is_used else None,
+            "context": trial["context"][1] if is_expressed else None,
+            "fidelity": trial["fidelity"][1] if is_expressed else None,
             "results": trial["results"],
             "curve": trial["curve"],
             "attrs": trial["attrs"],
@@ -485,7 +487,9 @@ def random_problem(chance):
     if found["fidelity"] is not None and goals is not None:
         found["outcomes"] = dict(goals) | ({} if "maximize" in goals.values() else {"f": "maximize"})
     if chance.random() < 0.2:
-        return found | {"rows": [{"c": chance.choice("abc"), "t": random_row(chance)[0], "h": float(i)} for i in range(8)]}
+        texts = [chance.choice("abc") for _ in range(8)]
+        rows = [{"c": text, "t": float(chance.randrange(10, 90)), "h": float(i)} for i, text in enumerate(texts)]
+        return found | {"rows": rows}
     if chance.random() < 0.2:
         return found | {"rows": [random_row(chance) | {2: float(i)} for i in range(8)]}
     names = chance.sample(["x", "y", "t", "n"], 2)
@@ -541,7 +545,7 @@ def random_revision(chance, problem):
                 kept = inside(chance, UNITS[name]) if choices is None else chance.choice(choices)
                 changes.setdefault("keep", {})[name] = kept
                 remove_parameter(changed, name)
-        elif kind == "choice" and changed["rows"] is None and "c" in changed["space"] and "c" not in changes.get("map", {}):
+        elif kind == "choice" and "c" in (changed["space"] or ()) and "c" not in changes.get("map", {}):
             texts = changed["space"]["c"]
             if len(texts) > 2 and chance.random() < 0.5:
                 texts.remove(chance.choice(texts))
@@ -838,7 +842,7 @@ class Handles:
             study.sync()
         elif expected is None:
             return "was accepted"
-        elif verb != "suggest" and warned is not None and not all(name is None or f"{name!r}" in warned for name in expected):
+        elif verb != "suggest" and warned is not None and not all(f"{name!r}" in warned for name in expected if name):
             return f"did not warn of {expected}: {warned}"
         elif key is not None:
             model.keys[verb, key] = ({"verb": verb, "arguments": arguments}, numbers)
@@ -852,7 +856,7 @@ class Handles:
             warnings.simplefilter("always")
             try:
                 if is_request:
-                    found = self.requested(verb, dict(arguments), first)
+                    found = self.requested(verb, copy.deepcopy(arguments), first)
                 else:
                     found = getattr(self.studies[by], verb)(**arguments)
             except BaseException as error:  # a panic of the core is a BaseException
@@ -866,6 +870,9 @@ class Handles:
     def requested(self, verb, body, first):
         """Send a call to the server. An answer that refuses it is raised as BelatedError."""
         path = f"/v1/studies/{self.name}/"
+        if isinstance(body.get("fixed"), dict):
+            ranges = {name: held for name, held in body["fixed"].items() if isinstance(held, tuple)}
+            body["fixed"] |= {name: {"low": low, "high": high} for name, (low, high) in ranges.items()}
         path += verb if verb == "suggest" else f"trials/{body.pop('trial')}/{verb}"
         answer = self.client.post(path, json=body | {"revision": first + 1})
         if answer.status_code >= 500:
@@ -941,8 +948,8 @@ def difference(found, expected):
         return f"stored {len(found)} trials and not {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
         for name, value in other.items():
-            # The point and the context of a start that the problem cannot express are not compared.
-            if one[name] != value and not (name in ("params", "context") and value is None):
+            # The point, the context and the fidelity of a start that the problem cannot express are not compared.
+            if one[name] != value and not (name in ("params", "context", "fidelity") and value is None):
                 return f"stored trial {number} with {name} {one[name]} and not {value}"
     return None
 
