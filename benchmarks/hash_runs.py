@@ -279,7 +279,7 @@ def fact(trial):
     """Return the data of a trial."""
     outcomes = {name: [each.state, each.value, each.std] for name, each in trial.outcomes.items()}
     withdrawn = None if trial.withdrawal is None else trial.withdrawal.reason
-    run = [trial.index, trial.index_run, trial.params_run, trial.outside, trial.left_out]
+    run = [trial.index, trial.index_run, trial.params_run, trial.outside, trial.left_out and "left out"]
     return [trial.number, trial.params, *run, trial.context, trial.state, trial.value, trial.std, outcomes, withdrawn]
 
 
