@@ -473,7 +473,14 @@ mod tests {
         };
         let known = [settings().prior_mode()];
         let mut go_on = || ControlFlow::Continue(());
-        fit_group_units(data, &[1..4], &known, &settings(), &mut go_on).unwrap()
+        fit_group_units(
+            data,
+            std::slice::from_ref(&(1..4)),
+            &known,
+            &settings(),
+            &mut go_on,
+        )
+        .unwrap()
     }
 
     #[test]

@@ -143,7 +143,7 @@ mod tests {
         assert_eq!((columns.width(), columns.dimensions), (8, 4));
         assert_eq!(columns.numbers, [0]);
         assert_eq!(columns.categories, [1..4, 4..7].map(Category::from));
-        assert_eq!(columns.contexts, [4..7]);
+        assert_eq!(columns.contexts, std::slice::from_ref(&(4..7)));
         assert_eq!(columns.spreads, [1.0, 8f64.sqrt(), 8f64.sqrt(), 1.0]);
         let list = Domain::candidates(ndarray::arr2(&[[0.0, 1.0], [1.0, 0.5]])).unwrap();
         assert_eq!(Columns::of(&list, &[]), Columns::plain(2));

@@ -266,7 +266,7 @@ def ended_in_order(log):
 class Success:
     """The terms of the model of success at some rows."""
 
-    log_term: np.ndarray  # log(1 - w + w P)
+    log_term: np.ndarray  # log(1 - s + s P)
     shortfall: np.ndarray  # the amount by which the mean label is below 0
     weight: float  # the weight of the shortfall, in units of the acquisition
     avoids: bool
@@ -311,20 +311,28 @@ def success(x, failed, z, lengthscale=0.5):
     region, seen = 1.0, []
     for i, fails in enumerate(failed):
         mean, variance = moments(i, x[i : i + 1])
-        p = float(np.clip(ndtr(mean / np.sqrt(variance + 0.01)), 0.02, 0.98)[0])
-        level = int(np.searchsorted([0.1, 0.5, 0.9], p))
+        p = float(np.clip(ndtr(mean / np.sqrt(variance + 0.01)), 0.1, 0.9)[0])
+        level = int(np.searchsorted([0.1, 0.5], p))
         similar = [other for at, other in seen if at == level]
         region *= (similar.count(fails) + (1 - p if fails else p)) / (len(similar) + 1)
         seen.append((level, fails))
-    constant, _ = evidence_of_rates(failed, 0.0)
+    def success_rate(levels, prior):
+        found = [fails for level, fails in seen if level in levels]
+        return (found.count(False) + prior) / (len(found) + 1)
+
+    low, high = success_rate((0, 1), 0.1), success_rate((2,), 0.9)
+    constant, next_constant = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
     excludes = region > max(constant, changing) and not all(failed)
-    avoids = excludes or next_fails > 0.5
-    w = region / (region + constant + changing)
+    # The next trial succeeds with a probability that is proportional to elsewhere + low + (high - low) P.
+    elsewhere = (constant * (1 - next_constant) + changing * (1 - next_fails)) / region
+    share = max(high - low, 0) / (elsewhere + high)
+    has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
+    avoids = excludes or (next_fails > 0.5 and (has_risen or share > 0.05))
     mean, variance = moments(len(x), z)
     log_p = log_ndtr(mean / np.sqrt(variance + 0.01))
     return Success(
-        log_term=log_p if avoids else np.log1p(w * np.expm1(log_p)),
+        log_term=log_p if avoids else np.log1p(share * np.expm1(log_p)),
         shortfall=np.minimum(mean + 1e-9, 0),
         weight=1e3 if avoids else 0.0,
         avoids=avoids,

@@ -78,7 +78,12 @@ def scores(opt, dense, recent, z, context):
         return bound + (success.weight * (1 + nu) * success.shortfall if success else 0.0)
     here = dense.observed.copy()
     here[:, here.shape[1] - len(context) :] = context
-    incumbent = dense.predict(here)[0].max() if len(here) else 0.0
+    incumbent = 0.0
+    if len(here):
+        # A point observed in another context counts with its lower bound.
+        means, variances = dense.predict(here)
+        is_moved = (here != dense.observed).any(axis=1)
+        incumbent = np.where(is_moved, means - 2 * np.sqrt(np.maximum(variances, 0)), means).max()
     sigma = np.sqrt(np.maximum(variance, 1e-24))
     return (
         np.log(sigma)

@@ -61,7 +61,7 @@ fn noise_explains_a_jump_only_if_neighbours_with_the_same_label_agree() {
         .iter()
         .map(|x| f64::from(u8::from(*x >= 0.5)))
         .collect();
-    let noise = |i: usize| if i % 2 == 0 { 0.5 } else { -0.5 };
+    let noise = |i: usize| if i.is_multiple_of(2) { 0.5 } else { -0.5 };
     let noisy: Vec<f64> = points
         .iter()
         .enumerate()
