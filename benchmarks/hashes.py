@@ -1,4 +1,4 @@
-"""A hash of the decisions of each of about 100 short runs, which cover every strategy, setting and kind of study.
+"""A hash of the decisions of each of about 200 short runs, which cover every strategy, setting and kind of study.
 
 A change that must not affect decisions is checked by comparing the output before and after the change:
 
@@ -7,12 +7,11 @@ A change that must not affect decisions is checked by comparing the output befor
 
 The hash of a run covers the suggested points, the predictions, the recommended point, the window and the estimated
 delays, bit for bit. Hashes are comparable only on the same machine. Results arrive late and out of order, and some
-trials fail or are abandoned.
+trials fail or are abandoned. The runs of `hash_runs.py` also compare the live object with a copy after every event.
 """
 
 import argparse
 import contextlib
-import hashlib
 import json
 import math
 import os
@@ -24,18 +23,10 @@ import warnings
 os.environ.setdefault("BELATED_NUM_THREADS", "1")
 
 import numpy as np
+from hash_runs import CANDIDATES, CONTINUOUS, MIXED, Digest, checked_runs
 
 import belated as bl
 
-CONTINUOUS = {"x": (-1.0, 2.0), "y": bl.Real(1e-3, 10.0, log=True)}
-MIXED = {
-    "x": (-1.0, 2.0),
-    "n": (1, 9),
-    "size": bl.Ordinal([16, 32, 64]),
-    "c": ["a", "b", "d"],
-    "z": bl.Real(0.0, 1.0, when={"c": ["a", "b"]}),
-}
-CANDIDATES = np.random.default_rng(3).random((60, 2))
 STEPS = 9
 PHASED = {"candidates": CANDIDATES, "horizon": 40, "lengthscale": 0.3, "signal_std": 1.0, "noise_std": 0.1}
 FIDELITY = bl.Fidelity(1, 9, cost=bl.PowerCost(1.0, 1.0))
@@ -56,24 +47,6 @@ def value_of(params, context=None):
     codes = [float(each) if not isinstance(each, str) else float(ord(each) % 5) for each in numbers]
     shift = 0.0 if context is None else context["age"] / 50.0
     return -sum((math.tanh(code / 3.0) - 0.3 - shift) ** 2 for code in codes)
-
-
-class Digest:
-    """Collects numbers and text, and returns the hash of all of them."""
-
-    def __init__(self):
-        self.hash = hashlib.sha256()
-
-    def add(self, *items):
-        for item in items:
-            if isinstance(item, dict):
-                self.add(*item.keys(), *item.values())
-            elif isinstance(item, (float, np.ndarray, np.floating)):
-                self.hash.update(np.asarray(item, dtype=np.float64).tobytes())
-            elif isinstance(item, (list, tuple)):
-                self.add(*item)
-            else:
-                self.hash.update(repr(item).encode())
 
 
 def run(opt, n=40, waiting=3, clock=None, context=False, fidelity=False, std=False, durations=False, accidents=True):
@@ -251,6 +224,7 @@ def runs():
         yield f"study {name}", lambda m=make: run_of_a_study(m)
     yield "maximize", run_of_a_function
     yield "maximize ucb", lambda: run_of_a_function(acquisition="ucb")
+    yield from checked_runs()
 
 
 def bayes(arguments):

@@ -130,6 +130,26 @@ def test_the_order_of_arrival_does_not_matter(program):
     assert clean(program("histories").run(histories=90))["histories"] == 90
 
 
+@pytest.mark.parametrize("route", ["sqlite", "postgresql", "http"])
+def test_calls_of_handles_that_have_not_read_a_revision_mean_what_they_had_read(program, route, request):
+    if route == "postgresql":
+        request.getfixturevalue("postgresql")
+    reason = program("service").missing() if route == "http" else None
+    if reason is not None:
+        pytest.skip(reason)
+    store = "sqlite" if route == "http" else route
+    figures = clean(program("sleeping_handles").run(histories=20, store=store, http=int(route == "http"), seed=3))
+    assert figures["histories"] == 20 and figures["carried"] > 30 and figures["refused"] > 3
+
+
+def test_the_model_of_handles_notices_what_is_stored_wrongly(program, monkeypatch):
+    handles = program("sleeping_handles")
+    shown = handles.shown
+    monkeypatch.setattr(handles, "shown", lambda study: [each | {"outside": False} for each in shown(study)])
+    figures = handles.run(histories=20, seed=2, shorten=1)
+    assert figures["failures"] > 0 and "outside" in figures["first_failures"][0]
+
+
 def test_a_value_long_after_its_lease_is_accepted_and_used(program):
     clean(program("leases").run())
 
