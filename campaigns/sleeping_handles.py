@@ -77,7 +77,7 @@ class Story:
 
     def arguments(self, verb, first):
         chance, model = self.chance, self.model
-        problem, point = model.revisions[first]["problem"], {}
+        problem = model.revisions[first]["problem"]
         self.count += 1
         at = {"context": random_point(chance, context_of(problem))} if problem["context"] else {}
         level = {"fidelity": chance.choice([3, 9, problem["fidelity"]])} if problem["fidelity"] else {}
