@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.optimizers.request import Request
 
 CANDIDATES = np.random.default_rng(0).random((60, 2))
 
@@ -23,7 +24,7 @@ def chosen(n, *, told=seconds, unit=1.0, limit=None, **acquisition):
     optimizer = bl.BayesOpt(candidates=CANDIDATES, seed=1, acquisition=bl.LogEI(**acquisition))
     indices = []
     for _ in range(n):
-        trial = bl.Trial(optimizer, optimizer._start_trials(1, None, None, limit=limit)[0])
+        trial = bl.Trial(optimizer, optimizer._start_trials(Request(1), limit=limit)[0])
         x = CANDIDATES[trial.index]
         amount = None if told is None else unit * told(x)
         optimizer.observe(trial, value(x), duration=amount, cost=amount)

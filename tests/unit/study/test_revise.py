@@ -907,10 +907,11 @@ def test_contexts_and_fidelities_outside_leave_trials_out():
         study.revise(context={"age": (0.0, 5.0)}, fidelity=bl.Fidelity(3, 9))
 
 
-def test_trials_that_a_new_constraint_refuses_are_used_like_others():
+def test_trials_that_a_new_constraint_refuses_inform_the_model_and_are_not_the_best():
     study = memory(LAB, [{"heat": 110.0, "acid": 0.1}], [1.0])
     study.revise(constraints=[cool])
-    assert study.left_out == {} and not study.trial(0).outside and study.best_value_ == 1.0
+    assert study.left_out == {} and not study.trial(0).outside and study.best_value_ is None
+    assert study.best_trial(outside=True).value == 1.0
 
 
 READS = {
