@@ -4,7 +4,7 @@
 
 use rand::RngExt;
 
-use super::polytope::Band;
+use super::band::Band;
 use crate::random::Rng;
 
 /// The points of a mixture with a step, in columns of a box.

@@ -5,8 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::band::Band;
 use super::lattice::Lattice;
-use super::polytope::{Band, Polytope};
+use super::polytope::Polytope;
 use crate::random::Rng;
 
 /// A point satisfies a constraint if the sum exceeds its bounds by at most this share of Σ |a_i| r_i.

@@ -10,6 +10,7 @@
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
+mod band;
 pub mod candidates;
 mod conditions;
 mod declarations;

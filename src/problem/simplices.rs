@@ -7,7 +7,7 @@
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 
-use super::polytope::{Band, TOLERANCE};
+use super::band::{Band, TOLERANCE};
 use crate::random::Rng;
 
 /// Draws are exact if at least `MIN_ACCEPTED` of `N_TRIALS` points are accepted. A chain takes as long per point as

@@ -33,6 +33,7 @@ from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.optuna_outcomes import CONSTRAINTS, constraint_values
 from belated.optimizers.outcomes import AtMost
 from belated.optimizers.report import as_reason
 from belated.optimizers.values import checked
@@ -40,15 +41,7 @@ from belated.run.arguments import positive_seconds
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, whole_number
 from belated.space.space import Space
-from belated.study.from_optuna import (
-    CONSTRAINTS,
-    WITHDRAWN,
-    Withdrawn,
-    constraint_values,
-    dimension_of,
-    minimizes,
-    withdrawn_trials,
-)
+from belated.study.from_optuna import WITHDRAWN, Withdrawn, dimension_of, minimizes, withdrawn_trials
 
 _logger = get_logger(__name__)
 

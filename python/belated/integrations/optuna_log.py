@@ -41,17 +41,11 @@ from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.imported import ImportedTrial
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.optuna_outcomes import Outcome, constraint_values, error_of, outcome_beside_curve, results_of
 from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
-from belated.study.from_optuna import (
-    Outcome,
-    Withdrawn,
-    constraint_values,
-    error_of,
-    outcome_beside_curve,
-    results_of,
-)
+from belated.study.from_optuna import Withdrawn
 from belated.study.optuna_reports import NO_REPORTS, Reports, log_reports, reports_of, shift_of
 
 # The system attribute of a trial that records how it was suggested.

@@ -6,8 +6,9 @@ from typing import Any
 
 from belated.integrations.optuna_log import OptunaLog, Start
 from belated.optimizers.curve import Curve, Stopping
+from belated.optimizers.optuna_outcomes import outcome_beside_curve
 from belated.optimizers.random_search import RandomSearch
-from belated.study.from_optuna import Withdrawn, outcome_beside_curve
+from belated.study.from_optuna import Withdrawn
 from belated.study.optuna_reports import check_last_step, log_reports, reports_of
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from belated._core import InvalidValue
+from belated.optimizers.optuna_outcomes import outcome_of
 from belated.optimizers.outcomes import Outcomes
 from belated.space.arguments import is_gap, real_number
 from belated.warn import warn
@@ -79,8 +80,6 @@ def _renamed(columns: Columns, outcomes: Outcomes, value: Any) -> Columns:
 
 def _set_states(columns: Columns, states: list[str], measured: list[str], constrained: bool) -> None:
     """Replace Optuna's states, and remove the values of trials that are not complete."""
-    from belated.study.from_optuna import outcome_of
-
     errors: list[str | None] = []
     for i, state in enumerate(states):
         trial = SimpleNamespace(state=SimpleNamespace(name=state), values=[0.0], system_attrs=_system_attrs(columns, i))

@@ -636,7 +636,8 @@ impl Strategy for BayesOpt {
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
         let measured = query.whole.filter(|_| !self.bounded.is_empty());
-        let measured = measured.map(|whole| Measured::of(&self.bounded, whole, &self.domain));
+        let measured = measured
+            .map(|whole| Measured::of(training_sets(&mut self.bounded), whole, &self.domain));
         let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);

@@ -134,7 +134,8 @@ impl ModelBased for BayesOpt {
         let (log, query) = of_objective(log, query);
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
         let whole = query.whole.filter(|_| !self.bounded.is_empty());
-        let measured = whole.map(|whole| Measured::of(&self.bounded, whole, &self.domain));
+        let measured =
+            whole.map(|whole| Measured::of(training_sets(&mut self.bounded), whole, &self.domain));
         // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
         let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];

@@ -14,8 +14,8 @@ use crate::gp::NOISELESS;
 use crate::ledger::{Ledger, TrialNumber};
 use crate::maximize::excluded::{Key, key_of_row};
 use crate::problem::Domain;
-use crate::strategy::bayes::bayes_opt::Bounded;
 use crate::strategy::bayes::model::note::{Fit, InsideFit};
+use crate::strategy::bayes::model::training_set::TrainingSet;
 
 /// A point of a box within this distance of a point that violates a bound violates it, too. It is the largest distance
 /// in any column.
@@ -43,8 +43,7 @@ struct Exactness {
 }
 
 impl Exactness {
-    fn of(outcome: &Bounded, part: &Ledger) -> Self {
-        let training = &outcome.model.training;
+    fn of(training: &TrainingSet, part: &Ledger) -> Self {
         let (mut first, mut equal, mut differ) = (HashMap::new(), HashSet::new(), false);
         for (number, trial) in part.trials().iter().enumerate() {
             let Some(value) = trial.value else {
@@ -93,12 +92,16 @@ impl Exactness {
 }
 
 impl Measured {
-    /// Reads the values of the outcomes with bounds from the log of whole trials.
-    pub fn of(bounded: &[Bounded], whole: &Ledger, domain: &Domain) -> Self {
+    /// Reads the values of the outcomes with bounds from the log of whole trials. `bounded` has the position, the
+    /// oriented bounds and the training set of each outcome.
+    pub fn of<'a>(
+        bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+        whole: &Ledger,
+        domain: &Domain,
+    ) -> Self {
         let outcomes: Vec<_> = bounded
-            .iter()
-            .map(|it| (it, whole.of_outcome(it.outcome)))
-            .map(|(it, part)| (it.bounds, part, Exactness::of(it, part)))
+            .map(|(outcome, bounds, training)| (bounds, training, whole.of_outcome(outcome)))
+            .map(|(bounds, training, part)| (bounds, part, Exactness::of(training, part)))
             .collect();
         let mut measured = Self {
             holds: HashMap::new(),

@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use crate::curves::PseudoObservation;
 use crate::gp::group_units::GroupUnits;
-use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::units::{Units, UnitsHere};
 
 /// The units of f in each context: one item per column of the categorical contexts, or none if they are equal.
@@ -34,6 +33,11 @@ impl ContextUnits {
             units: units.to_vec(),
             width,
         }
+    }
+
+    /// Whether all contexts have equal units.
+    pub fn are_equal(&self) -> bool {
+        self.units.is_empty()
     }
 
     /// The units in the context of an encoded row. A row may lack the first columns. Without the columns of a context, its
@@ -70,26 +74,6 @@ impl ContextUnits {
         UnitsHere {
             here: self.of(row),
             units,
-        }
-    }
-
-    /// The comparable value of a row.
-    pub fn comparable(&self, value: RowValue, row: &[f64]) -> RowValue {
-        if self.units.is_empty() {
-            return value;
-        }
-        match value {
-            RowValue::Observed { value, std } => {
-                let here = self.of(row);
-                RowValue::Observed {
-                    value: here.comparable(value),
-                    std: std.map(|std| std / here.scale),
-                }
-            }
-            RowValue::Stopped(pseudo) => {
-                RowValue::Stopped(pseudo.map(|pseudo| self.comparable_pseudo(pseudo, row)))
-            }
-            RowValue::Discarded => value,
         }
     }
 

@@ -10,28 +10,22 @@
 //!
 //! A fit chooses among the models by the evidence of the labels ([`choose_inside`]).
 
-use ndarray::{Array2, ArrayView1, s};
+use ndarray::ArrayView1;
 
 use crate::error::{Result, Stop};
 use crate::gp::fit::fit;
-use crate::gp::{GaussianProcess, NOISELESS, contiguous};
+use crate::gp::{GaussianProcess, NOISELESS};
 use crate::ledger::Ledger;
-use crate::numerics::special::log_cdf;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::columns::Columns;
+use crate::strategy::bayes::model::labels::{labels, touching};
 use crate::strategy::bayes::model::note::{InsideFit, SuccessFit};
 use crate::strategy::bayes::model::success::{at_least, fit_settings};
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
-
-/// The interval of labels inside the bounds, about the prior mean of the labels, which is 1.
-pub const LABEL_INSIDE: LogProbabilityInside = LogProbabilityInside {
-    low: -1.0,
-    high: f64::INFINITY,
-};
 
 /// The label outside the bounds in a fit and for the evidence. The label of a failed trial shifts the border towards
 /// the inside, which would count against the model.
@@ -45,9 +39,6 @@ const SOFT: f64 = 0.1;
 /// model.
 const CONTRADICTION: f64 = 0.02;
 
-/// The number of times that every censored target is computed from the others.
-const SWEEPS: usize = 2;
-
 /// If no value equals a bound, another model is considered if the evidence of the model of values is below this number.
 const POOR: f64 = -4.0;
 
@@ -56,61 +47,6 @@ const MARGIN: f64 = 3.0;
 
 /// The noise explains a jump if the mean square difference between neighbours is below this share of its expectation.
 const JUMP: f64 = 0.1;
-
-/// Returns the label of each value minus the prior mean. `outside` is the label outside the bounds.
-pub fn labels(is_inside: &[bool], outside: f64) -> Vec<f64> {
-    let label = |inside: &bool| if *inside { 0.0 } else { outside - 1.0 };
-    is_inside.iter().map(label).collect()
-}
-
-/// The rows whose value equals a bound, each with 1 for the upper and −1 for the lower bound.
-pub fn touching(values: &[Option<f64>], (low, high): (f64, f64)) -> Vec<(usize, f64)> {
-    let side = |value: f64| match (value == low, value == high) {
-        (false, true) => Some(1.0),
-        (true, false) => Some(-1.0),
-        _ => None,
-    };
-    let rows = values.iter().enumerate();
-    rows.filter_map(|(row, value)| Some((row, side((*value)?)?)))
-        .collect()
-}
-
-/// Sets the targets of the process, with the targets of some rows replaced by the mean of a latent value inside the
-/// bounds. `rows` are these rows, each with the side of its bound. Their targets are the bounds.
-///
-/// The latent value of row i given the other targets is normal with the mean m = y_i − α_i/[A⁻¹]_ii and the variance
-/// s² = 1/[A⁻¹]_ii. With the distance u of the bound from m in units of s, towards the inside, its mean below the upper
-/// bound is m − s φ(u)/Φ(u).
-pub fn censor(
-    gp: &mut GaussianProcess,
-    mut targets: Vec<f64>,
-    rows: &[(usize, f64)],
-) -> Result<()> {
-    let n = targets.len();
-    let mut inverse = Array2::zeros((rows.len(), n));
-    for (k, (row, _)) in rows.iter().enumerate() {
-        inverse[[k, *row]] = 1.0;
-    }
-    gp.factor().forward_substitution(inverse.view_mut());
-    gp.factor().backward_substitution(inverse.view_mut());
-    let mut alpha = gp.alpha().to_vec();
-    // The values of these rows equal a bound, so their targets are the bounds.
-    let bounds: Vec<f64> = rows.iter().map(|(row, _)| targets[*row]).collect();
-    for _ in 0..SWEEPS {
-        for (k, &(row, side)) in rows.iter().enumerate() {
-            let bound = bounds[k];
-            let variance = 1.0 / inverse[[k, row]];
-            let (mean, std) = (targets[row] - alpha[row] * variance, variance.sqrt());
-            let (_, ratio) = log_cdf(side * (bound - mean) / std);
-            let change = mean - side * std * ratio - targets[row];
-            targets[row] += change;
-            let column = inverse.slice(s![k, ..]);
-            let both = alpha.iter_mut().zip(contiguous(column));
-            both.for_each(|(alpha, a)| *alpha += change * a);
-        }
-    }
-    gp.set_targets(&targets)
-}
 
 /// The log evidence of labels: the sum of their log probabilities, each given the other rows. `rows` are their rows of
 /// the process, and `inside` returns the bounds of a row in the units of its target.

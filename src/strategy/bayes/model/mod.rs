@@ -19,6 +19,7 @@ pub mod fit_hyperparameters;
 pub mod fit_purpose;
 pub mod inside;
 pub mod kept_process;
+pub mod labels;
 pub mod note;
 pub mod pseudo_observations;
 pub mod success;

@@ -25,28 +25,15 @@ use crate::strategy::bayes::acquisitions::log_success_probability::log_probabili
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::kept_process::{KeptProcess, Wanted};
+use crate::strategy::bayes::model::labels::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE};
 use crate::strategy::bayes::model::note::{Evidence, SuccessFit};
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
-
-pub(super) const SIGNAL_VARIANCE: f64 = 1.0;
 
 /// The shortest lengthscale. Many points lie near the border of a failing region, where the labels jump. A model with a
 /// shorter lengthscale would follow the jump closely and predict success in the interior of the region. Points in the
 /// interior would then be suggested again.
 const MIN_LENGTHSCALE: f64 = 0.5;
-
-/// The label of a failed trial in the model. With this label, P decreases on the way from a success to a failure, and
-/// reaches ½ within the first quarter of the way. The search may choose points up to the distance at which P = ½, and
-/// about a quarter of these points fail. With the label −1, about half of these points would fail.
-pub(super) const FAILED: f64 = -4.25;
-
-/// The noise variance of labels. It is small, because a trial in a failing region always fails.
-pub(super) const NOISE: f64 = 1e-4;
-
-/// The kernel. Its predictions can change quickly at the border of a region, and it still predicts failures behind the
-/// border.
-pub(super) const FAMILY: KernelFamily = KernelFamily::Matern32;
 
 /// The smallest probability with which the model of a region predicts a success or a failure. Without this bound, a
 /// few accidents could rule out a region.

@@ -9,6 +9,7 @@ use crate::curves::PseudoObservation;
 use crate::gp::Target;
 use crate::numerics::order::median;
 use crate::numerics::warp::Warp;
+use crate::strategy::bayes::model::context_units::ContextUnits;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::settings::pending::Levels;
 use crate::strategy::bayes::settings::surrogate::{MIN_NOISE, PriorMean, TargetScale};
@@ -34,6 +35,25 @@ pub enum RowValue {
     Stopped(Option<PseudoObservation>),
     /// The window of the trial has passed.
     Discarded,
+}
+
+impl RowValue {
+    /// The value in comparable units, for a row with this encoded context.
+    pub fn comparable(self, contexts: &ContextUnits, row: &[f64]) -> Self {
+        match self {
+            Self::Observed { value, std } if !contexts.are_equal() => {
+                let here = contexts.of(row);
+                Self::Observed {
+                    value: here.comparable(value),
+                    std: std.map(|std| std / here.scale),
+                }
+            }
+            Self::Stopped(pseudo) => {
+                Self::Stopped(pseudo.map(|pseudo| contexts.comparable_pseudo(pseudo, row)))
+            }
+            value => value,
+        }
+    }
 }
 
 impl RowValue {

@@ -21,11 +21,12 @@ use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::context_units::ContextUnits;
-use crate::strategy::bayes::model::inside::{LABEL_INSIDE, censor, labels, touching};
 use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
+use crate::strategy::bayes::model::labels::{
+    FAILED, FAMILY, LABEL_INSIDE, NOISE, SIGNAL_VARIANCE, censor, labels, touching,
+};
 use crate::strategy::bayes::model::note::{Fit, InsideFit, SuccessFit};
 use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
-use crate::strategy::bayes::model::success::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE};
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
@@ -262,7 +263,7 @@ impl TrainingSet {
     /// Returns the comparable value of each row, where the contexts have these units.
     pub fn comparable_values(&self, log: &Ledger, contexts: &ContextUnits) -> Vec<RowValue> {
         let rows = self.fold.rows.iter().zip(self.values_of_f(log));
-        rows.map(|(&number, value)| contexts.comparable(value, log.row(number)))
+        rows.map(|(&number, value)| value.comparable(contexts, log.row(number)))
             .collect()
     }
 

@@ -3,6 +3,8 @@
 use super::*;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{Hyperparameters, RowNoise};
+use crate::strategy::bayes::model::labels::censor;
+use ndarray::Array2;
 
 /// A process with rows at these points of the unit interval.
 fn process(points: &[f64], targets: &[f64], noise: f64) -> GaussianProcess {
