@@ -55,11 +55,15 @@ def in_context(rows, c):
     return np.column_stack([rows, np.broadcast_to(c, len(rows))])
 
 
-def log_values(dense, observed, pending, candidates, c):
+def log_values(dense, observed, contexts, pending, candidates, c):
     """Return the log expected improvement of each candidate, computed from 2¹² draws of f at the points D; the rows
-    `pending` include their contexts."""
-    drawn = np.vstack([in_context(observed, c), pending])
-    here = in_context(drawn[:, :2], c)
+    `pending` include their contexts.
+
+    D has the points observed in context c and the rows `pending`. A point of another context counts with its lower
+    bound given the draws.
+    """
+    drawn = np.vstack([in_context(observed[contexts == c], c), pending])
+    here = in_context(np.vstack([observed, pending[:, :2]]), c)
     z = norm.ppf(np.clip(qmc.Sobol(len(drawn), seed=3).random_base2(12), 1e-12, 1 - 1e-12))
     covariance = dense.covariance(drawn, drawn)
     f = dense.mean(drawn) + z @ np.linalg.cholesky(covariance + 1e-10 * np.eye(len(drawn))).T
@@ -71,7 +75,8 @@ def log_values(dense, observed, pending, candidates, c):
         left = dense.variances(points) - (cross * weights.T).sum(axis=1)
         return dense.mean(points) + (f - dense.mean(drawn)) @ weights, np.maximum(left, 1e-24)
 
-    best = given_draws(here)[0].max(axis=1)
+    means, left = given_draws(here)
+    best = (means - 2 * np.sqrt(left)).max(axis=1)
     mean, variance = given_draws(in_context(candidates, c))
     sigma = np.sqrt(variance)
     u = (mean - best[:, None]) / sigma
@@ -98,12 +103,12 @@ def shortfall(seed, noise, context_of_pending):
 
     observed = candidates[tried]
     dense = DensePosterior(np.column_stack([observed, contexts]), values, LENGTHSCALE, VARIANCE, noise)
-    # The optimizer draws f at the observed points that may be the best point: here, all of them.
-    here = in_context(observed, 0.0)
+    # The optimizer draws f at the points observed in this context that may be the best point: here, all of them.
+    here = in_context(observed[contexts == 0.0], 0.0)
     mean, sigma = dense.mean(here), np.sqrt(dense.variances(here))
     if (mean + 2 * sigma).min() < mean.max() - 2 * sigma[mean.argmax()]:
         return None
-    value = log_values(dense, observed, in_context(candidates[waiting], context_of_pending), candidates, 0.0)
+    value = log_values(dense, observed, contexts, in_context(candidates[waiting], context_of_pending), candidates, 0.0)
     free = np.setdiff1d(np.arange(50), np.append(tried, waiting))
     return value[free].max() - value[chosen]
 
