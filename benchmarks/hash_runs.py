@@ -139,8 +139,8 @@ class Scenario:
     arguments: tuple[Mapping[str, Any], ...] = ({},)
     turns: int = 20
     waiting: int = 2
-    handles: int = 0  # 0: an optimizer without a store; 1 or 2: a study with so many handles
-    unpickle_every: int = 0  # go on with a copy after so many turns
+    handles: int = 0  # 0: an optimizer without a store; 1 or 2: a study with this number of handles
+    unpickle_every: int = 0  # continue with a copy after this number of turns; 0: never
 
 
 class Run:

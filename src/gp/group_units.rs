@@ -441,8 +441,8 @@ mod tests {
         }
     }
 
-    /// Rows of one number and a choice of three, of which the last has no row. `counts` are the numbers of rows of the
-    /// first two choices.
+    /// Rows with a number and one of three choices. `counts` are the numbers of rows of the first two choices. The third
+    /// choice does not have a row.
     fn rows(counts: [usize; 2], rng: &mut Rng) -> Array2<f64> {
         let mut x = Array2::zeros((counts[0] + counts[1], 4));
         for (i, mut row) in x.rows_mut().into_iter().enumerate() {

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import InvalidPoint, InvalidSetting, TrialRecord
+from belated._core import InvalidPoint, InvalidSetting
 from belated.optimizers.problem import Problem
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, real_number, whole_in_text, whole_number
@@ -59,20 +59,6 @@ def shared_of(problem: Problem, shared: Any) -> Shared | None:
     _, groups = np.unique(columns, axis=0, return_inverse=True)
     groups = groups.reshape(-1)
     return [np.flatnonzero(groups == group).tolist() for group in range(groups.max() + 1)]
-
-
-def agrees(fixed: Fixed, record: TrialRecord) -> bool:
-    """Return whether a trial was suggested at a point with the fixed values."""
-    place = record.place
-    if isinstance(place, int):
-        return place in fixed
-
-    def fits(held: Any, number: float | None) -> bool:
-        if held is None or number is None:
-            return held is None
-        return held[0] <= number <= held[1] if isinstance(held, tuple) else number in held
-
-    return len(fixed) == len(place) and all(map(fits, fixed, place))
 
 
 def _held(space: Space, fixed: Mapping[str, Any]) -> list[Held]:

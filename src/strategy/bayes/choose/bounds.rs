@@ -176,7 +176,8 @@ impl BoundTerm<'_> {
 }
 
 /// For each of these trials: the sum over the outcomes of the expected distance of f from its bounds, in units of the
-/// targets. If P(inside) has a model of its own, or the value is exact, the distance is that of the value.
+/// targets. If the outcome is censored or has labels, or if its value is exact, this is the distance of
+/// the value.
 pub fn expected_violations<'a>(
     bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
     numbers: &[TrialNumber],
