@@ -13,7 +13,7 @@ use crate::delays::Delays;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::delays::LastDelays;
 use crate::ledger::revise::RevisedTrial;
-use crate::ledger::{Action, Event, Ledger, TrialNumber};
+use crate::ledger::{Action, Event, Ledger, TrialNumber, View};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
 use crate::problem::{Fixed, Point, Problem};
@@ -149,9 +149,9 @@ impl Optimizer {
         request: Request,
         stop: &mut Stop,
     ) -> Result<(Vec<TrialNumber>, Vec<String>)> {
-        let first = self.ledger.trials().len();
+        let first = self.ledger.n_trials();
         let warnings = self.draft(n, request, stop)?;
-        Ok(((first..self.ledger.trials().len()).collect(), warnings))
+        Ok(((first..self.ledger.n_trials()).collect(), warnings))
     }
 
     /// Returns warnings and the events that would start n trials, without logging the events. The caller passes the
@@ -172,7 +172,7 @@ impl Optimizer {
     /// Removes the drafted suggestions that follow the first `len` events.
     fn truncate(&mut self, len: usize) {
         self.ledger.truncate(len);
-        self.strategy.rewind(&self.ledger);
+        self.strategy.rewind(self.ledger.view());
     }
 
     /// Checks and logs events from any source, one by one. If an event is invalid, the events before it are still
@@ -185,7 +185,7 @@ impl Optimizer {
             if matches!(event, Event::Revised { .. }) {
                 break;
             }
-            numbers.push(event.trial_number(self.ledger.trials().len()));
+            numbers.push(event.trial_number(self.ledger.n_trials()));
             self.append(event)?;
         }
         Ok(numbers)
@@ -206,8 +206,8 @@ impl Optimizer {
         let same_strategy = definition.strategy == self.definition.strategy;
         let problem = definition.problem.clone();
         ledger.revise(problem, event, trials, queue, same_strategy)?;
-        strategy.check_revised(&ledger)?;
-        strategy.catch_up(&ledger)?;
+        strategy.check_revised(ledger.view())?;
+        strategy.catch_up(ledger.view())?;
         let original = self.original.as_ref().unwrap_or(&self.definition);
         Ok(Self {
             original: Some(original.clone()),
@@ -243,7 +243,7 @@ impl Optimizer {
         match event {
             Event::Suggested {
                 note: Some(note), ..
-            } => self.strategy.check_note(&self.ledger, note),
+            } => self.strategy.check_note(self.ledger.view(), note),
             _ => Ok(()),
         }
     }
@@ -260,7 +260,7 @@ impl Optimizer {
     pub fn record(&mut self, action: Action, time: Option<f64>) -> Result<Option<TrialNumber>> {
         let mut number = None;
         for event in self.validate(action, time)? {
-            number = number.or(event.trial_number(self.ledger.trials().len()));
+            number = number.or(event.trial_number(self.ledger.n_trials()));
             self.ledger.push(event)?;
         }
         Ok(number)
@@ -285,10 +285,12 @@ impl Optimizer {
             feasible,
             ..Query::default()
         };
-        self.strategy.catch_up(&self.ledger)?;
+        self.strategy.catch_up(self.ledger.view())?;
         let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let call = &mut Call::new(&mut rng, stop);
-        let found = self.strategy.recommend(&self.ledger, query, n, call)?;
+        let found = self
+            .strategy
+            .recommend(self.ledger.view(), query, n, call)?;
         let recommended = |best: Recommendation| Recommended {
             point: match self.ledger.between_steps(&best.point.x) {
                 // The nearest member was not measured.
@@ -306,19 +308,24 @@ impl Optimizer {
         &'a mut self,
         time: Option<f64>,
         stop: &mut Stop,
-        ask: impl FnOnce(&'a mut dyn ModelBased, &'a Ledger, Query, &mut Call) -> Result<Option<T>>,
+        ask: impl FnOnce(&'a mut dyn ModelBased, View<'a>, Query, &mut Call) -> Result<Option<T>>,
     ) -> Result<Option<T>> {
         let query = Query {
             now: self.ledger.now(time)?,
             wall_time: time,
             ..Query::default()
         };
-        self.strategy.catch_up(&self.ledger)?;
+        self.strategy.catch_up(self.ledger.view())?;
         let Some(model) = self.strategy.model_based() else {
             return Ok(None);
         };
         let mut rng = stream(self.definition.seed, RECOMMENDATION);
-        ask(model, &self.ledger, query, &mut Call::new(&mut rng, stop))
+        ask(
+            model,
+            self.ledger.view(),
+            query,
+            &mut Call::new(&mut rng, stop),
+        )
     }
 
     /// Returns the posterior if the strategy has a model. With `pending`, the posterior includes pending trials in the
@@ -389,14 +396,14 @@ impl Optimizer {
         let Some(rule) = self.definition.stopping else {
             return Ok(None);
         };
-        if let Some(failure) = divergence(self.ledger.of_objective(), number)? {
+        if let Some(failure) = divergence(self.ledger.objective(), number)? {
             return Ok(Some(failure));
         }
-        let forecast = match rule.needs_forecast(self.ledger.of_objective(), number)? {
+        let forecast = match rule.needs_forecast(self.ledger.objective(), number)? {
             true => self.forecast(number, time, stop)?,
             false => None,
         };
-        let stops = rule.stops(self.ledger.of_objective(), number, forecast)?;
+        let stops = rule.stops(self.ledger.objective(), number, forecast)?;
         Ok(stops.then_some(Action::Stop { number }))
     }
 
@@ -428,15 +435,15 @@ impl Optimizer {
             feasible,
             ..Query::default()
         };
-        self.strategy.catch_up(&self.ledger)?;
+        self.strategy.catch_up(self.ledger.view())?;
         let Some(strategy) = self.strategy.model_based() else {
             return Ok(None);
         };
-        let next = self.ledger.trials().len() as u64;
+        let next = self.ledger.n_trials() as u64;
         let mut rng = stream(self.definition.seed, next);
         let call = &mut Call::new(&mut rng, stop);
-        let values = strategy.acquisition(&self.ledger, query, points, call);
-        self.strategy.rewind(&self.ledger);
+        let values = strategy.acquisition(self.ledger.view(), query, points, call);
+        self.strategy.rewind(self.ledger.view());
         values
     }
 
@@ -467,15 +474,15 @@ impl Optimizer {
 
     /// Returns the time for which a pending trial counts as arriving, on the clock, or None without a limit.
     pub(crate) fn window(&mut self) -> Result<Option<f64>> {
-        self.strategy.catch_up(&self.ledger)?;
+        self.strategy.catch_up(self.ledger.view())?;
         let strategy = self.strategy.model_based();
         Ok(strategy.and_then(|strategy| strategy.window()))
     }
 
     /// Returns the status as JSON if the strategy works in rounds. Returns None for other strategies.
     pub(crate) fn status(&mut self, time: Option<f64>, stop: &mut Stop) -> Result<Option<Value>> {
-        self.strategy.catch_up(&self.ledger)?;
+        self.strategy.catch_up(self.ledger.view())?;
         let now = self.ledger.now(time)?;
-        self.strategy.status(&self.ledger, now, stop)
+        self.strategy.status(self.ledger.view(), now, stop)
     }
 }

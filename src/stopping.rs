@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::ledger::{Action, Failure, Ledger, State, Trial, TrialNumber};
+use crate::ledger::{Action, Failure, State, TrialNumber, View, Viewed};
 use crate::numerics::order::median;
 use crate::problem::{Curve, CurveValue};
 use crate::strategy::checks::check;
@@ -116,7 +116,7 @@ impl Stopping {
     }
 
     /// Whether the rule needs the forecast of a trial after its last report.
-    pub(crate) fn needs_forecast(&self, log: &Ledger, number: TrialNumber) -> Result<bool> {
+    pub(crate) fn needs_forecast(&self, log: View, number: TrialNumber) -> Result<bool> {
         let running = running(log, number)?;
         let is_early = running.is_some_and(|(curve, step)| step <= curve.steps / 2);
         Ok(is_early && matches!(self, Stopping::Model { .. }))
@@ -126,7 +126,7 @@ impl Stopping {
     /// if the rule needs it.
     pub(crate) fn stops(
         &self,
-        log: &Ledger,
+        log: View,
         number: TrialNumber,
         forecast: Option<Forecast>,
     ) -> Result<bool> {
@@ -146,8 +146,7 @@ impl Stopping {
                 };
                 let mut values: Vec<f64> = log
                     .trials()
-                    .iter()
-                    .filter(|other| other.state != State::Withdrawn)
+                    .filter(|other| other.state() != State::Withdrawn)
                     .filter(|other| other.curve().last().is_some_and(|last| last.0 >= rung))
                     .map(|other| value_at(other, rung, declared.value))
                     .collect();
@@ -159,8 +158,8 @@ impl Stopping {
                 min_trials,
                 min_step,
             } => {
-                let ended = log.trials().iter().filter(|other| {
-                    other.state == State::Observed
+                let ended = log.trials().filter(|other| {
+                    other.state() == State::Observed
                         && other.curve().first().is_some_and(|first| first.0 <= step)
                 });
                 let values: Vec<f64> = ended
@@ -184,7 +183,7 @@ impl Stopping {
 
 /// The failure of a running trial whose curve has diverged: its last reports are NaN or implausible. `None` for other
 /// trials, and if the value of a trial is the best value of its curve, which later reports do not make worse.
-pub(crate) fn divergence(log: &Ledger, number: TrialNumber) -> Result<Option<Action>> {
+pub(crate) fn divergence(log: View, number: TrialNumber) -> Result<Option<Action>> {
     let trial = log.trial(number)?;
     let declared = running(log, number)?.map(|(curve, _)| curve.value);
     if declared != Some(CurveValue::Last) {
@@ -193,8 +192,7 @@ pub(crate) fn divergence(log: &Ledger, number: TrialNumber) -> Result<Option<Act
     let finished = || {
         let observed = log
             .trials()
-            .iter()
-            .filter(|other| other.state == State::Observed);
+            .filter(|other| other.state() == State::Observed);
         observed.filter(|other| other.curve().iter().any(|report| report.1.is_some()))
     };
     let reports = trial.curve();
@@ -235,7 +233,7 @@ pub(crate) fn divergence(log: &Ledger, number: TrialNumber) -> Result<Option<Act
 }
 
 /// The largest number of consecutive NaN in a curve that a value follows.
-fn longest_gap(trial: &Trial) -> usize {
+fn longest_gap(trial: Viewed) -> usize {
     let (mut longest, mut gap) = (0, 0);
     for report in trial.curve() {
         match report.1 {
@@ -248,7 +246,7 @@ fn longest_gap(trial: &Trial) -> usize {
 
 /// The lowest value that is plausible, given the finished curves. `None` if there are too few, or if all of their values
 /// are 0: other values then have no scale.
-fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> Option<f64> {
+fn lowest_plausible<'a>(finished: impl Iterator<Item = Viewed<'a>>) -> Option<f64> {
     let (mut low, mut high, mut n) = (f64::INFINITY, f64::NEG_INFINITY, 0);
     for trial in finished {
         for value in trial.curve().iter().filter_map(|report| report.1) {
@@ -261,11 +259,11 @@ fn lowest_plausible<'a>(finished: impl Iterator<Item = &'a Trial>) -> Option<f64
 }
 
 /// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
-fn running(log: &Ledger, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
+fn running(log: View, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
     let trial = log.trial(number)?;
     let last = log.problem().curve.zip(trial.curve().last());
     let found = last.map(|(curve, report)| (curve, report.0));
-    Ok(found.filter(|(curve, step)| trial.state == State::Pending && *step < curve.steps))
+    Ok(found.filter(|(curve, step)| trial.state() == State::Pending && *step < curve.steps))
 }
 
 /// The last of the rungs first, first·η, first·η², … that is above `before` and at most `step`.
@@ -282,7 +280,7 @@ fn last_rung(before: u32, step: u32, reduction: f64, first: u64) -> Option<u32> 
 }
 
 /// The value of a trial after a step, or −∞ if the trial did not report a number.
-fn value_at(trial: &Trial, step: u32, value: CurveValue) -> f64 {
+fn value_at(trial: Viewed, step: u32, value: CurveValue) -> f64 {
     let reports = trial.curve().iter();
     let known = reports
         .take_while(|report| report.0 <= step)
@@ -298,7 +296,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::ledger::{Action, Observation};
+    use crate::ledger::{Action, Ledger, Observation};
     use crate::problem::{Clock, Problem};
 
     fn log(value: CurveValue) -> Ledger {
@@ -315,7 +313,7 @@ mod tests {
 
     /// Adds a pending trial with a curve that starts at step 1.
     fn add(log: &mut Ledger, values: &[f64]) -> TrialNumber {
-        let number = log.trials().len();
+        let number = log.n_trials();
         act(
             log,
             Action::add(
@@ -347,14 +345,14 @@ mod tests {
         let mut stopped = Vec::new();
         for value in [1.0, 0.0, 2.0, 1.5, 1.9, 1.95, 1.96] {
             let number = add(&mut log, &[value]);
-            stopped.push(rule.stops(&log, number, None).unwrap());
+            stopped.push(rule.stops(log.view(), number, None).unwrap());
         }
         assert_eq!(stopped, [false, true, false, true, true, false, false]);
         // Trials are not stopped between rungs, and NaN is the worst value at a rung.
         let number = add(&mut log, &[3.0, -9.0]);
-        assert!(!rule.stops(&log, number, None).unwrap());
+        assert!(!rule.stops(log.view(), number, None).unwrap());
         let number = add(&mut log, &[f64::NAN]);
-        assert!(rule.stops(&log, number, None).unwrap());
+        assert!(rule.stops(log.view(), number, None).unwrap());
     }
 
     #[test]
@@ -410,7 +408,7 @@ mod tests {
         let mut log = log(CurveValue::Last);
         for value in [1.0, 2.0, 3.0] {
             let early = add(&mut log, &[0.0, 0.0]);
-            assert!(!rule.stops(&log, early, None).unwrap());
+            assert!(!rule.stops(log.view(), early, None).unwrap());
             let number = add(&mut log, &[0.0, value]);
             let (observation, again) =
                 (Observation::new(value, None), crate::ledger::Again::Refuse);
@@ -430,7 +428,11 @@ mod tests {
             (&[0.0], false),
         ] {
             let number = add(&mut log, values);
-            assert_eq!(rule.stops(&log, number, None).unwrap(), stops, "{values:?}");
+            assert_eq!(
+                rule.stops(log.view(), number, None).unwrap(),
+                stops,
+                "{values:?}"
+            );
         }
     }
 
@@ -452,7 +454,7 @@ mod tests {
                 );
             }
             let number = add(&mut log, running);
-            divergence(&log, number).unwrap().is_some()
+            divergence(log.view(), number).unwrap().is_some()
         };
         for zero in [0.0, -0.0] {
             assert!(!diverged(&[zero; 5], &[-0.001; 4]));
@@ -477,7 +479,7 @@ mod tests {
         let mut log = log(CurveValue::Best);
         for value in [3.0, 2.0, 1.0] {
             let number = add(&mut log, &[value; 27]);
-            assert!(!rule.stops(&log, number, None).unwrap());
+            assert!(!rule.stops(log.view(), number, None).unwrap());
         }
     }
 }

@@ -28,6 +28,7 @@ mod queries;
 pub mod revise;
 mod rules;
 mod trial;
+mod view;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,6 +38,7 @@ pub(crate) use apply::{Change, Effect};
 pub use event::{Action, Again, Event, Failure, Observation, Reading, TrialNumber};
 pub(crate) use outcomes::{join_notes, split_notes};
 pub use trial::{State, Trial};
+pub use view::{View, Viewed};
 
 use events::Events;
 use trial::{Ranking, Revised};

@@ -126,7 +126,6 @@ impl Optimizer {
                     feasible: request.feasible,
                     within: None,
                     limit: request.limit,
-                    whole: None,
                 };
                 match (self.proposal(query, restriction, stop), queued) {
                     (Ok(proposal), None) => {
@@ -166,11 +165,11 @@ impl Optimizer {
         restriction: Option<&Restriction>,
         stop: &mut Stop,
     ) -> Result<Proposal> {
-        let mut rng = stream(self.definition.seed, self.ledger.trials().len() as u64);
-        self.strategy.catch_up(&self.ledger)?;
+        let mut rng = stream(self.definition.seed, self.ledger.n_trials() as u64);
+        self.strategy.catch_up(self.ledger.view())?;
         let call = &mut Call::new(&mut rng, stop);
         let Some(restriction) = restriction else {
-            return self.strategy.propose(&self.ledger, query, call);
+            return self.strategy.propose(self.ledger.view(), query, call);
         };
         if let Some(only) = restriction.single() {
             if !query.feasible.holds(&only.x)? {
@@ -195,7 +194,7 @@ impl Optimizer {
             feasible,
         });
         let query = Query { within, ..query };
-        self.strategy.propose(&self.ledger, query, call)
+        self.strategy.propose(self.ledger.view(), query, call)
     }
 
     /// Appends n suggestions that have the shared values in common: the values of the first suggestion.

@@ -35,7 +35,7 @@ use ndarray::ArrayView1;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::maximize::excluded::key_of_row;
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{
@@ -175,23 +175,23 @@ pub trait Strategy: Send {
     fn supports(&self) -> Supports;
 
     /// Updates the state with the new events of the log.
-    fn catch_up(&mut self, log: &Ledger) -> Result<()>;
+    fn catch_up(&mut self, log: View) -> Result<()>;
 
     /// Restores the state that belongs to a truncated log, as if the removed events had never been folded.
-    fn rewind(&mut self, log: &Ledger);
+    fn rewind(&mut self, log: View);
 
     /// Proposes the next point. `catch_up` must have been called with this log. This method may update caches, but does
     /// not change other state.
-    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal>;
+    fn propose(&mut self, log: View, query: Query, call: &mut Call) -> Result<Proposal>;
 
     /// Returns an error if the strategy cannot go on with the trials of this log, whose problem was revised.
-    fn check_revised(&self, _log: &Ledger) -> Result<()> {
+    fn check_revised(&self, _log: View) -> Result<()> {
         Ok(())
     }
 
     /// Returns an error if this strategy cannot have written this note. The log ends before the suggestion to which the
     /// note belongs.
-    fn check_note(&mut self, _log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, _log: View, note: &str) -> Result<()> {
         Err(Error::Corrupt(format!(
             "the note {note:?} is not valid: this strategy writes no notes"
         )))
@@ -201,7 +201,7 @@ pub trait Strategy: Send {
     /// The default implementation returns the points with the best values.
     fn recommend(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         n: usize,
         call: &mut Call,
@@ -210,7 +210,7 @@ pub trait Strategy: Send {
     }
 
     /// The status of a strategy that works in rounds, as JSON. `catch_up` must have been called with this log.
-    fn status(&mut self, _log: &Ledger, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {
+    fn status(&mut self, _log: View, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {
         Ok(None)
     }
 
@@ -224,21 +224,21 @@ pub trait Strategy: Send {
 /// considered, if any of them has a value. Only one fidelity is considered: the highest fidelity at which a trial is
 /// feasible.
 pub(crate) fn best_by_value(
-    log: &Ledger,
+    log: View,
     query: Query,
     n: usize,
     stop: &mut Stop,
 ) -> Result<Vec<Recommendation>> {
-    let values = log.trials().iter().enumerate();
+    let values = log.trials().enumerate();
     let values = values.filter(|(_, trial)| !trial.is_outside());
-    let values = values.filter_map(|(number, trial)| Some((trial.value? + 0.0, number)));
+    let values = values.filter_map(|(number, trial)| Some((trial.value()? + 0.0, number)));
     let mut left: Vec<(f64, TrialNumber)> = values.collect();
     let is_here = |&(_, number): &(f64, TrialNumber)| log.context(number) == query.context;
     if left.iter().any(is_here) {
         left.retain(is_here);
     }
     left.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let z = |&(_, number): &(f64, TrialNumber)| log.trials()[number].z();
+    let z = |&(_, number): &(f64, TrialNumber)| log.of(number).z();
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     while found.is_empty()
         && let Some(highest) = left.iter().map(z).max_by(f64::total_cmp)

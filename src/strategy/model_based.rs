@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 
 use crate::error::{Result, Stop};
 use crate::gp::{Conditioned, GaussianProcess};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::random::Call;
 use crate::strategy::bayes::model::context_units::ContextUnits;
 use crate::strategy::query::Query;
@@ -86,7 +86,7 @@ pub trait ModelBased {
     /// position of a declared outcome; None means the objective.
     fn surrogate(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         pending: bool,
         outcome: Option<usize>,
@@ -98,7 +98,7 @@ pub trait ModelBased {
     /// suggestion. This method changes the state of the strategy. Calling `rewind` undoes the change.
     fn acquisition(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         points: ArrayView2<f64>,
         call: &mut Call,
@@ -108,7 +108,7 @@ pub trait ModelBased {
     /// `catch_up` must have been called with this log.
     fn log_feasibility(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         rows: ArrayView2<f64>,
         call: &mut Call,
@@ -118,7 +118,7 @@ pub trait ModelBased {
     /// with this log.
     fn forecast(
         &mut self,
-        log: &Ledger,
+        log: View,
         number: TrialNumber,
         query: Query,
         call: &mut Call,
@@ -130,10 +130,5 @@ pub trait ModelBased {
 
     /// The model of durations, or `None` if fewer than two positive durations are known. The model does not depend on
     /// how points are chosen. `catch_up` must have been called with this log.
-    fn durations(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<Option<Durations>>;
+    fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>>;
 }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ledger::Ledger;
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Domain, Restriction};
 
@@ -23,8 +22,6 @@ pub struct Query<'a> {
     pub within: Option<Within<'a>>,
     /// The limit on time or cost that ends the run, if any.
     pub limit: Option<Limit>,
-    /// The log of whole trials, if the log of the call has one outcome only.
-    pub whole: Option<&'a Ledger>,
 }
 
 /// A restriction of the members that may be proposed. The model does not depend on it.

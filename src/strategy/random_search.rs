@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
-use crate::ledger::{Effect, Ledger, TrialNumber};
+use crate::ledger::{Effect, TrialNumber, View};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
@@ -53,7 +53,7 @@ struct Tried {
 }
 
 impl Tried {
-    fn catch_up(&mut self, domain: &Domain, log: &Ledger) {
+    fn catch_up(&mut self, domain: &Domain, log: View) {
         self.rewind(log);
         let mut changed = Vec::new();
         for change in (self.n_folded..log.len()).filter_map(|i| log.change(i)) {
@@ -67,15 +67,15 @@ impl Tried {
             }
         }
         self.n_folded = log.len();
-        self.counted.resize(log.trials().len(), None);
+        self.counted.resize(log.n_trials(), None);
         for number in changed {
             self.count(number, domain, log);
         }
     }
 
     /// If the point that a trial tried counts as tried, adds this point to the tried points.
-    fn count(&mut self, number: TrialNumber, domain: &Domain, log: &Ledger) {
-        let trial = &log.trials()[number];
+    fn count(&mut self, number: TrialNumber, domain: &Domain, log: View) {
+        let trial = log.of(number);
         let is_tried = !trial.is_dropped() || self.abandoned.contains(&number);
         let tried = log.tried(number).filter(|_| is_tried);
         let key = tried.and_then(|(x, row)| Excluded::key(domain, &x, row));
@@ -96,9 +96,9 @@ impl Tried {
         }
     }
 
-    fn rewind(&mut self, log: &Ledger) {
+    fn rewind(&mut self, log: View) {
         self.n_folded = self.n_folded.min(log.len());
-        while self.counted.len() > log.trials().len() {
+        while self.counted.len() > log.n_trials() {
             let last = self.counted.pop().flatten();
             self.remove(last);
         }
@@ -129,7 +129,7 @@ impl RandomSearch {
     fn excluded<'a>(
         tried: &'a Tried,
         domain: &Domain,
-        log: &Ledger,
+        log: View,
         query: Query,
     ) -> Cow<'a, Excluded> {
         if query.within.is_none() {
@@ -140,7 +140,7 @@ impl RandomSearch {
             return Cow::Owned(excluded);
         }
         let recently_abandoned = log.recently_abandoned();
-        for (number, trial) in log.trials().iter().enumerate() {
+        for (number, trial) in log.trials().enumerate() {
             if log.context(number) == query.context
                 && (!trial.is_dropped() || recently_abandoned.contains(&number))
                 && let Some((x, index)) = log.tried(number)
@@ -154,7 +154,7 @@ impl RandomSearch {
     }
 
     /// Returns a random feasible point: a new draw, a point of the pool, or the point of an earlier trial.
-    fn feasible_point(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Vec<f64>> {
+    fn feasible_point(&mut self, log: View, query: Query, call: &mut Call) -> Result<Vec<f64>> {
         let domain = query.searched(&self.domain);
         let feasible = query.feasible_members();
         let excluded = Self::excluded(&self.tried, domain, log, query);
@@ -174,7 +174,7 @@ impl RandomSearch {
         };
         let found = pool.sample_left(domain, feasible, excluded, call);
         if let Err(Error::NoFeasiblePoint { .. }) = found {
-            for number in (0..log.trials().len()).rev() {
+            for number in (0..log.n_trials()).rev() {
                 check(call.stop)?;
                 if let Some((x, index)) = log.tried(number)
                     && let Some((x, _)) = query.lower(&x, index)
@@ -193,18 +193,18 @@ impl Strategy for RandomSearch {
         Supports::EVERYTHING
     }
 
-    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    fn catch_up(&mut self, log: View) -> Result<()> {
         if self.domain.is_finite() && self.domain.combinations() <= MAX_MEMBERS {
             self.tried.catch_up(&self.domain, log);
         }
         Ok(())
     }
 
-    fn rewind(&mut self, log: &Ledger) {
+    fn rewind(&mut self, log: View) {
         self.tried.rewind(log);
     }
 
-    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
+    fn propose(&mut self, log: View, query: Query, call: &mut Call) -> Result<Proposal> {
         let point = if query.feasible.is_constrained() {
             let x = self.feasible_point(log, query, call)?;
             Member::new(x, None)
@@ -224,21 +224,21 @@ impl Strategy for RandomSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Action, Again, Event, Observation};
+    use crate::ledger::{Action, Again, Event, Ledger, Observation, View};
     use crate::problem::{Candidates, Clock, Members, Point, Problem};
     use proptest::prelude::{prop, prop_assert_eq, proptest};
     use rand::SeedableRng;
 
     /// The points that count as tried in a context, computed from the whole log.
-    fn tried_of(domain: &Domain, log: &Ledger, context: &[f64]) -> Excluded {
-        let trials = log.trials().iter().enumerate();
+    fn tried_of(domain: &Domain, log: View, context: &[f64]) -> Excluded {
+        let trials = log.trials().enumerate();
         let tried = trials.filter(|(_, trial)| !trial.is_dropped());
         let tried = tried.map(|(number, _)| number);
         let points = tried
             .chain(log.recently_abandoned())
             .filter(|&number| log.context(number) == context)
             .map(|number| {
-                let index = log.trials()[number].index;
+                let index = log.of(number).index;
                 (log.x(number), index.map(|i| i as usize))
             });
         Excluded::new(domain, points)
@@ -277,9 +277,9 @@ mod tests {
                     2 => {
                         let end = log.len();
                         log.append(suggested(row)).unwrap();
-                        search.catch_up(&log).unwrap();
+                        search.catch_up(log.view()).unwrap();
                         log.truncate(end);
-                        search.rewind(&log);
+                        search.rewind(log.view());
                         None
                     }
                     3 => Some(Action::Abandon { number }),
@@ -294,9 +294,9 @@ mod tests {
                     log.append(event).unwrap();
                 }
                 if row > 0 {
-                    search.catch_up(&log).unwrap();
+                    search.catch_up(log.view()).unwrap();
                     for context in [0.0, 1.0] {
-                        let expected = tried_of(&domain, &log, &[context]);
+                        let expected = tried_of(&domain, log.view(), &[context]);
                         prop_assert_eq!(search.tried.in_context(&[context]), &expected);
                     }
                 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
 use crate::gp::{GaussianProcess, NOISELESS, as_row};
-use crate::ledger::{Ledger, TrialNumber, join_notes, split_notes};
+use crate::ledger::{TrialNumber, View, join_notes, split_notes};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Interval, Member, Outcome, Restriction};
@@ -152,14 +152,14 @@ impl Bounded {
         &mut self,
         purpose: FitPurpose,
         objective: Option<&Arc<Fit>>,
-        log: &Ledger,
+        log: View,
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Arc<Fit>>> {
         if !self.is_objective {
             return self.model.fit_for(purpose, log, query, call);
         }
-        let (fold, number) = (&mut self.model.training.fold, log.trials().len());
+        let (fold, number) = (&mut self.model.training.fold, log.n_trials());
         match objective {
             Some(fit) if purpose.is_logged() => fold.adopt(fit.clone(), number),
             Some(fit) => fold.preview(fit.clone(), number),
@@ -199,15 +199,11 @@ impl BayesOpt {
     }
 
     /// The note of a suggestion, from the new fits of the models.
-    fn note(
-        &self,
-        log: &Ledger,
-        query: Query,
-        fitted: &[(usize, Arc<Fit>)],
-    ) -> Result<Option<String>> {
-        let n_outcomes = query.whole.unwrap_or(log).parts().len();
+    fn note(&self, log: View, fitted: &[(usize, Arc<Fit>)]) -> Result<Option<String>> {
+        let problem = log.log.problem();
+        let n_outcomes = problem.outcomes.len();
         let mut notes = vec![None; n_outcomes.max(1)];
-        let objective = query.whole.and_then(|whole| whole.problem().objective());
+        let objective = problem.objective();
         for (outcome, fit) in fitted {
             let mut fit = Fit::clone(fit);
             if let (true, Some(its)) = (*outcome == objective.unwrap_or(0), &mut fit.success) {
@@ -259,7 +255,7 @@ impl BayesOpt {
     /// written to `fitted` immediately, with the position of its outcome.
     fn point_by_model(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         fitted: &mut Vec<(usize, Arc<Fit>)>,
         call: &mut Call,
@@ -303,7 +299,7 @@ impl BayesOpt {
     }
 
     /// The warning of missing durations or costs, which is given once.
-    fn warning_of_missing(&mut self, log: &Ledger) -> Option<String> {
+    fn warning_of_missing(&mut self, log: View) -> Option<String> {
         if self.warned_of_missing {
             return None;
         }
@@ -315,7 +311,7 @@ impl BayesOpt {
     /// Prepares the posterior, including the pending trials, and the acquisition for a suggestion.
     pub(super) fn prepare<'a>(
         &'a mut self,
-        log: &'a Ledger,
+        log: View<'a>,
         query: Query<'a>,
         call: &mut Call,
     ) -> Result<Prepared<'a>> {
@@ -326,10 +322,9 @@ impl BayesOpt {
             let arriving = self.training.arriving(log, query);
             (penalizer, self.training.encode(log, &arriving))
         });
-        let failures = query.whole.and_then(Ledger::of_failures);
-        let (training, failed) = match (&self.failures, failures) {
-            (Some(training), Some(failed)) => (training, failed),
-            _ => (&self.training, log),
+        let (training, failed) = match &self.failures {
+            Some(training) => (training, log.log.success()),
+            None => (&self.training, log),
         };
         let (kept, columns) = (&mut self.success, &self.columns);
         let mut success = Success::update(kept, training, columns, failed, call.stop)?;
@@ -342,7 +337,7 @@ impl BayesOpt {
             query,
             call.stop,
         )?;
-        let in_flight = InFlight::of(&self.training, query);
+        let in_flight = InFlight::of(&self.training, log, query);
         let posterior =
             self.training
                 .posterior(log, query, call.stop)?
@@ -376,21 +371,19 @@ impl BayesOpt {
             }
         };
         let n_outcomes = pending.n_outcomes();
-        let mut bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
+        let mut bounded =
+            BoundedOutcome::all(training_sets(&mut self.bounded), log, query, call.stop)?;
         let averages = rule.traits().averages_outcomes && n_outcomes.is_some();
         let tail = match in_flight {
             Some(in_flight) if averages && !bounded.is_empty() => {
-                BoundedOutcome::tail(&bounded, &posterior, &in_flight, query)?
+                BoundedOutcome::tail(&bounded, &posterior, &in_flight, (log, query))?
             }
             _ => rule.tail(&posterior.gp, &posterior.unranked, n_outcomes, query)?,
         };
         let mut posterior = posterior.condition(&tail)?;
-        if let Some(whole) = query.whole
-            && !averages
-            && !bounded.is_empty()
-        {
+        if !averages && !bounded.is_empty() {
             // The incumbents are points within all bounds.
-            let is_outside = |row: &usize| !whole.is_within_bounds(posterior.rows[*row]);
+            let is_outside = |row: &usize| !log.log.is_within_bounds(posterior.rows[*row]);
             let outside: Vec<usize> = (0..posterior.rows.len()).filter(is_outside).collect();
             let mut unranked = [outside, posterior.unranked.clone()].concat();
             unranked.sort_unstable();
@@ -414,7 +407,7 @@ impl BayesOpt {
             Some(n) if averages && !bounded.is_empty() => {
                 let bounds = std::mem::take(&mut bounded);
                 let bounds = BoundedOutcome::situations(bounds, &posterior.gp.tail().to_owned())?;
-                Maximand::Formula(Box::new(match knows_feasible(query) {
+                Maximand::Formula(Box::new(match knows_feasible(log) {
                     true => LogConstrainedImprovement::draw(situation, bounds, n, call.rng)?,
                     false => {
                         LogConstrainedImprovement::draw_first_inside(bounds, n, query, call.rng)?
@@ -527,30 +520,31 @@ impl Strategy for BayesOpt {
         }
     }
 
-    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
-        self.training.catch_up(log.of_objective())?;
+    fn catch_up(&mut self, log: View) -> Result<()> {
+        let log = log.log;
+        self.training.catch_up(log.objective())?;
         for each in &mut self.bounded {
-            each.model.training.catch_up(log.of_outcome(each.outcome))?;
+            each.model.training.catch_up(log.outcome(each.outcome))?;
         }
-        if let (Some(training), Some(log)) = (&mut self.failures, log.of_failures()) {
-            training.catch_up(log)?;
+        if let Some(training) = &mut self.failures {
+            training.catch_up(log.success())?;
         }
         Ok(())
     }
 
-    fn rewind(&mut self, log: &Ledger) {
-        self.training.fold.rewind(log.of_objective());
+    fn rewind(&mut self, log: View) {
+        let log = log.log;
+        self.training.fold.rewind(log.objective());
         for each in &mut self.bounded {
-            let log = log.of_outcome(each.outcome);
-            each.model.training.fold.rewind(log);
+            each.model.training.fold.rewind(log.outcome(each.outcome));
         }
-        if let (Some(training), Some(log)) = (&mut self.failures, log.of_failures()) {
-            training.fold.rewind(log);
+        if let Some(training) = &mut self.failures {
+            training.fold.rewind(log.success());
         }
     }
 
-    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
-        let (log, query) = of_objective(log, query);
+    fn propose(&mut self, log: View, query: Query, call: &mut Call) -> Result<Proposal> {
+        let log = log.log.objective();
         self.before_suggestion(query.now);
         self.update_pool(query, call.stop)?;
         if let Some(point) = self.initial_point(log, query, call)? {
@@ -576,23 +570,23 @@ impl Strategy for BayesOpt {
         };
         let warning = warning.or_else(|| self.warning_of_missing(log));
         Ok(Proposal {
-            note: self.note(log, query, &fitted)?,
+            note: self.note(log, &fitted)?,
             warning,
             ..Proposal::at(point)
         })
     }
 
-    fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
-        let n_trials = log.trials().len();
-        if log.parts().is_empty() {
+    fn check_note(&mut self, log: View, note: &str) -> Result<()> {
+        let n_trials = log.n_trials();
+        let n_outcomes = log.problem().outcomes.len();
+        if n_outcomes == 0 {
             return Fit::check_note(note, n_trials, &self.columns);
         }
         let notes = split_notes(note)?;
-        if notes.len() != log.parts().len() {
+        if notes.len() != n_outcomes {
             return Err(Error::Corrupt(format!(
-                "the note {note:?} has {} notes for {} outcomes",
+                "the note {note:?} has {} notes for {n_outcomes} outcomes",
                 notes.len(),
-                log.parts().len()
             )));
         }
         let mut notes = notes.iter().flatten();
@@ -601,12 +595,12 @@ impl Strategy for BayesOpt {
 
     fn recommend(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         n: usize,
         call: &mut Call,
     ) -> Result<Vec<Recommendation>> {
-        let (log, query) = of_objective(log, query);
+        let log = log.log.objective();
         if log.n_observed() == 0 {
             return Ok(Vec::new());
         }
@@ -616,15 +610,14 @@ impl Strategy for BayesOpt {
         let mut rng = call.rng.clone();
         let fit_call = &mut Call::new(&mut rng, call.stop);
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), fit_call)?;
-        let failures = query.whole.and_then(Ledger::of_failures);
-        let (training, failed) = match (&self.failures, failures) {
-            (Some(training), Some(failed)) => (training, failed),
-            _ => (&self.training, log),
+        let (training, failed) = match &self.failures {
+            Some(training) => (training, log.log.success()),
+            None => (&self.training, log),
         };
         let (kept, columns) = (&mut self.success, &self.columns);
         let success = Success::update(kept, training, columns, failed, call.stop)?;
         let values = self.training.row_values(log);
-        let is_outside = |row: usize| log.trials()[self.training.fold.rows[row]].is_outside();
+        let is_outside = |row: usize| log.of(self.training.fold.rows[row]).is_outside();
         let is_observed =
             |&row: &usize| matches!(values[row], RowValue::Observed { .. }) && !is_outside(row);
         let observed: Vec<usize> = (0..values.len()).filter(is_observed).collect();
@@ -635,10 +628,9 @@ impl Strategy for BayesOpt {
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
-        let measured = query.whole.filter(|_| !self.bounded.is_empty());
-        let measured = measured
-            .map(|whole| Measured::of(training_sets(&mut self.bounded), whole, &self.domain));
-        let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), query, call.stop)?;
+        let measured = (!self.bounded.is_empty())
+            .then(|| Measured::of(training_sets(&mut self.bounded), log.log, &self.domain));
+        let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), log, query, call.stop)?;
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
@@ -656,16 +648,15 @@ impl Strategy for BayesOpt {
             (&bounds, measured.as_ref()),
             n,
         )?;
-        if let (true, Some(whole)) = (points.is_empty(), query.whole) {
+        if points.is_empty() && !log.log.problem().outcomes.is_empty() {
             drop(bounds);
             let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
             let numbers: Vec<_> = observed.iter().map(|&row| posterior.rows[row]).collect();
             let bounded = &mut self.bounded;
             let violations = |numbers: &[TrialNumber], stop: &mut Stop| {
-                expected_violations(training_sets(bounded), numbers, query, stop)
+                expected_violations(training_sets(bounded), numbers, (log, query), stop)
             };
-            let (numbers, of_whole) = (&numbers, (whole, exact));
-            points = best_measured(&mut search, &posterior, numbers, of_whole, violations, n)?;
+            points = best_measured(&mut search, &posterior, &numbers, exact, violations, n)?;
         }
         let recommendation = |point: Member| {
             let row = [point.x.as_slice(), query.context].concat();
@@ -687,12 +678,6 @@ pub(super) fn training_sets(
 ) -> impl Iterator<Item = (usize, (f64, f64), &mut TrainingSet)> {
     let bounded = bounded.iter_mut();
     bounded.map(|each| (each.outcome, each.bounds, &mut each.model.training))
-}
-
-/// The log of the objective, and the query with the log of whole trials.
-pub(super) fn of_objective<'a>(log: &'a Ledger, query: Query<'a>) -> (&'a Ledger, Query<'a>) {
-    let whole = Some(log).filter(|log| !log.parts().is_empty());
-    (log.of_objective(), Query { whole, ..query })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Result;
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
@@ -15,31 +15,23 @@ use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::model::success::fit_success;
 
 impl BayesOpt {
-    /// Fits θ of the objective and of all outcomes with bounds, as [`BayesOpt::fit_for`] does. `log` is the log of the
+    /// Fits θ of the objective and of all outcomes with bounds, as [`BayesOpt::fit_for`] does. `log` is the view of the
     /// objective. The new fits are appended to `fitted` with the positions of their outcomes.
     pub(super) fn fit_all(
         &mut self,
         purpose: FitPurpose,
-        log: &Ledger,
+        log: View,
         query: Query,
         fitted: &mut Vec<(usize, Arc<Fit>)>,
         call: &mut Call,
     ) -> Result<()> {
         let objective = self.fit_for(purpose, log, query, call)?;
-        let Some(whole) = query.whole else {
-            fitted.extend(objective.map(|fit| (0, fit)));
-            return Ok(());
-        };
-        let position = whole.problem().objective().unwrap_or(0);
         for each in &mut self.bounded {
-            let part = whole.of_outcome(each.outcome);
-            let query = Query {
-                whole: None,
-                ..query
-            };
+            let part = log.log.outcome(each.outcome);
             let fit = each.fit_for(purpose, objective.as_ref(), part, query, call)?;
             fitted.extend(fit.map(|fit| (each.outcome, fit)));
         }
+        let position = log.log.problem().objective().unwrap_or(0);
         fitted.extend(objective.map(|fit| (position, fit)));
         Ok(())
     }
@@ -50,7 +42,7 @@ impl BayesOpt {
     pub(super) fn fit_for(
         &mut self,
         purpose: FitPurpose,
-        log: &Ledger,
+        log: View,
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Arc<Fit>>> {
@@ -62,10 +54,9 @@ impl BayesOpt {
             Some((_, fit)) => Some(fit),
             None if purpose.is_due(training, log, call.stop)? => {
                 let mut fit = fit_hyperparameters(settings, columns, training, log, query, call)?;
-                let failed = query.whole.and_then(Ledger::of_failures);
-                let (failures, failed) = match (&self.failures, failed) {
-                    (Some(failures), Some(failed)) => (failures, failed),
-                    _ => (&*training, log),
+                let (failures, failed) = match &self.failures {
+                    Some(failures) => (failures, log.log.success()),
+                    None => (&*training, log),
                 };
                 fit.success = fit_success(settings, columns, failures, failed, call)?;
                 fit.expense = fit_expense(settings, columns, training, log, query, call)?;
@@ -85,7 +76,7 @@ impl BayesOpt {
             }
         }
         let is_new = fit.is_some() && !is_kept;
-        let number = log.trials().len();
+        let number = log.n_trials();
         match &fit {
             None => {}
             Some(fit) if purpose.is_logged() => {

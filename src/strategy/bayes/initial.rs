@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{State, TrialNumber, View};
 use crate::maximize::constrained::Allowed;
 use crate::problem::Member;
 use crate::random::Call;
@@ -19,11 +19,11 @@ impl BayesOpt {
     /// result is always a point.
     pub(super) fn initial_point(
         &self,
-        log: &Ledger,
+        log: View,
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Member>> {
-        let number = log.trials().len();
+        let number = log.n_trials();
         let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
         let design = self.design(log, query);
         let domain = query.searched(&self.domain);
@@ -82,11 +82,11 @@ impl BayesOpt {
 
     /// The initial design. Each suggested point whose trial failed before the first success is replaced, because the
     /// trial may have failed for a reason that does not depend on its point, and the model would start without data.
-    fn design<'a>(&'a self, log: &Ledger, query: Query<'a>) -> Design<'a> {
-        let failed = |number: &TrialNumber| log.trials()[*number].state == State::Failed;
+    fn design<'a>(&'a self, log: View, query: Query<'a>) -> Design<'a> {
+        let failed = |number: &TrialNumber| log.of(*number).state() == State::Failed;
         let ended = self.training.fold.ended.iter().copied();
         let failed: HashSet<TrialNumber> = ended.take_while(failed).collect();
-        let is_chosen = |number: &&TrialNumber| log.trials()[**number].is_chosen();
+        let is_chosen = |number: &&TrialNumber| log.of(**number).is_chosen();
         let n_failed = failed.iter().filter(is_chosen).count();
         let how = self.settings.initial.how;
         let domain = query.searched(&self.domain);

@@ -4,14 +4,14 @@ use ndarray::{ArrayView2, s};
 
 use crate::error::{Result, refuse};
 use crate::gp::contiguous;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
-use crate::strategy::bayes::bayes_opt::{of_objective, training_sets};
+use crate::strategy::bayes::bayes_opt::training_sets;
 use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::choose::measured::Measured;
@@ -22,7 +22,7 @@ use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 impl ModelBased for BayesOpt {
     fn surrogate(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         pending: bool,
         outcome: Option<usize>,
@@ -39,10 +39,10 @@ impl ModelBased for BayesOpt {
                     "it has no model: give the outcome bounds, or name another outcome",
                 ));
             };
-            let part = log.of_outcome(outcome);
+            let part = log.log.outcome(outcome);
             return bounded.model.surrogate(part, query, pending, None, call);
         }
-        let (log, query) = of_objective(log, query);
+        let log = log.log.objective();
         self.fit_for(FitPurpose::Predict, log, query, call)?;
         let values = self.training.row_values(log).into_iter();
         let rows = self.training.encode(log, &self.training.fold.rows);
@@ -69,12 +69,12 @@ impl ModelBased for BayesOpt {
 
     fn acquisition(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         points: ArrayView2<f64>,
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>> {
-        let (log, query) = of_objective(log, query);
+        let log = log.log.objective();
         if log.n_observed() == 0 {
             return Ok(None);
         }
@@ -126,16 +126,15 @@ impl ModelBased for BayesOpt {
 
     fn log_feasibility(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         rows: ArrayView2<f64>,
         call: &mut Call,
     ) -> Result<Vec<f64>> {
-        let (log, query) = of_objective(log, query);
+        let log = log.log.objective();
         self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
-        let whole = query.whole.filter(|_| !self.bounded.is_empty());
-        let measured =
-            whole.map(|whole| Measured::of(training_sets(&mut self.bounded), whole, &self.domain));
+        let measured = (!self.bounded.is_empty())
+            .then(|| Measured::of(training_sets(&mut self.bounded), log.log, &self.domain));
         // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
         let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];
@@ -153,7 +152,7 @@ impl ModelBased for BayesOpt {
                 ..query
             };
             let sets = training_sets(&mut self.bounded);
-            let bounded = BoundedOutcome::all(sets, query, call.stop)?;
+            let bounded = BoundedOutcome::all(sets, log, query, call.stop)?;
             for bound in &BoundedOutcome::log_probabilities(bounded) {
                 let mut log_p = vec![0.0; to - from];
                 let part = rows.slice_move(s![from..to, ..]);
@@ -177,12 +176,12 @@ impl ModelBased for BayesOpt {
 
     fn forecast(
         &mut self,
-        log: &Ledger,
+        log: View,
         number: TrialNumber,
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Forecast>> {
-        let (log, query) = of_objective(log, query);
+        let log = log.log.objective();
         forecast(self, log, number, query, call)
     }
 
@@ -191,13 +190,8 @@ impl ModelBased for BayesOpt {
         self.training.window().filter(|window| window.is_finite())
     }
 
-    fn durations(
-        &mut self,
-        log: &Ledger,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<Option<Durations>> {
-        let (log, query) = of_objective(log, query);
+    fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>> {
+        let log = log.log.objective();
         let (settings, columns) = (&self.settings, &self.columns);
         let kept = &mut self.duration_fit;
         durations(kept, settings, columns, &self.training, log, query, call)

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result, Stop, refuse, unless_numerical};
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::maximize::excluded::key_of_row;
 use crate::maximize::{as_rows, combinations};
 use crate::numerics::order::best_first;
@@ -79,7 +79,7 @@ impl BPEDelay {
     }
 
     /// The delay model at time `now`, given in the settings or estimated from the log.
-    fn delay(&self, log: &Ledger, now: f64) -> Option<SubExponential> {
+    fn delay(&self, log: View, now: f64) -> Option<SubExponential> {
         let known = self.settings.known_delay();
         known.or_else(|| estimate(log, now, self.clock, self.schedule.log_term()))
     }
@@ -101,7 +101,7 @@ impl BPEDelay {
     ///
     /// On the clock in iterations, a round has t_r suggestions. On the clock in seconds, a round ends when the bound on
     /// delays has passed since its suggestion q_r: the results of the first q_r suggestions have then arrived.
-    fn begins_round(&self, log: &Ledger, now: f64, delay: Option<SubExponential>) -> Result<bool> {
+    fn begins_round(&self, log: View, now: f64, delay: Option<SubExponential>) -> Result<bool> {
         let (begun, steps) = (self.rounds.all().len(), self.rounds.steps());
         let own = steps - self.steps_before();
         let (q, before) = (self.schedule.explored(begun), self.steps_before());
@@ -109,7 +109,7 @@ impl BPEDelay {
             Clock::Iterations => own as f64 >= self.schedule.length(begun, before, delay),
             Clock::Seconds => {
                 let last = self.rounds.all()[begun - 1].trials[q - 1];
-                let age = now - log.trials()[last].suggested_at;
+                let age = now - log.of(last).suggested_at;
                 age >= self.schedule.wait(begun, before, delay)
             }
         };
@@ -140,7 +140,7 @@ impl BPEDelay {
     }
 
     /// The set X_r that the next round would have if the next round began now.
-    fn left_now(&mut self, log: &Ledger, stop: &mut Stop) -> Result<Left> {
+    fn left_now(&mut self, log: View, stop: &mut Stop) -> Result<Left> {
         if let Some((len, left)) = &self.ahead
             && *len == log.len()
         {
@@ -239,7 +239,7 @@ impl BPEDelay {
         &mut self,
         round: usize,
         set: &Arc<Vec<usize>>,
-        log: &Ledger,
+        log: View,
         stop: &mut Stop,
     ) -> Result<&Exploration> {
         let kept = self.exploration.take();
@@ -355,7 +355,7 @@ impl Strategy for BPEDelay {
         }
     }
 
-    fn check_revised(&self, _log: &Ledger) -> Result<()> {
+    fn check_revised(&self, _log: View) -> Result<()> {
         Err(refuse(
             "revise",
             "a study with BPEDelay",
@@ -363,23 +363,23 @@ impl Strategy for BPEDelay {
         ))
     }
 
-    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    fn catch_up(&mut self, log: View) -> Result<()> {
         self.rounds.catch_up(log)
     }
 
-    fn rewind(&mut self, log: &Ledger) {
+    fn rewind(&mut self, log: View) {
         self.rounds.rewind(log);
         self.sets.truncate(self.rounds.all().len().max(1));
         self.ahead.take_if(|(len, _)| *len > log.len());
         if let Some(explored) = &mut self.exploration {
-            let n_trials = log.trials().len();
+            let n_trials = log.n_trials();
             let trials = explored.exploration.trials().iter();
             let n = trials.take_while(|number| **number < n_trials).count();
             explored.exploration.keep(n);
         }
     }
 
-    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
+    fn propose(&mut self, log: View, query: Query, call: &mut Call) -> Result<Proposal> {
         if query.feasible.is_constrained() {
             return Err(Error::Unsupported {
                 strategy: "BPEDelay",
@@ -417,14 +417,14 @@ impl Strategy for BPEDelay {
         })
     }
 
-    fn check_note(&mut self, log: &Ledger, note: &str) -> Result<()> {
+    fn check_note(&mut self, log: View, note: &str) -> Result<()> {
         Note::check(note, log)
     }
 
     /// The points of the current set X_r with the largest posterior means, given all values.
     fn recommend(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         n: usize,
         call: &mut Call,
@@ -433,10 +433,11 @@ impl Strategy for BPEDelay {
             return Ok(Vec::new());
         }
         self.update_sets(call.stop)?;
-        let observed = log.trials().iter().enumerate();
-        let arrived = self.observations(
-            observed.filter_map(|(number, trial)| Some((log.x(number), trial.value?, trial.std()))),
-        )?;
+        let observed = log.trials().enumerate();
+        let arrived = self
+            .observations(observed.filter_map(|(number, trial)| {
+                Some((log.x(number), trial.value()?, trial.std()))
+            }))?;
         let set = self.sets.last().cloned().unwrap_or_default();
         let points = self.points().select(Axis(0), &set);
         let (family, theta) = (self.family(), &self.theta);
@@ -456,7 +457,7 @@ impl Strategy for BPEDelay {
         Ok(best.into_iter().map(recommendation).collect())
     }
 
-    fn status(&mut self, log: &Ledger, now: f64, stop: &mut Stop) -> Result<Option<Value>> {
+    fn status(&mut self, log: View, now: f64, stop: &mut Stop) -> Result<Option<Value>> {
         self.update_sets(stop)?;
         let begun = self.rounds.all().len();
         let known = self.planned_delay();

@@ -7,7 +7,7 @@
 //! suggestion has delay 0. If all results have delay 0, the length t_r of a round is q_r.
 
 use crate::delays::Outcome;
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::problem::Clock;
 use crate::strategy::elimination::settings::SubExponential;
 
@@ -21,7 +21,7 @@ const N_ETA: usize = 12;
 
 /// Estimates the delay model. ξ and b are chosen to minimise the bound on delays, in which `log_term` is log(3T/δ).
 /// Before the first result has arrived, this function returns `None`.
-pub fn estimate(log: &Ledger, now: f64, clock: Clock, log_term: f64) -> Option<SubExponential> {
+pub fn estimate(log: View, now: f64, clock: Clock, log_term: f64) -> Option<SubExponential> {
     let delays = log.delays(now, None);
     let least = match clock {
         Clock::Iterations => 1.0,

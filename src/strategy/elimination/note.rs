@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::strategy::elimination::settings::SubExponential;
 
 /// The note that begins a round.
@@ -38,10 +38,10 @@ impl Note {
     }
 
     /// Returns an error if a note is not valid for the next suggestion after this log.
-    pub fn check(text: &str, log: &Ledger) -> Result<()> {
+    pub fn check(text: &str, log: View) -> Result<()> {
         let note = Self::from_text(text)?;
         // The rounds in the notes of a log are numbered 1, 2, … without gaps.
-        let last = (0..log.trials().len())
+        let last = (0..log.n_trials())
             .rev()
             .find_map(|number| log.note(number));
         let begun = last.map_or(Ok(0), |last| Self::from_text(&last).map(|last| last.round))?;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use crate::error::Result;
-use crate::ledger::{Change, Effect, Ledger, Reading, State, TrialNumber};
+use crate::ledger::{Change, Effect, Reading, State, TrialNumber, View};
 use crate::problem::Point;
 use crate::strategy::elimination::note::Note;
 use crate::strategy::elimination::settings::SubExponential;
@@ -69,19 +69,19 @@ impl Rounds {
 
     /// The trials whose points count as explored in a round. The point of a failed trial counts as explored until the
     /// point should be tried again. The point of a withdrawn trial does not count.
-    pub fn explored(&self, round: usize, log: &Ledger) -> Vec<TrialNumber> {
+    pub fn explored(&self, round: usize, log: View) -> Vec<TrialNumber> {
         let first = if self.keep { 0 } else { round };
         let rounds = self.all.iter().take(round + 1).skip(first);
         rounds
             .flat_map(|round| round.trials.iter().copied())
             .filter(|number| !self.is_tried_again(*number, log))
-            .filter(|number| log.trials()[*number].state != State::Withdrawn)
+            .filter(|number| log.of(*number).state() != State::Withdrawn)
             .collect()
     }
 
     /// Whether the point of a failed trial should be tried again. A point is tried again 2 steps after the first
     /// failure at this point, 4 steps after the second failure, 8 steps after the third failure, and so on.
-    fn is_tried_again(&self, number: TrialNumber, log: &Ledger) -> bool {
+    fn is_tried_again(&self, number: TrialNumber, log: View) -> bool {
         if !self.failed.contains_key(&number) {
             return false;
         }
@@ -94,12 +94,12 @@ impl Rounds {
     }
 
     /// Updates the rounds with the new events of the log.
-    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    pub fn catch_up(&mut self, log: View) -> Result<()> {
         for i in self.folded..log.len() {
             if let Some(Change { number, effect }) = log.change(i) {
                 match effect {
                     Effect::Started { note, .. } => {
-                        if log.trials()[number].is_chosen() {
+                        if log.of(number).is_chosen() {
                             self.step(i, number, note.as_deref())?;
                         }
                     }
@@ -150,7 +150,7 @@ impl Rounds {
         number: TrialNumber,
         reading: Reading,
         run: Option<Point>,
-        log: &Ledger,
+        log: View,
     ) -> Result<()> {
         self.failed.remove(&number);
         let counts = |round: &Round| round.trials.binary_search(&number).is_ok();
@@ -178,9 +178,9 @@ impl Rounds {
     }
 
     /// Removes suggestions that are no longer in the log.
-    pub fn rewind(&mut self, log: &Ledger) {
+    pub fn rewind(&mut self, log: View) {
         self.folded = self.folded.min(log.len());
-        let n_trials = log.trials().len();
+        let n_trials = log.n_trials();
         while let Some(round) = self.all.last_mut() {
             round.trials.retain(|number| *number < n_trials);
             if !round.trials.is_empty() {

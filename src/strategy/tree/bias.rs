@@ -5,7 +5,7 @@
 //! is multiplied by 1.4 if two values in the same cell differ by more than C times the difference of their fidelities
 //! plus the bound on the variation of f in the cell.
 
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::problem::Fidelity;
 
 /// The fidelities of the two trials from which C is estimated.
@@ -110,9 +110,9 @@ impl Bias {
     }
 
     /// Removes trials that are no longer in the log.
-    pub fn rewind(&mut self, log: &Ledger) {
+    pub fn rewind(&mut self, log: View) {
         if let Self::Estimated(estimate) = self {
-            let n = log.trials().len();
+            let n = log.n_trials();
             estimate.probes.retain(|number| *number < n);
         }
     }

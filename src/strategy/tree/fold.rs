@@ -11,7 +11,7 @@
 mod trials;
 
 use crate::error::{Error, Result};
-use crate::ledger::{self, Effect, Ledger};
+use crate::ledger::{self, Effect, View};
 use crate::problem::{Point, Position};
 use crate::strategy::tree::bias::Bias;
 use crate::strategy::tree::bounds::{Frozen, next_power};
@@ -123,7 +123,7 @@ impl Forest {
     }
 
     /// Updates the tree with the new events of the log.
-    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    pub fn catch_up(&mut self, log: View) -> Result<()> {
         if log
             .last_withdrawal()
             .is_some_and(|event| event >= self.folded)
@@ -142,9 +142,9 @@ impl Forest {
     }
 
     /// Updates the tree with a change. If `is_withdrawn`, the result of the change is left out.
-    fn fold(&mut self, change: ledger::Change, is_withdrawn: bool, log: &Ledger) -> Result<()> {
+    fn fold(&mut self, change: ledger::Change, is_withdrawn: bool, log: View) -> Result<()> {
         let number = change.number;
-        let z = log.trials()[number].z();
+        let z = log.of(number).z();
         if !matches!(
             change.effect,
             Effect::Started {
@@ -204,7 +204,7 @@ impl Forest {
         Ok(())
     }
 
-    fn is_outside(&self, point: &Point, log: &Ledger) -> bool {
+    fn is_outside(&self, point: &Point, log: View) -> bool {
         log.problem().position(point) == Position::Outside
     }
 
@@ -429,9 +429,9 @@ impl Forest {
     }
 
     /// Undoes the changes made by suggestions that are no longer in the log.
-    pub fn rewind(&mut self, log: &Ledger) {
+    pub fn rewind(&mut self, log: View) {
         self.folded = self.folded.min(log.len());
-        while self.trials.len() > log.trials().len() && !self.changes.is_empty() {
+        while self.trials.len() > log.n_trials() && !self.changes.is_empty() {
             self.undo();
         }
         self.bias.rewind(log);

@@ -114,7 +114,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
     let mut plain = Plain::new(domain);
     let now = None;
     for _ in 0..n_steps {
-        let n = opt.ledger().trials().len();
+        let n = opt.ledger().n_trials();
         let any = if n == 0 { 0 } else { rng.random_range(0..n) };
         let value = f64::from(rng.random_range(0..7)) / 4.0 + rng.random::<f64>() * 1e-3;
         let x = domain.sample_uniform(&mut rng).0;
@@ -239,7 +239,7 @@ fn every_suggestion_agrees_with_the_plain_tree() {
 /// Runs a history of suggestions whose results arrive in random order.
 fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
     for _ in 0..n_steps {
-        let n = opt.ledger().trials().len();
+        let n = opt.ledger().n_trials();
         if n == 0 || rng.random_range(0..5) < 3 {
             suggest(opt);
             continue;
@@ -304,7 +304,7 @@ proptest! {
         play(&mut opt, &mut Rng::seed_from_u64(seed), n_steps, false);
         let mut plain = Plain::new(space.domain());
         let mut evaluated: Vec<Path> = Vec::new();
-        for number in 0..opt.ledger().trials().len() {
+        for number in 0..opt.ledger().n_trials() {
             let steps = note::from_text(&opt.ledger().note(number).unwrap()).unwrap();
             for (i, step) in steps.iter().enumerate() {
                 let Step::Turn(place) = *step else { unreachable!() };

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView1};
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result, Stop, check, refuse};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::maximize::excluded::key_of_row;
 use crate::maximize::feasible::{Feasible, MAX_TRIES};
 use crate::problem::fidelity::TOLERANCE;
@@ -130,7 +130,7 @@ impl TreeSearch {
         region: &Region,
         sample: Sample,
         feasible: Feasible,
-        log: &Ledger,
+        log: View,
         call: &mut Call,
     ) -> Result<Option<Vec<f64>>> {
         let space = self.forest.partition.space();
@@ -161,7 +161,7 @@ impl TreeSearch {
         if let Place::Old(node) = place {
             for number in self.forest.partition.values(node) {
                 let x = log.x(number);
-                let is_member = log.trials()[number].position == Position::Member;
+                let is_member = log.of(number).position == Position::Member;
                 if is_member && feasible.holds(x)? {
                     return Ok(Some(x.to_vec()));
                 }
@@ -171,7 +171,7 @@ impl TreeSearch {
     }
 
     /// Performs turns of the instances, which change the tree, until a point must be evaluated, and returns this point.
-    fn advance(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Advanced> {
+    fn advance(&mut self, log: View, query: Query, call: &mut Call) -> Result<Advanced> {
         let mut steps = Vec::with_capacity(1);
         if let Some(z) = self.forest.next_probe() {
             // The trials from which the bias constant is estimated are at the centre of the box, if the centre is
@@ -242,8 +242,8 @@ impl TreeSearch {
     }
 
     /// Returns the trial with the largest value in a cell.
-    fn best_in(&self, node: u32, log: &Ledger) -> Option<TrialNumber> {
-        let value = |number: &TrialNumber| log.trials()[*number].value.unwrap_or(f64::NAN);
+    fn best_in(&self, node: u32, log: View) -> Option<TrialNumber> {
+        let value = |number: &TrialNumber| log.of(*number).value().unwrap_or(f64::NAN);
         let numbers = self.forest.partition.values(node);
         numbers.max_by(|a, b| value(a).total_cmp(&value(b)).then(b.cmp(a)))
     }
@@ -309,15 +309,15 @@ impl Strategy for TreeSearch {
         }
     }
 
-    fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    fn catch_up(&mut self, log: View) -> Result<()> {
         self.forest.catch_up(log)
     }
 
-    fn rewind(&mut self, log: &Ledger) {
+    fn rewind(&mut self, log: View) {
         self.forest.rewind(log);
     }
 
-    fn propose(&mut self, log: &Ledger, query: Query, call: &mut Call) -> Result<Proposal> {
+    fn propose(&mut self, log: View, query: Query, call: &mut Call) -> Result<Proposal> {
         self.forest.update_bounds();
         self.forest.begin();
         let advanced = self.advance(log, query, call);
@@ -331,7 +331,7 @@ impl Strategy for TreeSearch {
         })
     }
 
-    fn check_note(&mut self, log: &Ledger, text: &str) -> Result<()> {
+    fn check_note(&mut self, log: View, text: &str) -> Result<()> {
         self.forest.catch_up(log)?;
         self.forest.check(&note::from_text(text)?)
     }
@@ -340,7 +340,7 @@ impl Strategy for TreeSearch {
     /// mean.
     fn recommend(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         n: usize,
         call: &mut Call,
@@ -372,8 +372,8 @@ impl Strategy for TreeSearch {
         Ok(found)
     }
 
-    fn check_revised(&self, log: &Ledger) -> Result<()> {
-        match (0..log.trials().len()).find_map(|number| log.left_out(number)) {
+    fn check_revised(&self, log: View) -> Result<()> {
+        match (0..log.n_trials()).find_map(|number| log.left_out(number)) {
             None => Ok(()),
             Some(reason) => Err(refuse(
                 "revise",
@@ -383,7 +383,7 @@ impl Strategy for TreeSearch {
         }
     }
 
-    fn status(&mut self, _log: &Ledger, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {
+    fn status(&mut self, _log: View, _now: f64, _stop: &mut Stop) -> Result<Option<Value>> {
         self.forest.update_bounds();
         let partition = &self.forest.partition;
         let nodes = || ROOT..partition.len() as u32;

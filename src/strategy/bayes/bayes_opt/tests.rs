@@ -1,7 +1,7 @@
 //! Tests of the first points, the recommendation and the notes of Bayesian optimisation.
 
 use super::*;
-use crate::ledger::{Action, Event};
+use crate::ledger::{Action, Event, Ledger};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Coordinate, Direction, Point};
 use crate::random::Call;
@@ -19,7 +19,6 @@ const QUERY: Query<'static> = Query {
     feasible: Feasible::EVERYWHERE,
     within: None,
     limit: None,
-    whole: None,
 };
 
 /// Creates a strategy on the unit square, with three initial points and given hyperparameters θ.
@@ -51,10 +50,10 @@ fn act(log: &mut Ledger, action: Action) {
 
 /// Proposes a point and logs it.
 fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
-    strategy.catch_up(log).unwrap();
-    let mut rng = Rng::seed_from_u64(log.trials().len() as u64);
+    strategy.catch_up(log.view()).unwrap();
+    let mut rng = Rng::seed_from_u64(log.n_trials() as u64);
     let proposal = strategy.propose(
-        log,
+        log.view(),
         QUERY,
         &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
     );
@@ -106,7 +105,7 @@ fn a_recommendation_of_noisy_values_has_the_largest_bound_and_moments_in_units_o
     let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     let mut rng = Rng::seed_from_u64(2);
     let mut go_on = || ControlFlow::Continue(());
-    let nothing = bayes.recommend(&log, QUERY, 1, &mut Call::new(&mut rng, &mut go_on));
+    let nothing = bayes.recommend(log.view(), QUERY, 1, &mut Call::new(&mut rng, &mut go_on));
     assert!(nothing.unwrap().is_empty());
     let data = [
         ([0.2, 0.3], 150.0),
@@ -120,11 +119,11 @@ fn a_recommendation_of_noisy_values_has_the_largest_bound_and_moments_in_units_o
             Action::add(point, vec![], Some(value), Some(10.0)),
         );
     }
-    bayes.catch_up(&log).unwrap();
-    let found = bayes.recommend(&log, QUERY, 5, &mut Call::new(&mut rng, &mut go_on));
+    bayes.catch_up(log.view()).unwrap();
+    let found = bayes.recommend(log.view(), QUERY, 5, &mut Call::new(&mut rng, &mut go_on));
     let found = found.unwrap();
     let surrogate = bayes.surrogate(
-        &log,
+        log.view(),
         QUERY,
         false,
         None,
@@ -164,7 +163,7 @@ fn a_note_has_one_lengthscale_for_every_column_of_point_and_context() {
         let mut fit = Fit::given(bayes.settings.surrogate.families(&bayes.columns)[0], theta);
         fit.theta.lengthscale = vec![0.5; n];
         let note = fit.to_note().unwrap();
-        assert_eq!(bayes.check_note(&log, &note).is_ok(), n == 3);
+        assert_eq!(bayes.check_note(log.view(), &note).is_ok(), n == 3);
     }
 }
 
@@ -181,10 +180,10 @@ fn initial_points_under_constraints_do_not_come_from_a_model() {
     };
     let mut log = Ledger::in_unit_cube(Clock::Iterations, 2, 0);
     for number in 0..4 {
-        bayes.catch_up(&log).unwrap();
+        bayes.catch_up(log.view()).unwrap();
         let mut rng = Rng::seed_from_u64(number);
         let proposal = bayes.propose(
-            &log,
+            log.view(),
             query,
             &mut Call::new(&mut rng, &mut || ControlFlow::Continue(())),
         );

@@ -3,7 +3,7 @@
 use ndarray::{Array2, Axis};
 
 use crate::error::Result;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::numerics::order::best_first;
 use crate::problem::Domain;
 use crate::strategy::Query;
@@ -15,16 +15,16 @@ const MAX_BEST_OBSERVED: usize = 5;
 /// only feasible points are returned. If outcomes have bounds, the trials within all bounds come first.
 pub fn best_observed(
     domain: &Domain,
-    log: &Ledger,
+    log: View,
     rows: &[TrialNumber],
     targets: &[f64],
     query: Query,
 ) -> Result<Array2<f64>> {
     let feasible = query.feasible_members();
     let mut order = best_first(targets);
-    if let Some(whole) = query.whole.filter(|whole| whole.has_bounds()) {
+    if log.log.has_bounds() {
         // The maximum lies near the best points within the bounds or, if there are none, near the smallest violations.
-        let violations = whole.violations();
+        let violations = log.log.violations();
         order.sort_by(|&i, &j| violations[rows[i]].total_cmp(&violations[rows[j]]));
     }
     if !feasible.is_constrained() {

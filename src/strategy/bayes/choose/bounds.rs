@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis, concatenate};
 
 use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::problem::Objective;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bounded_baseline::{
@@ -30,12 +30,15 @@ pub struct InFlight {
 }
 
 impl InFlight {
-    pub fn of(training: &TrainingSet, query: Query) -> Option<Self> {
-        let whole = query.whole?;
-        let mut trials = training.arriving(whole, query);
-        trials.retain(|number| whole.is_awaited(*number));
+    /// Returns None if no outcomes are declared.
+    pub fn of(training: &TrainingSet, log: View, query: Query) -> Option<Self> {
+        if log.log.problem().outcomes.is_empty() {
+            return None;
+        }
+        let mut trials = training.arriving(log.log.view(), query);
+        trials.retain(|number| log.log.is_awaited(*number));
         Some(Self {
-            rows: training.encode(whole, &trials),
+            rows: training.encode(log, &trials),
             trials,
         })
     }
@@ -52,19 +55,13 @@ impl<'a> BoundedOutcome<'a> {
     /// the training set of each outcome.
     pub fn all(
         bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+        log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<Self>> {
-        let Some(whole) = query.whole else {
-            return Ok(Vec::new());
-        };
         let mut found = Vec::new();
         for (outcome, bounds, training) in bounded {
-            let log = whole.of_outcome(outcome);
-            let query = Query {
-                whole: None,
-                ..query
-            };
+            let log = log.log.outcome(outcome);
             if log.n_observed() == 0 {
                 continue;
             }
@@ -81,7 +78,7 @@ impl<'a> BoundedOutcome<'a> {
         bounded: &[Self],
         objective: &Posterior,
         in_flight: &InFlight,
-        query: Query,
+        (log, query): (View, Query),
     ) -> Result<TailKind> {
         let gp = &*objective.gp;
         let bounds: Vec<BoundedPosterior> = bounded
@@ -92,7 +89,7 @@ impl<'a> BoundedOutcome<'a> {
                 high: outcome.inside.high,
             })
             .collect();
-        let baseline = match knows_feasible(query) {
+        let baseline = match knows_feasible(log) {
             true => bounded_baseline_points(gp, &objective.unranked, &bounds, query)?,
             false => Array2::zeros((0, gp.kernel().width())),
         };
@@ -181,19 +178,12 @@ impl BoundTerm<'_> {
 pub fn expected_violations<'a>(
     bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
     numbers: &[TrialNumber],
-    query: Query,
+    (log, query): (View, Query),
     stop: &mut Stop,
 ) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; numbers.len()];
-    let Some(whole) = query.whole else {
-        return Ok(sums);
-    };
     for (outcome, bounds, training) in bounded {
-        let part = whole.of_outcome(outcome);
-        let query = Query {
-            whole: None,
-            ..query
-        };
+        let part = log.log.outcome(outcome);
         let trusts_values = training.fit().is_some_and(|fit| fit.inside.is_some());
         let rows = training.encode(part, numbers);
         let Some(posterior) = training.posterior(part, query, stop)? else {
@@ -202,10 +192,10 @@ pub fn expected_violations<'a>(
         let here = |i: usize| posterior.units(&rows.row(i).to_vec());
         let (means, variances) = posterior.gp.predict(rows.view());
         for (i, (mean, variance)) in means.into_iter().zip(variances).enumerate() {
-            let (trial, units) = (&part.trials()[numbers[i]], here(i));
+            let (trial, units) = (part.of(numbers[i]), here(i));
             let LogProbabilityInside { low, high } = LogProbabilityInside::of(bounds, units);
             let exact = trusts_values || trial.std() == Some(0.0);
-            let (mean, std) = match trial.value.filter(|_| exact) {
+            let (mean, std) = match trial.value().filter(|_| exact) {
                 Some(value) => (units.target(value), 0.0),
                 None => (mean, variance.sqrt()),
             };
@@ -224,10 +214,8 @@ fn expected_excess(mean: f64, std: f64) -> f64 {
 }
 
 /// Whether a trial is known whose outcomes lie within all bounds.
-pub fn knows_feasible(query: Query) -> bool {
-    let is_feasible =
-        |whole: &Ledger| (0..whole.trials().len()).any(|number| whole.is_within_bounds(number));
-    query.whole.is_none_or(is_feasible)
+pub fn knows_feasible(View { log, .. }: View) -> bool {
+    (0..log.n_trials()).any(|number| log.is_within_bounds(number))
 }
 
 #[cfg(test)]

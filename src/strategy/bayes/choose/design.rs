@@ -8,7 +8,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, s};
 use crate::error::Result;
 use crate::gp::GaussianProcess;
 use crate::gp::kernel::Kernel;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
@@ -75,12 +75,12 @@ impl Design<'_> {
     /// continuous context would never complete the design.
     pub fn next_place(
         &self,
-        log: &Ledger,
+        log: View,
         query: Query,
         excluded: &Excluded,
     ) -> Result<Option<usize>> {
         let (n, n_chosen) = (self.n, log.n_chosen());
-        if n_chosen == log.trials().len() {
+        if n_chosen == log.n_trials() {
             return Ok(Some(n_chosen).filter(|&number| number < n));
         }
         let points: Vec<Vec<f64>> = match self.pool {
@@ -120,7 +120,7 @@ impl Design<'_> {
     /// in all contexts from which the model predicts f in this context.
     /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure,
     /// are left out, because they give no information about f.
-    fn given_rows<'l>(&self, log: &'l Ledger, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
+    fn given_rows<'l>(&self, log: View<'l>, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
         let recently_abandoned = log.recently_abandoned();
         let mut last = (context, true);
         let mut predicts = |other| {
@@ -133,15 +133,17 @@ impl Design<'_> {
             last.1
         };
         let mut is_given = |&number: &TrialNumber| {
-            let trial = &log.trials()[number];
+            let trial = log.of(number);
             !trial.is_chosen()
                 && !trial.left_out
                 && !self.failed.contains(&number)
                 && (!trial.is_dropped() || recently_abandoned.contains(&number))
                 && predicts(log.context(number))
         };
-        let numbers = (0..log.trials().len()).filter(&mut is_given);
-        numbers.map(|number| Cow::Borrowed(log.x(number))).collect()
+        let numbers = (0..log.n_trials()).filter(&mut is_given);
+        numbers
+            .map(|number| Cow::Borrowed(log.log.x(number)))
+            .collect()
     }
 
     /// Whether the values of a point in these contexts are correlated. Without a kernel, they may be.
@@ -195,13 +197,13 @@ fn covered(points: &[Vec<f64>], rows: &[Cow<[f64]>], columns: &Columns) -> Vec<b
 }
 
 /// Returns the suggested points of the trials whose points the strategy chose, in every context.
-fn chosen_rows(log: &Ledger) -> Result<Vec<Cow<'_, [f64]>>> {
+fn chosen_rows(log: View<'_>) -> Result<Vec<Cow<'_, [f64]>>> {
     let is_chosen = |&number: &TrialNumber| {
-        let trial = &log.trials()[number];
+        let trial = log.of(number);
         trial.is_chosen() && !trial.left_out
     };
-    let numbers = (0..log.trials().len()).filter(is_chosen);
-    numbers.map(|number| log.started_x(number)).collect()
+    let numbers = (0..log.n_trials()).filter(is_chosen);
+    numbers.map(|number| log.log.started_x(number)).collect()
 }
 
 /// Uncertainty sampling (Kandasamy et al. 2017, proposition 2). Return the point with the largest variance in this
@@ -235,11 +237,11 @@ pub fn most_uncertain(
 /// Returns the trials whose points should not be suggested next. The result contains every trial, except trials that
 /// were withdrawn, trials that were abandoned before the last value or failure was reported, and trials that a revision
 /// left out.
-pub fn standing(log: &Ledger) -> Vec<TrialNumber> {
+pub fn standing(log: View) -> Vec<TrialNumber> {
     let recent = log.recently_abandoned();
     let stands = |number: &TrialNumber| {
-        let trial = &log.trials()[*number];
+        let trial = log.of(*number);
         !trial.left_out && (!trial.is_dropped() || recent.contains(number))
     };
-    (0..log.trials().len()).filter(stands).collect()
+    (0..log.n_trials()).filter(stands).collect()
 }

@@ -8,7 +8,7 @@
 use crate::curves::UNCERTAINTY;
 use crate::error::Result;
 use crate::gp::{Target, as_row};
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{State, TrialNumber, View};
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
@@ -32,13 +32,13 @@ const LEAST_BETWEEN: f64 = 0.1;
 /// With n observed values, var f and b are multiplied by 1 + [`UNCERTAINTY`]/n, because the hyperparameters are estimates.
 pub fn forecast(
     bayes: &mut BayesOpt,
-    log: &Ledger,
+    log: View,
     number: TrialNumber,
     query: Query,
     call: &mut Call,
 ) -> Result<Option<Forecast>> {
-    let is_running = matches!(log.trials()[number].state, State::Pending | State::Stopped);
-    if !is_running || log.trials()[number].left_out {
+    let is_running = matches!(log.of(number).state(), State::Pending | State::Stopped);
+    if !is_running || log.of(number).left_out {
         return Ok(None);
     }
     let Some(pseudo) = bayes.training.pseudo_observations.of(log, number) else {
@@ -65,7 +65,7 @@ pub fn forecast(
     let between = (gp.noise_variance() - noise).max(LEAST_BETWEEN * gp.noise_variance());
     let inflation = 1.0 + UNCERTAINTY / log.n_observed().max(1) as f64;
     let (inflated, between) = (f_variance * inflation, between * inflation);
-    let h = match log.trials()[number].state {
+    let h = match log.of(number).state() {
         State::Stopped => {
             let weight = between / (between + variance);
             let rest = (1.0 - weight).powi(2) * inflated + weight * variance;

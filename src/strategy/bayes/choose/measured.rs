@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use ndarray::ArrayView1;
 
 use crate::gp::NOISELESS;
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{Ledger, TrialNumber, View};
 use crate::maximize::excluded::{Key, key_of_row};
 use crate::problem::Domain;
 use crate::strategy::bayes::model::note::{Fit, InsideFit};
@@ -43,10 +43,10 @@ struct Exactness {
 }
 
 impl Exactness {
-    fn of(training: &TrainingSet, part: &Ledger) -> Self {
+    fn of(training: &TrainingSet, part: View) -> Self {
         let (mut first, mut equal, mut differ) = (HashMap::new(), HashSet::new(), false);
-        for (number, trial) in part.trials().iter().enumerate() {
-            let Some(value) = trial.value else {
+        for (number, trial) in part.trials().enumerate() {
+            let Some(value) = trial.value() else {
                 continue;
             };
             let key = key_of_row(ArrayView1::from(part.row(number)));
@@ -69,11 +69,11 @@ impl Exactness {
         }
     }
 
-    fn declared(&self, part: &Ledger, number: TrialNumber) -> Option<f64> {
-        part.trials()[number].std().or(self.declared)
+    fn declared(&self, part: View, number: TrialNumber) -> Option<f64> {
+        part.of(number).std().or(self.declared)
     }
 
-    fn is_exact(&self, part: &Ledger, number: TrialNumber) -> bool {
+    fn is_exact(&self, part: View, number: TrialNumber) -> bool {
         match self.declared(part, number) {
             Some(std) => std == 0.0,
             None => {
@@ -83,7 +83,7 @@ impl Exactness {
         }
     }
 
-    fn is_noisy(&self, part: &Ledger, number: TrialNumber) -> bool {
+    fn is_noisy(&self, part: View, number: TrialNumber) -> bool {
         match self.declared(part, number) {
             Some(std) => std > 0.0,
             None => self.differ,
@@ -92,15 +92,15 @@ impl Exactness {
 }
 
 impl Measured {
-    /// Reads the values of the outcomes with bounds from the log of whole trials. `bounded` has the position, the
+    /// Reads the values of the outcomes with bounds. `bounded` has the position, the
     /// oriented bounds and the training set of each outcome.
     pub fn of<'a>(
         bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
-        whole: &Ledger,
+        log: &Ledger,
         domain: &Domain,
     ) -> Self {
         let outcomes: Vec<_> = bounded
-            .map(|(outcome, bounds, training)| (bounds, training, whole.of_outcome(outcome)))
+            .map(|(outcome, bounds, training)| (bounds, training, log.outcome(outcome)))
             .map(|(bounds, training, part)| (bounds, part, Exactness::of(training, part)))
             .collect();
         let mut measured = Self {
@@ -111,21 +111,21 @@ impl Measured {
                 Domain::Candidates(_) => 0.0,
             },
         };
-        for number in 0..whole.trials().len() {
+        for number in 0..log.n_trials() {
             let (mut all_hold, mut all_exact) = (true, true);
             for ((low, high), part, exactness) in &outcomes {
-                let value = part.trials()[number].value;
+                let value = part.of(number).value();
                 let is_inside = value.is_some_and(|value| (*low..=*high).contains(&value));
-                if value.is_some() && !is_inside && !exactness.is_noisy(part, number) {
+                if value.is_some() && !is_inside && !exactness.is_noisy(*part, number) {
                     let row = part.row(number).to_vec();
-                    let exact = exactness.is_exact(part, number);
+                    let exact = exactness.is_exact(*part, number);
                     measured.violates.push((row, exact));
                 }
                 all_hold &= is_inside;
-                all_exact &= is_inside && exactness.is_exact(part, number);
+                all_exact &= is_inside && exactness.is_exact(*part, number);
             }
             if all_hold {
-                let row = ArrayView1::from(whole.row(number));
+                let row = ArrayView1::from(log.row(number));
                 let exact = measured.holds.entry(key_of_row(row)).or_default();
                 *exact |= all_exact;
             }

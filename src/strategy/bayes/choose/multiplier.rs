@@ -8,7 +8,7 @@ use ndarray::Array2;
 
 use crate::gp::GaussianProcess;
 use crate::ledger::delays::is_beyond;
-use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::ledger::{State, TrialNumber, View, Viewed};
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bound::Bound;
 use crate::strategy::bayes::settings::Settings;
@@ -20,7 +20,7 @@ use crate::strategy::bayes::settings::Settings;
 /// If there is no window, the sum includes only pending trials, because only pending trials are censored, and a sum over
 /// all trials would grow without bound. A pending trial is included as long as the trial counts as arriving.
 pub fn recent_trials(
-    log: &Ledger,
+    log: View,
     query: Query,
     settings: &Settings,
     window: Option<f64>,
@@ -31,12 +31,12 @@ pub fn recent_trials(
     let bound = settings.acquisition.rule().bound();
     if bound.is_some_and(Bound::is_theory) {
         let counts = |number: &TrialNumber| {
-            let age = query.now - log.trials()[*number].suggested_at;
+            let age = query.now - log.of(*number).suggested_at;
             !is_beyond(age, window)
         };
         return log.pending().iter().copied().filter(counts).collect();
     }
-    let counts = |(_, trial): &(usize, &Trial)| match trial.state {
+    let counts = |(_, trial): &(usize, Viewed)| match trial.state() {
         _ if trial.left_out => false,
         State::Pending => trial.is_arriving(query.now, query.wall_time, window),
         State::Abandoned | State::Stopped | State::Withdrawn => false,
@@ -45,7 +45,7 @@ pub fn recent_trials(
             trial.suggested && window.is_some() && !is_beyond(age, window)
         }
     };
-    let trials = log.trials().iter().enumerate();
+    let trials = log.trials().enumerate();
     trials.filter(counts).map(|(number, _)| number).collect()
 }
 
@@ -55,7 +55,7 @@ pub fn recent_trials(
 pub fn multiplier(
     gp: &GaussianProcess,
     d: usize,
-    log: &Ledger,
+    log: View,
     recent: &Array2<f64>,
     bound: Bound,
     settings: &Settings,
@@ -64,7 +64,7 @@ pub fn multiplier(
         true => log.pending().len(),
         false => 0,
     };
-    let j = log.trials().len() - in_flight + 1;
+    let j = log.n_trials() - in_flight + 1;
     let b_y = bound.constants.value_bound.unwrap_or(1.0);
     let is_censor = settings.pending().is_censor();
     let (information, lambda) = match bound.is_theory() {
@@ -101,7 +101,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::gp::{Hyperparameters, RowNoise};
-    use crate::ledger::{Action, Event};
+    use crate::ledger::{Action, Event, Ledger};
     use crate::problem::{Clock, Point};
     use crate::strategy::bayes::acquisitions::bound::Beta;
     use crate::strategy::theory::Theory;
@@ -164,23 +164,26 @@ mod tests {
             (Some(10.0), vec![1, 3, 4, 6]),
             (Some(10.5), vec![1, 3, 4]),
         ] {
-            let found = recent_trials(&log, query(wall_time), &windowed, Some(5.0));
+            let found = recent_trials(log.view(), query(wall_time), &windowed, Some(5.0));
             assert_eq!(found, expected);
         }
         let open = settings(censor, None);
-        assert_eq!(recent_trials(&log, query(None), &open, None), [0, 1, 6]);
+        assert_eq!(
+            recent_trials(log.view(), query(None), &open, None),
+            [0, 1, 6]
+        );
         let other = settings(json!({"kind": "Hallucinate"}), Some(5.0));
-        assert!(recent_trials(&log, query(None), &other, Some(5.0)).is_empty());
+        assert!(recent_trials(log.view(), query(None), &other, Some(5.0)).is_empty());
         // The theorem needs the trials in flight only, even if their leases have ended.
         let mut theory = windowed;
         theory.acquisition =
             serde_json::from_value(json!({"kind": "UCB", "beta": "theory"})).unwrap();
         assert_eq!(
-            recent_trials(&log, query(Some(10.5)), &theory, Some(5.0)),
+            recent_trials(log.view(), query(Some(10.5)), &theory, Some(5.0)),
             [1, 6]
         );
         assert_eq!(
-            recent_trials(&log, query(Some(10.5)), &theory, None),
+            recent_trials(log.view(), query(Some(10.5)), &theory, None),
             [0, 1, 6]
         );
     }
@@ -246,7 +249,7 @@ mod tests {
                     };
                     expected += (variance[0] + noise).sqrt();
                 }
-                let got = multiplier(&gp, 2, &log, &recent, bound, &settings);
+                let got = multiplier(&gp, 2, log.view(), &recent, bound, &settings);
                 assert!((got - expected).abs() < 1e-12, "{got} {expected}");
             }
         }
@@ -261,7 +264,7 @@ mod tests {
         let nu = |value_bound| {
             let mut bound = bound(Beta::Constant(1.0), false);
             bound.constants.value_bound = value_bound;
-            multiplier(&gp, 2, &log, &recent, bound, &settings)
+            multiplier(&gp, 2, log.view(), &recent, bound, &settings)
         };
         assert!((nu(Some(3.0)) - 1.0 - 3.0 * (nu(None) - 1.0)).abs() < 1e-12);
     }
@@ -290,7 +293,7 @@ mod tests {
         let (_, variance) = gp.predict(pending.view());
         for (draws, events) in [(false, 20.0_f64), (true, 40.0)] {
             let bound = bound(Beta::Theory, draws);
-            let nu = multiplier(&gp, 2, &log, &pending, bound, &settings);
+            let nu = multiplier(&gp, 2, log.view(), &pending, bound, &settings);
             let exponent: f64 = 2.0 * (found + events.ln());
             let expected = 0.5 + 1.2 / 0.5 * exponent.sqrt() + 4.0 * variance[0].sqrt();
             assert!((nu - expected).abs() < 1e-12, "{nu} {expected}");

@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayView1};
 
 use crate::error::{Result, Stop};
 use crate::gp::{GaussianProcess, NOISELESS};
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{State, TrialNumber, View};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::numerics::order::best_first;
 use crate::problem::{Member, Position};
@@ -89,7 +89,7 @@ pub fn best_measured(
     search: &mut Search,
     posterior: &Posterior,
     numbers: &[TrialNumber],
-    (whole, exact): (&Ledger, bool),
+    exact: bool,
     violations: impl FnOnce(&[TrialNumber], &mut Stop) -> Result<Vec<f64>>,
     n: usize,
 ) -> Result<Vec<Member>> {
@@ -97,7 +97,7 @@ pub fn best_measured(
     let here = |number: &&TrialNumber| log.context(**number) == context;
     let numbers: Vec<TrialNumber> = numbers.iter().filter(here).copied().collect();
     let holding = numbers.iter().copied();
-    let holding: Vec<_> = holding.filter(|it| whole.is_within_bounds(*it)).collect();
+    let holding: Vec<_> = holding.filter(|it| log.log.is_within_bounds(*it)).collect();
     let members = |numbers: &[TrialNumber]| -> Vec<Member> {
         numbers.iter().map(|&number| log.member(number)).collect()
     };
@@ -170,11 +170,11 @@ fn penalties_at(
 /// The points where every ended trial failed, at least one of them in the context of the query.
 fn failed_points(search: &Search) -> Vec<Member> {
     let (log, context) = (search.log, search.query.context);
-    let numbers = || 0..log.trials().len();
-    let is_observed = |&number: &TrialNumber| log.trials()[number].value.is_some();
+    let numbers = || 0..log.n_trials();
+    let is_observed = |&number: &TrialNumber| log.of(number).value().is_some();
     let is_failed = |&number: &TrialNumber| {
-        let trial = &log.trials()[number];
-        trial.state == State::Failed
+        let trial = log.of(number);
+        trial.state() == State::Failed
             && trial.position == Position::Member
             && log.context(number) == context
     };
@@ -189,8 +189,8 @@ fn failed_points(search: &Search) -> Vec<Member> {
 }
 
 /// The values of these trials.
-fn values_of(log: &Ledger, numbers: &[TrialNumber]) -> Vec<f64> {
-    let value = |&number: &TrialNumber| log.trials()[number].value.unwrap_or(f64::NAN);
+fn values_of(log: View, numbers: &[TrialNumber]) -> Vec<f64> {
+    let value = |&number: &TrialNumber| log.of(number).value().unwrap_or(f64::NAN);
     numbers.iter().map(value).collect()
 }
 

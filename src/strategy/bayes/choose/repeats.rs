@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 use ndarray::{Array2, ArrayView2};
 
 use crate::gp::{GaussianProcess, NOISELESS};
-use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::ledger::{State, TrialNumber, View, Viewed};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::Domain;
@@ -73,7 +73,7 @@ impl Repeats<'_> {
     /// are excluded. A point is excluded if it is in flight, was abandoned after the last result, has an exact value, or
     /// failed recently. Only trials in the context of the query count. Among the initial points, and in small domains
     /// whose noise is unknown, every point is tried once before any point is repeated.
-    pub fn excluded(&self, log: &Ledger, query: Query, first: bool) -> Excluded {
+    pub fn excluded(&self, log: View, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         if self.settings.pending().repeats() || !self.domain.can_repeat() {
             return excluded;
@@ -86,7 +86,7 @@ impl Repeats<'_> {
                 return tried;
             }
         }
-        let exact = self.exact(log, query, log.trials().len());
+        let exact = self.exact(log, query, log.n_trials());
         let (failures, n_observed) = self.failures(log, query, &exact);
         excluded.extend(exact);
         let waiting = failures
@@ -98,12 +98,12 @@ impl Repeats<'_> {
 
     /// The points that were abandoned after the last result. Points in flight are also included, unless the policy
     /// allows repeating these points.
-    pub fn in_flight(&self, log: &Ledger, query: Query) -> Excluded {
+    pub fn in_flight(&self, log: View, query: Query) -> Excluded {
         if !self.domain.can_repeat() {
             return Excluded::default();
         }
         // A trial is in flight while any of its outcomes is missing.
-        let log = query.whole.unwrap_or(log);
+        let log = log.log.view();
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
         if !self.settings.pending().repeats() {
             let pending = self.training.arriving(log, query).into_iter();
@@ -113,15 +113,15 @@ impl Repeats<'_> {
     }
 
     /// Whether the domain is exhausted: every point is `excluded`, and at least one point has an exact value.
-    pub fn is_exhausted(&self, log: &Ledger, query: Query, excluded: &Excluded) -> bool {
+    pub fn is_exhausted(&self, log: View, query: Query, excluded: &Excluded) -> bool {
         !self.settings.pending().repeats()
             && self.covers_domain(excluded)
-            && !self.exact(log, query, log.trials().len()).is_empty()
+            && !self.exact(log, query, log.n_trials()).is_empty()
     }
 
     /// The points that are excluded if the domain is exhausted. Failing points are excluded, because a further trial
     /// would probably fail again. Points with an exact value may be repeated.
-    pub fn excluded_if_exhausted(&self, log: &Ledger, query: Query) -> Excluded {
+    pub fn excluded_if_exhausted(&self, log: View, query: Query) -> Excluded {
         let mut excluded = self.in_flight(log, query);
         let (failures, _) = self.failures(log, query, &Excluded::default());
         failures.into_keys().for_each(|key| excluded.insert(key));
@@ -129,8 +129,8 @@ impl Repeats<'_> {
     }
 
     /// Whether the last trial repeated a point with an exact value, because the domain was already exhausted.
-    pub fn repeats_already(&self, log: &Ledger, query: Query) -> bool {
-        let Some(last) = log.trials().len().checked_sub(1) else {
+    pub fn repeats_already(&self, log: View, query: Query) -> bool {
+        let Some(last) = log.n_trials().checked_sub(1) else {
             return false;
         };
         let exact = self.exact(log, query, last);
@@ -146,12 +146,7 @@ impl Repeats<'_> {
     /// not failing and does not have an exact value. If no other point was left, the point is not tried again. Failures
     /// do not shorten the wait, because the points of a failing region would otherwise be tried in turn. A repeated
     /// exact value does not shorten the wait either, because it gives no information.
-    fn failures(
-        &self,
-        log: &Ledger,
-        query: Query,
-        exact: &Excluded,
-    ) -> (HashMap<Key, Failed>, usize) {
+    fn failures(&self, log: View, query: Query, exact: &Excluded) -> (HashMap<Key, Failed>, usize) {
         let mut failures: HashMap<Key, Failed> = HashMap::new();
         if !self.has_failure(log) {
             return (failures, 0);
@@ -163,7 +158,7 @@ impl Repeats<'_> {
         let n_members = self.n_members(2 * here.len());
         let (mut done, mut n_observed) = (HashSet::new(), 0);
         for number in here {
-            let is_failed = log.trials()[number].state == State::Failed;
+            let is_failed = log.of(number).state() == State::Failed;
             let Some(key) = self.key(log, query, number) else {
                 n_observed += usize::from(!is_failed);
                 continue;
@@ -230,7 +225,7 @@ impl Repeats<'_> {
     /// The points that the trials in `numbers` tried in this context.
     fn members(
         &self,
-        log: &Ledger,
+        log: View,
         query: Query,
         numbers: impl Iterator<Item = TrialNumber>,
     ) -> Excluded {
@@ -242,21 +237,21 @@ impl Repeats<'_> {
     }
 
     /// The key of the point that a trial tried, or `None` if this point cannot be excluded.
-    fn key(&self, log: &Ledger, query: Query, number: TrialNumber) -> Option<Key> {
+    fn key(&self, log: View, query: Query, number: TrialNumber) -> Option<Key> {
         let (x, index) = log.tried(number)?;
         let (x, index) = query.lower(&x, index)?;
         Excluded::key(self.domain, &x, index)
     }
 
     /// The points with an exact value among the trials with a number below `end`.
-    fn exact(&self, log: &Ledger, query: Query, end: TrialNumber) -> Excluded {
+    fn exact(&self, log: View, query: Query, end: TrialNumber) -> Excluded {
         let ended = self.training.fold.ended.iter().copied();
         let observed =
-            ended.filter(|&number| number < end && log.trials()[number].state == State::Observed);
+            ended.filter(|&number| number < end && log.of(number).state() == State::Observed);
         let observed: Vec<TrialNumber> = observed.collect();
         let trusts_fit = self.trusts_fit(log);
         let exact = observed.iter().copied();
-        let exact = exact.filter(|&number| self.is_exact(&log.trials()[number], trusts_fit));
+        let exact = exact.filter(|&number| self.is_exact(log.of(number), trusts_fit));
         let mut exact = self.members(log, query, exact);
         if self.has_failure(log) {
             exact.extend(self.equal_replicates(log, query, &observed));
@@ -265,7 +260,7 @@ impl Repeats<'_> {
     }
 
     /// Whether an observed trial has an exact value.
-    fn is_exact(&self, trial: &Trial, trusts_fit: bool) -> bool {
+    fn is_exact(&self, trial: Viewed, trusts_fit: bool) -> bool {
         match trial.std().or(self.settings.surrogate.noise_std) {
             Some(std) => std == 0.0,
             None => {
@@ -278,18 +273,18 @@ impl Repeats<'_> {
     /// Whether a fitted noise near zero makes values exact. If many trials have failed, a value is exact only if it was
     /// observed twice at its point: the other points of a finite domain are then likely to fail, and a second value
     /// costs less than a failure.
-    fn trusts_fit(&self, log: &Ledger) -> bool {
+    fn trusts_fit(&self, log: View) -> bool {
         let n_ended = self.training.fold.ended.len() as f64;
         self.training.n_failed(log) as f64 <= FEW_FAILURES * n_ended
     }
 
     /// The points where two or more trials have the same value, and no noise of these values is declared. If the values
     /// of any point differ, values have noise, and the result is empty.
-    fn equal_replicates(&self, log: &Ledger, query: Query, observed: &[TrialNumber]) -> Excluded {
+    fn equal_replicates(&self, log: View, query: Query, observed: &[TrialNumber]) -> Excluded {
         let mut values: HashMap<Key, Option<f64>> = HashMap::new();
         let mut equal = Excluded::default();
         for &number in observed {
-            let trial = &log.trials()[number];
+            let trial = log.of(number);
             let is_unknown = trial.std().or(self.settings.surrogate.noise_std).is_none();
             if !is_unknown || log.context(number) != query.context {
                 continue;
@@ -297,9 +292,9 @@ impl Repeats<'_> {
             let Some(key) = self.key(log, query, number) else {
                 continue;
             };
-            match values.insert(key.clone(), trial.value) {
+            match values.insert(key.clone(), trial.value()) {
                 None => {}
-                Some(value) if value == trial.value => equal.insert(key),
+                Some(value) if value == trial.value() => equal.insert(key),
                 Some(_) => return Excluded::default(),
             }
         }
@@ -307,16 +302,15 @@ impl Repeats<'_> {
     }
 
     /// Whether any trial has failed.
-    fn has_failure(&self, log: &Ledger) -> bool {
+    fn has_failure(&self, log: View) -> bool {
         self.training.n_failed(log) > 0
     }
 
     /// Whether values are known to have noise.
-    fn has_noise(&self, log: &Ledger) -> bool {
+    fn has_noise(&self, log: View) -> bool {
         let noisy = |std: Option<f64>| std.is_some_and(|std| std > 0.0);
         let mut ended = self.training.fold.ended.iter();
-        noisy(self.settings.surrogate.noise_std)
-            || ended.any(|&number| noisy(log.trials()[number].std()))
+        noisy(self.settings.surrogate.noise_std) || ended.any(|&number| noisy(log.of(number).std()))
     }
 }
 
@@ -333,15 +327,15 @@ impl Repeats<'_> {
 pub fn repeats_exact_value(
     gp: &GaussianProcess,
     row: ArrayView2<f64>,
-    log: &Ledger,
+    log: View,
     settings: &Settings,
 ) -> bool {
-    let failed = |trial: &Trial| trial.state == State::Failed;
+    let failed = |trial: Viewed| trial.state() == State::Failed;
     let noise = gp.row_noise()[..gp.n_observed()].iter();
-    let exact: Vec<bool> = match log.trials().iter().any(failed) {
+    let exact: Vec<bool> = match log.trials().any(failed) {
         true => {
-            let declared = |trial: &Trial| trial.std().or(settings.surrogate.noise_std).is_some();
-            let equal = match log.trials().iter().any(declared) {
+            let declared = |trial: Viewed| trial.std().or(settings.surrogate.noise_std).is_some();
+            let equal = match log.trials().any(declared) {
                 true => vec![false; gp.n_observed()],
                 false => equal_rows(gp),
             };

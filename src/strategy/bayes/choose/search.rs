@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayView2, Axis, concatenate};
 use crate::error::Result;
 use crate::gp::draw::path::Path;
 use crate::gp::{GaussianProcess, as_row};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::maximize::constrained::Allowed;
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
@@ -53,7 +53,7 @@ pub struct Scope<'a> {
 /// A search for the point of the domain that maximises an acquisition or a draw from the posterior.
 pub struct Search<'a, 'c> {
     pub scope: Scope<'a>,
-    pub log: &'a Ledger,
+    pub log: View<'a>,
     pub query: Query<'a>,
     pub best_observed: Array2<f64>,
     pub excluded: Excluded,
@@ -67,7 +67,7 @@ impl<'a, 'c> Search<'a, 'c> {
     pub fn new<G>(
         scope: Scope<'a>,
         posterior: &Posterior<G>,
-        log: &'a Ledger,
+        log: View<'a>,
         query: Query<'a>,
         call: &'a mut Call<'c>,
     ) -> Result<Self> {
@@ -357,7 +357,7 @@ fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn O
 }
 
 /// The points of the trials in `numbers` that have the context of the query, in the searched domain.
-fn points_out(domain: &Domain, log: &Ledger, numbers: &[TrialNumber], query: Query) -> Array2<f64> {
+fn points_out(domain: &Domain, log: View, numbers: &[TrialNumber], query: Query) -> Array2<f64> {
     let mut points = Array2::zeros((0, domain.width()));
     for &number in numbers {
         if log.context(number) == query.context

@@ -16,7 +16,7 @@ use ndarray::{Array2, Axis, s};
 use crate::error::{Result, Stop, check};
 use crate::gp::draw::exact::PriorFactor;
 use crate::gp::{BLOCK, GaussianProcess};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::numerics::cholesky::dot;
 use crate::numerics::growing_cholesky::slices;
 use crate::random::Rng;
@@ -141,7 +141,7 @@ impl SolvedCandidates {
     pub fn draw(
         &mut self,
         gp: &GaussianProcess,
-        log: &Ledger,
+        log: View,
         rows: &[TrialNumber],
         nu: f64,
         rng: &mut Rng,
@@ -183,7 +183,7 @@ impl SolvedCandidates {
         &self,
         prior: &mut Prior,
         gp: &GaussianProcess,
-        log: &Ledger,
+        log: View,
         rows: &[TrialNumber],
     ) -> Result<()> {
         while prior.places.len() < rows.len() {
@@ -191,7 +191,7 @@ impl SolvedCandidates {
             let next = self.version.base.max(first + 1);
             let mut elsewhere = Vec::new();
             for (row, &number) in (first..next).zip(&rows[first..]) {
-                let index = log.trials()[number].index.map(|index| index as usize);
+                let index = log.of(number).index.map(|index| index as usize);
                 let listed = index.filter(|_| log.context(number) == self.context);
                 prior.places.push(listed.unwrap_or_else(|| {
                     elsewhere.push(row);
@@ -244,6 +244,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::{Conditioned, Hyperparameters, Target};
     use crate::ledger::Action;
+    use crate::ledger::Ledger;
     use crate::problem::{self, Clock, Members, Objective, Point, Problem};
     use crate::strategy::bayes::acquisitions::formula::Scorer;
     use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
@@ -315,7 +316,9 @@ mod tests {
             Scorer::new(&gp, &MaxVariance {}, &[]).values(list.view(), &mut expected);
             let mut sums = [[0.0; 2]; 6];
             for _ in 0..n {
-                let draw = solved.draw(&gp, &log, &numbers, nu, &mut rng).unwrap();
+                let draw = solved
+                    .draw(&gp, log.view(), &numbers, nu, &mut rng)
+                    .unwrap();
                 for ((sum, y), mean) in sums.iter_mut().zip(draw).zip(&mean) {
                     sum[0] += (y - mean) / n as f64;
                     sum[1] += (y - mean).powi(2) / n as f64;

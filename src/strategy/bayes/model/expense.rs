@@ -27,7 +27,7 @@ use crate::gp::fit::fit;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::levels::chosen;
 use crate::gp::{Conditioned, GaussianProcess, RowNoise, Target, Workspace};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
@@ -78,7 +78,7 @@ pub fn fit_expense(
     settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
-    log: &Ledger,
+    log: View,
     query: Query,
     call: &mut Call,
 ) -> Result<Option<ExpenseFit>> {
@@ -222,7 +222,7 @@ impl<'a> ExpenseTerm<'a> {
         settings: &Settings,
         columns: &Columns,
         training: &TrainingSet,
-        log: &Ledger,
+        log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Self>> {

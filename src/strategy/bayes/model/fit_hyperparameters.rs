@@ -10,7 +10,7 @@ use crate::gp::fit::{FitSettings, Variant, fit_again, fit_best, has_levels};
 use crate::gp::group_units::{GroupUnits, fit_group_units};
 use crate::gp::spread::spread_weights;
 use crate::gp::{RowNoise, Target};
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::numerics::warp::Warp;
 use crate::random::Call;
 use crate::strategy::Query;
@@ -34,7 +34,7 @@ pub fn fit_hyperparameters(
     settings: &Settings,
     columns: &Columns,
     training: &mut TrainingSet,
-    log: &Ledger,
+    log: View,
     query: Query,
     call: &mut Call,
 ) -> Result<Fit> {
@@ -206,7 +206,7 @@ fn has_grown(fitted: Option<usize>, rows: usize) -> bool {
 fn proposed_warps(
     columns: &Columns,
     training: &TrainingSet,
-    log: &Ledger,
+    log: View,
     values: &[RowValue],
 ) -> Vec<Warp> {
     let rows = training.fold.rows.iter().zip(values);
@@ -243,7 +243,7 @@ fn log_slopes(values: &[RowValue], units: Units) -> Vec<f64> {
 /// Whether the number of rows of a choice of a context has passed a power of [`GROWTH`] since the first `fitted` rows.
 fn contexts_have_grown(
     training: &TrainingSet,
-    log: &Ledger,
+    log: View,
     context: &Range<usize>,
     fitted: usize,
 ) -> bool {
@@ -267,7 +267,7 @@ fn fit_contexts(
     settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
-    log: &Ledger,
+    log: View,
     fit_settings: &FitSettings,
     call: &mut Call,
 ) -> Result<Vec<GroupUnits>> {

@@ -1,7 +1,7 @@
 //! The purposes for which hyperparameters are fitted, with the rules of each purpose.
 
 use crate::error::{Result, Stop, unless_numerical};
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 
 /// The values after a fit contradict θ if their log density, given the earlier rows, is lower than expected by this
@@ -37,7 +37,7 @@ impl FitPurpose {
     }
 
     /// Whether a fit is due if no kept fit can be used.
-    pub fn is_due(self, training: &mut TrainingSet, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+    pub fn is_due(self, training: &mut TrainingSet, log: View, stop: &mut Stop) -> Result<bool> {
         Ok(match self {
             FitPurpose::Suggest => {
                 is_outdated(training, log, stop)?
@@ -53,13 +53,7 @@ impl FitPurpose {
     }
 
     /// Whether a fit to `rows` rows, which was made when the log had `len` events, is still used.
-    pub fn keeps(
-        self,
-        len: usize,
-        rows: Option<usize>,
-        training: &TrainingSet,
-        log: &Ledger,
-    ) -> bool {
+    pub fn keeps(self, len: usize, rows: Option<usize>, training: &TrainingSet, log: View) -> bool {
         match self {
             FitPurpose::Suggest => false,
             FitPurpose::Predict | FitPurpose::Durations => len == log.len(),
@@ -75,7 +69,7 @@ impl FitPurpose {
 ///
 /// The later rows were predicted well if the mean of their squared whitened targets z² agrees with 1. If θ is
 /// correct, z is standard normal, and the standard deviation of a mean over m rows is sqrt(2/m).
-fn predicts_later_rows(training: &mut TrainingSet, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+fn predicts_later_rows(training: &mut TrainingSet, log: View, stop: &mut Stop) -> Result<bool> {
     let fitted = training.fit().filter(|fit| fit.success.is_none());
     let Some(first) = fitted.and_then(|fit| fit.rows) else {
         return Ok(false);
@@ -91,7 +85,7 @@ fn predicts_later_rows(training: &mut TrainingSet, log: &Ledger, stop: &mut Stop
 }
 
 /// Whether the number of rows or trials has grown enough since the last fit that a fit is due.
-fn has_grown(training: &TrainingSet, log: &Ledger) -> bool {
+fn has_grown(training: &TrainingSet, log: View) -> bool {
     // Failures count like observations, although failed trials are rows of the model of success and not of the
     // model of f.
     let (fitted, rows) = (
@@ -106,20 +100,15 @@ fn has_grown(training: &TrainingSet, log: &Ledger) -> bool {
 }
 
 /// Whether a fit is due for this number of rows, if the last fit had `fitted` rows.
-fn has_grown_since(
-    training: &TrainingSet,
-    fitted: Option<usize>,
-    rows: usize,
-    log: &Ledger,
-) -> bool {
+fn has_grown_since(training: &TrainingSet, fitted: Option<usize>, rows: usize, log: View) -> bool {
     let gp = &training.settings.surrogate;
-    gp.fits() && gp.refit_due(fitted, rows, log.trials().len())
+    gp.fits() && gp.refit_due(fitted, rows, log.n_trials())
 }
 
 /// Whether the last fit no longer describes the data. There are three possible reasons: the units computed from the
 /// current values differ from the units of the fit, values that were in the fit have been revised, or later values
 /// contradict the fit.
-pub fn is_outdated(training: &mut TrainingSet, log: &Ledger, stop: &mut Stop) -> Result<bool> {
+pub fn is_outdated(training: &mut TrainingSet, log: View, stop: &mut Stop) -> Result<bool> {
     let Some(fit) = training.fold.fit.clone() else {
         return Ok(false);
     };

@@ -15,7 +15,7 @@ use ndarray::ArrayView1;
 use crate::error::{Result, Stop};
 use crate::gp::fit::fit;
 use crate::gp::{GaussianProcess, NOISELESS};
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
@@ -100,7 +100,7 @@ pub fn choose_inside(
     bounds: (f64, f64),
     settings: &Settings,
     columns: &Columns,
-    log: &Ledger,
+    log: View,
     query: Query,
     call: &mut Call,
 ) -> Result<Option<InsideFit>> {
@@ -150,7 +150,7 @@ fn fit_labels(
     numbers: &[usize],
     settings: &Settings,
     columns: &Columns,
-    log: &Ledger,
+    log: View,
     call: &mut Call,
 ) -> Result<SuccessFit> {
     let n_outside = is_inside.iter().filter(|inside| !**inside).count();

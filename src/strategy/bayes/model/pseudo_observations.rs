@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 
 use crate::curves::{CurveModel, PseudoObservation};
 use crate::error::Result;
-use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::ledger::{State, TrialNumber, View, Viewed};
 use crate::problem::{Curve, CurveValue};
 
 /// The model of curves, and its pseudo-observations of stopped trials.
@@ -26,7 +26,7 @@ impl PseudoObservations {
     /// the stopped trials among the `rows`. `n_revisions` counts changes of ended trials.
     pub fn catch_up(
         &mut self,
-        log: &Ledger,
+        log: View,
         ended: &[TrialNumber],
         n_revisions: usize,
         rows: &[TrialNumber],
@@ -34,9 +34,9 @@ impl PseudoObservations {
         let Some(declared) = log.problem().curve else {
             return Ok(());
         };
-        let with_curve = ended.iter().map(|&number| &log.trials()[number]);
+        let with_curve = ended.iter().map(|&number| log.of(number));
         let with_curve =
-            with_curve.filter(|trial| trial.value.is_some() && !trial.curve().is_empty());
+            with_curve.filter(|trial| trial.value().is_some() && !trial.curve().is_empty());
         let count = fitted_count(with_curve.clone().count());
         if self.fitted != (count, n_revisions) {
             let curves: Vec<_> = with_curve
@@ -49,8 +49,8 @@ impl PseudoObservations {
             self.kept.clear();
         }
         for &number in rows {
-            let trial = &log.trials()[number];
-            if trial.state == State::Stopped {
+            let trial = log.of(number);
+            if trial.state() == State::Stopped {
                 let length = (trial.attempt(), trial.curve().len());
                 if self.kept.get(&number).is_none_or(|kept| kept.0 != length) {
                     self.kept.insert(number, (length, self.of(log, number)));
@@ -72,9 +72,9 @@ impl PseudoObservations {
 
     /// The pseudo-observation of the value of a trial, in units of f, or `None` if its curve lacks usable reports. If
     /// the curve has a report at the last step, the result is this report, without noise.
-    pub fn of(&self, log: &Ledger, number: TrialNumber) -> Option<PseudoObservation> {
+    pub fn of(&self, log: View, number: TrialNumber) -> Option<PseudoObservation> {
         let declared = log.problem().curve?;
-        let curve = finite_curve(&log.trials()[number], declared);
+        let curve = finite_curve(log.of(number), declared);
         match curve.last()? {
             &(step, value) if step == declared.steps => Some(PseudoObservation {
                 value,
@@ -95,7 +95,7 @@ fn fitted_count(n: usize) -> usize {
 }
 
 /// The reports of a trial that are numbers. If the best value counts, the curve is the running maximum.
-fn finite_curve(trial: &Trial, declared: Curve) -> Vec<(u32, f64)> {
+fn finite_curve(trial: Viewed, declared: Curve) -> Vec<(u32, f64)> {
     let mut best = f64::NEG_INFINITY;
     let reports = trial.curve().iter();
     reports
@@ -111,10 +111,10 @@ fn finite_curve(trial: &Trial, declared: Curve) -> Vec<(u32, f64)> {
 }
 
 /// The curve of an observed trial, with its value at the last step.
-fn complete_curve(trial: &Trial, declared: Curve) -> Vec<(u32, f64)> {
+fn complete_curve(trial: Viewed, declared: Curve) -> Vec<(u32, f64)> {
     let mut curve = finite_curve(trial, declared);
     curve.retain(|(step, _)| *step < declared.steps);
-    curve.extend(trial.value.map(|value| (declared.steps, value)));
+    curve.extend(trial.value().map(|value| (declared.steps, value)));
     curve
 }
 

@@ -18,7 +18,7 @@ use crate::error::{Result, Stop};
 use crate::gp::RowNoise;
 use crate::gp::fit::{FitSettings, fit};
 use crate::gp::kernel::KernelFamily;
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{State, TrialNumber, View};
 use crate::random::Call;
 use crate::strategy::bayes::acquisitions::formula::Moments;
 use crate::strategy::bayes::acquisitions::log_success_probability::log_probability;
@@ -130,8 +130,8 @@ pub(super) fn at_least(lengthscale: Vec<f64>) -> Vec<f64> {
 }
 
 /// Returns the label of each trial minus the prior mean. `failed` is the label of a failed trial.
-fn labels(log: &Ledger, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
-    let label = |number: &TrialNumber| match log.trials()[*number].state {
+fn labels(log: View, numbers: &[TrialNumber], failed: f64) -> Vec<f64> {
+    let label = |number: &TrialNumber| match log.of(*number).state() {
         State::Failed => failed - 1.0,
         _ => 0.0,
     };
@@ -143,7 +143,7 @@ pub fn fit_success(
     settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
-    log: &Ledger,
+    log: View,
     call: &mut Call,
 ) -> Result<Option<SuccessFit>> {
     let n_failed = training.n_failed(log);
@@ -179,7 +179,7 @@ impl Success {
         kept: &'a mut Option<Self>,
         training: &TrainingSet,
         columns: &Columns,
-        log: &Ledger,
+        log: View,
         stop: &mut Stop,
     ) -> Result<Option<&'a mut Self>> {
         let n_failed = training.n_failed(log);

@@ -14,7 +14,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 use crate::error::{Result, Stop};
 use crate::gp::kernel::Category;
 use crate::gp::{Conditioned, GaussianProcess, Hyperparameters, RowNoise, Target};
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{State, TrialNumber, View};
 use crate::numerics::warp::Warp;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
@@ -177,7 +177,7 @@ impl TrainingSet {
     }
 
     /// Updates the fold with the events since the last call.
-    pub fn catch_up(&mut self, log: &Ledger) -> Result<()> {
+    pub fn catch_up(&mut self, log: View) -> Result<()> {
         self.fold.catch_up(log, &self.settings)?;
         let fold = &self.fold;
         self.pseudo_observations
@@ -204,7 +204,7 @@ impl TrainingSet {
     /// The window that is chosen from delays before the next suggestion, if a choice is due.
     pub fn new_window(
         &self,
-        log: &Ledger,
+        log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<ChosenWindow>> {
@@ -218,13 +218,13 @@ impl TrainingSet {
     }
 
     /// The number of failed trials. Failed trials are rows of the model of success, and not of the model of f.
-    pub fn n_failed(&self, log: &Ledger) -> usize {
-        let failed = |number: &&TrialNumber| log.trials()[**number].state == State::Failed;
+    pub fn n_failed(&self, log: View) -> usize {
+        let failed = |number: &&TrialNumber| log.of(**number).state() == State::Failed;
         self.fold.ended.iter().filter(failed).count()
     }
 
     /// The squared whitened targets z² of the observed values after the first n rows.
-    pub fn later_squares(&mut self, n: usize, log: &Ledger, stop: &mut Stop) -> Result<Vec<f64>> {
+    pub fn later_squares(&mut self, n: usize, log: View, stop: &mut Stop) -> Result<Vec<f64>> {
         let mut targets = self.targets(log);
         self.update_posterior(log, &mut targets, stop)?;
         let whitened = self.kept.iter().flat_map(|kept| kept.gp.whitened_targets());
@@ -235,7 +235,7 @@ impl TrainingSet {
 
     /// Computes the targets of the rows in the units of the last fit. If the units may change between fits, compute the
     /// units from the current values and keep the warp of the last fit.
-    pub fn targets(&self, log: &Ledger) -> Targets {
+    pub fn targets(&self, log: View) -> Targets {
         match self.fit() {
             Some(fit) if self.settings.surrogate.keeps_units() => {
                 Targets::in_units(&self.row_values(log), &self.settings, fit.units)
@@ -245,7 +245,7 @@ impl TrainingSet {
     }
 
     /// Computes the targets of the rows under a warp, in units computed from the current values.
-    pub fn warped_targets(&self, log: &Ledger, warp: Option<Warp>) -> Targets {
+    pub fn warped_targets(&self, log: View, warp: Option<Warp>) -> Targets {
         Targets::of(&self.row_values(log), &self.settings, warp)
     }
 
@@ -256,24 +256,24 @@ impl TrainingSet {
     }
 
     /// Returns the comparable value of each row, in the units of the contexts in the last fit.
-    pub fn row_values(&self, log: &Ledger) -> Vec<RowValue> {
+    pub fn row_values(&self, log: View) -> Vec<RowValue> {
         self.comparable_values(log, &self.context_units())
     }
 
     /// Returns the comparable value of each row, where the contexts have these units.
-    pub fn comparable_values(&self, log: &Ledger, contexts: &ContextUnits) -> Vec<RowValue> {
+    pub fn comparable_values(&self, log: View, contexts: &ContextUnits) -> Vec<RowValue> {
         let rows = self.fold.rows.iter().zip(self.values_of_f(log));
         rows.map(|(&number, value)| value.comparable(contexts, log.row(number)))
             .collect()
     }
 
     /// Returns the value of each row, in units of f.
-    fn values_of_f(&self, log: &Ledger) -> Vec<RowValue> {
+    fn values_of_f(&self, log: View) -> Vec<RowValue> {
         let rows = self.fold.rows.iter().zip(&self.fold.values);
         rows.zip(&self.fold.stds)
             .map(|((&number, value), &std)| match *value {
                 Some(value) => RowValue::Observed { value, std },
-                None if log.trials()[number].state == State::Stopped => {
+                None if log.of(number).state() == State::Stopped => {
                     RowValue::Stopped(self.pseudo_observations.of_row(number))
                 }
                 None => RowValue::Discarded,
@@ -282,21 +282,21 @@ impl TrainingSet {
     }
 
     /// Computes the noise variance of each row in these units.
-    pub fn row_noise(&self, log: &Ledger, units: Units) -> Vec<RowNoise> {
+    pub fn row_noise(&self, log: View, units: Units) -> Vec<RowNoise> {
         noise_of(&self.row_values(log), units)
     }
 
     /// Returns one row per trial: the encoded point, followed by the encoded context.
-    pub fn encode(&self, log: &Ledger, numbers: &[TrialNumber]) -> Array2<f64> {
+    pub fn encode(&self, log: View, numbers: &[TrialNumber]) -> Array2<f64> {
         encode(log, numbers, self.width)
     }
 
     /// The pending trials that count as arriving.
-    pub fn arriving(&self, log: &Ledger, query: Query) -> Vec<TrialNumber> {
+    pub fn arriving(&self, log: View, query: Query) -> Vec<TrialNumber> {
         let window = self.window();
         let pending = log.pending().iter().copied();
         let arriving = |number: &TrialNumber| {
-            let trial = &log.trials()[*number];
+            let trial = log.of(*number);
             trial.is_arriving(query.now, query.wall_time, window)
         };
         pending.filter(arriving).collect()
@@ -306,7 +306,7 @@ impl TrainingSet {
     ///
     /// The rows with pseudo-observations come first. The policies `Censor` and `Ignore` do not use curves of running
     /// trials.
-    pub fn tail(&self, log: &Ledger, query: Query, targets: &Targets) -> Tail {
+    pub fn tail(&self, log: View, query: Query, targets: &Targets) -> Tail {
         let (pending, window) = (self.settings.pending(), self.window());
         let contexts = self.context_units();
         let mut tail: Vec<(TrialNumber, Target)> = log
@@ -314,7 +314,7 @@ impl TrainingSet {
             .iter()
             .filter(|number| !self.fold.rows.contains(number))
             .filter_map(|&number| {
-                let trial = &log.trials()[number];
+                let trial = log.of(number);
                 let arriving = trial.is_arriving(query.now, query.wall_time, window);
                 let target = pending.target(arriving, targets.levels)?;
                 let pseudo = match pending.uses_curves() {
@@ -340,7 +340,7 @@ impl TrainingSet {
     /// Returns the posterior given the rows, or `None` before the first θ is known.
     pub fn posterior(
         &mut self,
-        log: &Ledger,
+        log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Posterior<'_>>> {
@@ -370,7 +370,7 @@ impl TrainingSet {
     /// declared noise is converted to the current unit, which changes with every value.
     fn update_posterior(
         &mut self,
-        log: &Ledger,
+        log: View,
         targets: &mut Targets,
         stop: &mut Stop,
     ) -> Result<()> {
@@ -417,7 +417,7 @@ impl TrainingSet {
     pub fn inside(
         &mut self,
         bounds: (f64, f64),
-        log: &Ledger,
+        log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<(Observed<'_>, LogProbabilityInside)>> {
@@ -441,7 +441,7 @@ impl TrainingSet {
     fn censored(
         &mut self,
         bounds: (f64, f64),
-        log: &Ledger,
+        log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<(Observed<'_>, LogProbabilityInside)>> {
@@ -459,7 +459,7 @@ impl TrainingSet {
         &mut self,
         fit: &SuccessFit,
         (bounds, outside, noise): ((f64, f64), f64, f64),
-        log: &Ledger,
+        log: View,
         stop: &mut Stop,
     ) -> Result<(Observed<'_>, LogProbabilityInside)> {
         let (rows, is_inside) = self.known(bounds);
@@ -526,7 +526,7 @@ pub fn noise_of(rows: &[RowValue], units: Units) -> Vec<RowNoise> {
 }
 
 /// Returns the encoded rows of trials, which have this width.
-fn encode(log: &Ledger, numbers: &[TrialNumber], width: usize) -> Array2<f64> {
+fn encode(log: View, numbers: &[TrialNumber], width: usize) -> Array2<f64> {
     let rows = numbers.iter().flat_map(|&number| log.row(number));
     Array2::from_shape_vec((numbers.len(), width), rows.copied().collect())
         .expect("every row of the log has this width")
@@ -534,8 +534,8 @@ fn encode(log: &Ledger, numbers: &[TrialNumber], width: usize) -> Array2<f64> {
 
 /// The rows of stopped trials, and of trials that were run outside the domain. If no other row is left, only the rows of
 /// stopped trials, because improvement needs an incumbent.
-fn unranked_rows(fold: &Fold, log: &Ledger) -> Vec<usize> {
-    let trial = |row: &usize| &log.trials()[fold.rows[*row]];
+fn unranked_rows(fold: &Fold, log: View) -> Vec<usize> {
+    let trial = |row: &usize| log.of(fold.rows[*row]);
     let is_stopped = |row: &usize| trial(row).state == State::Stopped;
     let is_unranked = |row: &usize| is_stopped(row) || trial(row).is_outside();
     let unranked: Vec<usize> = (0..fold.rows.len()).filter(is_unranked).collect();

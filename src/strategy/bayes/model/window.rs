@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::delays::fit::Options;
 use crate::error::{Result, Stop};
-use crate::ledger::{Ledger, State, Trial};
+use crate::ledger::{State, View, Viewed};
 use crate::strategy::Query;
 
 /// The number of arrivals that a choice needs.
@@ -29,12 +29,12 @@ pub struct ChosenWindow {
 /// Chooses a window, if a choice is due. `last` is the last choice.
 pub fn choose_window(
     last: Option<ChosenWindow>,
-    log: &Ledger,
+    log: View,
     query: Query,
     stop: &mut Stop,
 ) -> Result<Option<ChosenWindow>> {
-    let arrived = |trial: &&Trial| trial.suggested && trial.outcome() == State::Observed;
-    let arrivals = log.trials().iter().filter(arrived).count();
+    let arrived = |trial: &Viewed| trial.suggested && trial.outcome() == State::Observed;
+    let arrivals = log.trials().filter(arrived).count();
     if arrivals < MIN_ARRIVALS || last.is_some_and(|last| 4 * arrivals < 5 * last.arrivals) {
         return Ok(None);
     }

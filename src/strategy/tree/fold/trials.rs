@@ -1,6 +1,6 @@
 //! Updates of the cells, the scale and the bias when the state of a trial changes.
 
-use crate::ledger::{Ledger, TrialNumber};
+use crate::ledger::{TrialNumber, View};
 use crate::strategy::tree::bounds::scale_of;
 use crate::strategy::tree::instance::Instance;
 
@@ -42,7 +42,7 @@ impl Forest {
     }
 
     /// Sets the state of a trial.
-    pub(super) fn set(&mut self, number: TrialNumber, state: State, log: &Ledger) {
+    pub(super) fn set(&mut self, number: TrialNumber, state: State, log: View) {
         let Placed {
             node,
             state: before,
@@ -53,7 +53,7 @@ impl Forest {
         }
         let trials = &self.trials;
         let measured = |number: u32| {
-            let z = log.trials()[number as usize].z();
+            let z = log.of(number as usize).z();
             match trials[number as usize].state {
                 State::Observed(value) => (value, z),
                 _ => (f64::NAN, z),
@@ -95,7 +95,7 @@ impl Forest {
     }
 
     /// Updates the estimated bias constant with the value of a trial.
-    pub(super) fn update_bias(&mut self, number: TrialNumber, log: &Ledger) {
+    pub(super) fn update_bias(&mut self, number: TrialNumber, log: View) {
         let node = self.trials[number].node;
         if node == NOWHERE {
             return;
@@ -113,7 +113,7 @@ impl Forest {
                 } => Some(value),
                 _ => None,
             };
-            (value, log.trials()[number].z())
+            (value, log.of(number).z())
         };
         self.bias.update(number, others, width, measured);
         for instance in &mut self.instances {

@@ -104,8 +104,8 @@ impl Plain {
 
     /// Updates the scale after an event, if the number of values has increased by 1/8.
     pub fn rescale(&mut self, optimizer: &Optimizer) {
-        let known = optimizer.ledger().trials().iter();
-        let mut values: Vec<f64> = known.filter_map(|trial| trial.value).collect();
+        let known = optimizer.ledger().view().trials();
+        let mut values: Vec<f64> = known.filter_map(|trial| trial.value()).collect();
         let n = values.len();
         if n >= self.next_scale {
             self.next_scale = n + (n / 8).max(1);

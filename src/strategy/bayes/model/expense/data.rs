@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use ndarray::{Array2, ArrayView2, Axis, s};
 
-use crate::ledger::{Ledger, State, TrialNumber};
+use crate::ledger::{State, TrialNumber, View};
 use crate::numerics::special::mills_ratio;
 use crate::strategy::bayes::model::expense::linear::{Design, Linear};
 use crate::strategy::bayes::model::training_set::TrainingSet;
@@ -28,8 +28,8 @@ pub struct Expenses {
 }
 
 /// The expense of a trial that has ended or was stopped, if known.
-fn expense_of(log: &Ledger, number: TrialNumber, resource: Resource) -> Option<f64> {
-    let trial = &log.trials()[number];
+fn expense_of(log: View, number: TrialNumber, resource: Resource) -> Option<f64> {
+    let trial = log.of(number);
     if resource == Resource::Cost {
         return trial.cost();
     }
@@ -46,27 +46,18 @@ fn expense_of(log: &Ledger, number: TrialNumber, resource: Resource) -> Option<f
 
 impl Expenses {
     /// Returns `None` if fewer than two positive expenses are known.
-    pub fn of(
-        log: &Ledger,
-        ended: &[TrialNumber],
-        query: Query,
-        resource: Resource,
-    ) -> Option<Self> {
+    pub fn of(log: View, ended: &[TrialNumber], query: Query, resource: Resource) -> Option<Self> {
         let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
         // Withdrawn trials have ended, although they are not rows of the model of f.
         let is_stopped = |number: &TrialNumber| {
-            let trial = &log.trials()[*number];
-            matches!(trial.state, State::Stopped | State::Withdrawn) && !trial.left_out
+            let trial = log.of(*number);
+            matches!(trial.state(), State::Stopped | State::Withdrawn) && !trial.left_out
         };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();
-        found.extend(
-            (0..log.trials().len())
-                .filter(is_stopped)
-                .filter_map(expense),
-        );
+        found.extend((0..log.n_trials()).filter(is_stopped).filter_map(expense));
         if found.len() > n_ended {
-            found.sort_by_key(|(number, _)| log.trials()[*number].ended_by());
+            found.sort_by_key(|(number, _)| log.of(*number).ended_by());
         }
         let (known, expenses): (Vec<_>, Vec<f64>) = found.into_iter().unzip();
         let positive = expenses.iter().copied().filter(|d| *d > 0.0);
@@ -75,8 +66,8 @@ impl Expenses {
         }
         let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
         let age = |number: TrialNumber| {
-            let end = match log.trials()[number].outcome() {
-                _ if log.trials()[number].left_out => None,
+            let end = match log.of(number).outcome() {
+                _ if log.of(number).left_out => None,
                 State::Stopped if expense(number).is_some() => None,
                 State::Pending => query.wall_time,
                 State::Abandoned | State::Stopped => log.finished_at(number),
@@ -86,7 +77,7 @@ impl Expenses {
             (age > 0.0).then(|| (number, age.ln()))
         };
         let (out, log_ages) = match resource {
-            Resource::Time => (0..log.trials().len()).filter_map(age).unzip(),
+            Resource::Time => (0..log.n_trials()).filter_map(age).unzip(),
             Resource::Cost => (Vec::new(), Vec::new()),
         };
         let logs = expenses.iter().map(|d| d.max(smallest).ln());
@@ -140,12 +131,7 @@ pub struct Data {
 }
 
 impl Data {
-    pub fn of(
-        training: &TrainingSet,
-        log: &Ledger,
-        query: Query,
-        resource: Resource,
-    ) -> Option<Self> {
+    pub fn of(training: &TrainingSet, log: View, query: Query, resource: Resource) -> Option<Self> {
         let expenses = Expenses::of(log, &training.fold.ended, query, resource)?;
         let x = training.encode(log, &[&expenses.known[..], &expenses.out].concat());
         Some(Self::new(expenses, x))

@@ -5,7 +5,7 @@ use ndarray::{ArrayView2, Axis};
 
 use crate::error::{Result, Stop, check, unless_numerical};
 use crate::gp::{BLOCK, GaussianProcess};
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::random::Call;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::expense::data::{Data, Expenses};
@@ -32,7 +32,7 @@ pub fn durations(
     settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
-    log: &Ledger,
+    log: View,
     query: Query,
     call: &mut Call,
 ) -> Result<Option<Durations>> {

@@ -1,6 +1,6 @@
 //! The warning that the settings need durations or costs, but none was reported.
 
-use crate::ledger::Ledger;
+use crate::ledger::View;
 use crate::strategy::Resource;
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
@@ -9,11 +9,11 @@ use crate::strategy::bayes::settings::Settings;
 const MANY: usize = 10;
 
 /// Returns the warning, or `None` if the setting does not need expenses, an expense is known, or few trials have ended.
-pub fn missing(settings: &Settings, training: &TrainingSet, log: &Ledger) -> Option<String> {
+pub fn missing(settings: &Settings, training: &TrainingSet, log: View) -> Option<String> {
     let resource = settings.acquisition.rule().asks_for()?;
     let ended = &training.fold.ended;
     let mut expenses = ended.iter().map(|&number| {
-        let trial = &log.trials()[number];
+        let trial = log.of(number);
         match resource {
             Resource::Time => trial.duration(),
             Resource::Cost => trial.cost(),

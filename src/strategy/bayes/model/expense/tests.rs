@@ -2,7 +2,7 @@
 //! censored ages against the known durations.
 
 use super::*;
-use crate::ledger::{Action, Event, Observation};
+use crate::ledger::{Action, Event, Ledger, Observation, View};
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
@@ -62,14 +62,14 @@ fn log_of(n: usize, context_width: usize) -> Ledger {
 
 /// Proposes a point and logs it.
 fn suggest(bayes: &mut BayesOpt, log: &mut Ledger, context: &[f64]) -> Vec<f64> {
-    bayes.catch_up(log).unwrap();
-    let mut rng = Rng::seed_from_u64(log.trials().len() as u64);
+    bayes.catch_up(log.view()).unwrap();
+    let mut rng = Rng::seed_from_u64(log.n_trials() as u64);
     let query = Query {
         context,
         wall_time: Some(0.0),
         ..Query::default()
     };
-    let proposal = bayes.propose(log, query, &mut Call::new(&mut rng, &mut go_on));
+    let proposal = bayes.propose(log.view(), query, &mut Call::new(&mut rng, &mut go_on));
     let Proposal { point, note, .. } = proposal.unwrap();
     let event = Event::Suggested {
         point: log.problem().decode(&point.x, None),
@@ -87,7 +87,7 @@ fn suggest(bayes: &mut BayesOpt, log: &mut Ledger, context: &[f64]) -> Vec<f64> 
 }
 
 /// The term of a strategy that has read the log.
-fn term<'a>(bayes: &'a mut BayesOpt, log: &Ledger, query: Query) -> ExpenseTerm<'a> {
+fn term<'a>(bayes: &'a mut BayesOpt, log: View, query: Query) -> ExpenseTerm<'a> {
     bayes.catch_up(log).unwrap();
     let (settings, columns, training) = (&bayes.settings, &bayes.columns, &bayes.training);
     let kept = &mut bayes.expense;
@@ -106,7 +106,7 @@ fn the_gradient_equals_finite_differences() {
         context: &[0.25],
         ..Query::default()
     };
-    let mut term = term(&mut bayes, &log, query);
+    let mut term = term(&mut bayes, log.view(), query);
     assert!(term.residuals.is_some());
     let x = [0.4, 0.7];
     let mut gradient = [0.0; 2];
@@ -131,7 +131,7 @@ fn the_gradient_equals_finite_differences() {
 fn expected_log_durations_approach_the_log_durations() {
     let (mut bayes, mut log) = (strategy(0), log_of(60, 0));
     suggest(&mut bayes, &mut log, &[]);
-    let mut term = term(&mut bayes, &log, Query::default());
+    let mut term = term(&mut bayes, log.view(), Query::default());
     for x in [[0.2, 0.3], [0.7, 0.5], [0.5, 0.9]] {
         term.row.copy_from_slice(&x);
         let found = term.mean();
@@ -160,7 +160,7 @@ fn check_kept_model(rows: usize, suggestions: usize) {
         }
         let mut new = strategy(0);
         assert_eq!(suggest(&mut new, &mut shorter, &[]), x, "{i}");
-        let number = log.trials().len() - 1;
+        let number = log.n_trials() - 1;
         match i % 5 {
             0 => act(&mut log, Action::fail(number)),
             1 => {}
@@ -189,7 +189,7 @@ fn a_trial_that_runs_for_long_raises_the_expected_duration() {
             wall_time: Some(log_age.exp() * duration(&x)),
             ..Query::default()
         };
-        let mut term = term(&mut bayes, &log, query);
+        let mut term = term(&mut bayes, log.view(), query);
         term.row.copy_from_slice(&x);
         term.mean()
     });
@@ -214,12 +214,20 @@ fn few_or_equal_durations_give_no_term_or_a_constant_term() {
         add(&mut log, [0.5, 0.5], &[], 1.0);
         let known = known || durations.iter().any(|d| *d > 0.0);
         suggest(&mut bayes, &mut log, &[]);
-        bayes.catch_up(&log).unwrap();
+        bayes.catch_up(log.view()).unwrap();
         let (settings, columns, training) = (&bayes.settings, &bayes.columns, &bayes.training);
         let query = Query::default();
         let kept = &mut bayes.expense;
-        let term = ExpenseTerm::update(kept, settings, columns, training, &log, query, &mut go_on)
-            .unwrap();
+        let term = ExpenseTerm::update(
+            kept,
+            settings,
+            columns,
+            training,
+            log.view(),
+            query,
+            &mut go_on,
+        )
+        .unwrap();
         assert_eq!(term.is_some(), known, "{durations:?}");
         let mut out = [0.0];
         if let Some(mut term) = term {

@@ -2,7 +2,7 @@
 //! kept model is compared with a new model.
 
 use super::*;
-use crate::ledger::{Action, Event, Observation};
+use crate::ledger::{Action, Event, Ledger, Observation, View};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
@@ -23,7 +23,6 @@ const QUERY: Query<'static> = Query {
     feasible: Feasible::EVERYWHERE,
     within: None,
     limit: None,
-    whole: None,
 };
 
 fn go_on() -> ControlFlow<()> {
@@ -45,7 +44,7 @@ fn act(log: &mut Ledger, action: Action) {
 /// Adds a trial at this point. If `succeeded`, the trial is observed; otherwise, the trial fails.
 fn add(log: &mut Ledger, x: [f64; 2], succeeded: bool) {
     let value = succeeded.then_some(x[0]);
-    let number = log.trials().len();
+    let number = log.n_trials();
     act(log, Action::add(Point::at(&x), vec![], value, None));
     if !succeeded {
         act(log, Action::fail(number));
@@ -61,7 +60,7 @@ fn log_of(trials: &[([f64; 2], bool)]) -> Ledger {
 }
 
 /// Returns P at these points, after the strategy has read the log.
-fn probabilities(bayes: &mut BayesOpt, log: &Ledger, points: &Array2<f64>) -> Vec<f64> {
+fn probabilities(bayes: &mut BayesOpt, log: View, points: &Array2<f64>) -> Vec<f64> {
     bayes.catch_up(log).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
     let success = Success::update(kept, &bayes.training, columns, log, &mut go_on);
@@ -174,7 +173,7 @@ fn probabilities_equal_dense_solves() {
         ([0.1, 0.9], true),
     ];
     let points = array![[0.42, 0.33], [0.2, 0.3], [0.9, 0.95], [0.7, 0.2]];
-    let found = probabilities(&mut on_square(0, given()), &log_of(&trials), &points);
+    let found = probabilities(&mut on_square(0, given()), log_of(&trials).view(), &points);
     // Each trial is predicted from the earlier trials, and from the earlier trials with a similar prediction.
     let mut region = 1.0;
     let mut seen: Vec<(usize, bool)> = Vec::new();
@@ -217,9 +216,9 @@ fn spread(n: usize) -> impl Iterator<Item = [f64; 2]> {
 /// Returns the result of a function of the model of success after these trials.
 fn of_success<T>(trials: &[([f64; 2], bool)], result: impl Fn(&Success) -> T) -> T {
     let (mut bayes, log) = (on_square(0, given()), log_of(trials));
-    bayes.catch_up(&log).unwrap();
+    bayes.catch_up(log.view()).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
-    let success = Success::update(kept, &bayes.training, columns, &log, &mut go_on);
+    let success = Success::update(kept, &bayes.training, columns, log.view(), &mut go_on);
     result(success.unwrap().expect("some trial has failed"))
 }
 
@@ -315,7 +314,7 @@ fn a_series_of_failures_is_avoided_until_trials_succeed() {
     trials.extend([(at, false); 4]);
     let points = array![[0.5, 0.5], [0.05, 0.05]];
     let of = |trials: &[([f64; 2], bool)]| {
-        probabilities(&mut on_square(0, given()), &log_of(trials), &points)
+        probabilities(&mut on_square(0, given()), log_of(trials).view(), &points)
     };
     let during = of(&trials);
     assert!(during[0] < 1e-3 && during[1] > 0.5, "{during:?}");
@@ -327,9 +326,9 @@ fn a_series_of_failures_is_avoided_until_trials_succeed() {
 /// Performs one step of a history that consists of fits, reports and suggestions.
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
-    bayes.catch_up(log).unwrap();
+    bayes.catch_up(log.view()).unwrap();
     let proposal = bayes
-        .propose(log, QUERY, &mut Call::new(&mut rng, &mut go_on))
+        .propose(log.view(), QUERY, &mut Call::new(&mut rng, &mut go_on))
         .unwrap();
     let x = proposal.point.x.clone();
     let event = Event::Suggested {
@@ -389,25 +388,25 @@ fn the_kept_model_equals_a_new_model_bit_for_bit() {
         let note = log.note(number);
         if let Some(note) = note.filter(|note| note.contains("success")) {
             fits += 1;
-            assert_eq!(kept.check_note(&log, &note), Ok(()));
+            assert_eq!(kept.check_note(log.view(), &note), Ok(()));
         }
-        kept.catch_up(&log).unwrap();
-        if number < 2 || kept.training.n_failed(&log) == 0 {
+        kept.catch_up(log.view()).unwrap();
+        if number < 2 || kept.training.n_failed(log.view()) == 0 {
             continue;
         }
         let mut fresh = on_square(0, settings.clone());
         assert_eq!(
-            probabilities(&mut kept, &log, &points),
-            probabilities(&mut fresh, &log, &points),
+            probabilities(&mut kept, log.view(), &points),
+            probabilities(&mut fresh, log.view(), &points),
         );
         // A proposal that is not logged does not change the state.
         let (mut one, mut other) = (Rng::seed_from_u64(99), Rng::seed_from_u64(99));
         let first = kept
-            .propose(&log, QUERY, &mut Call::new(&mut one, &mut go_on))
+            .propose(log.view(), QUERY, &mut Call::new(&mut one, &mut go_on))
             .unwrap();
-        kept.rewind(&log);
+        kept.rewind(log.view());
         let again = fresh
-            .propose(&log, QUERY, &mut Call::new(&mut other, &mut go_on))
+            .propose(log.view(), QUERY, &mut Call::new(&mut other, &mut go_on))
             .unwrap();
         assert_eq!(first.point.x, again.point.x);
         assert_eq!(first.note, again.note);
@@ -425,9 +424,9 @@ fn the_recommended_point_lies_where_trials_succeed() {
     }
     let recommended = |settings: Value| {
         let mut bayes = on_square(0, settings);
-        bayes.catch_up(&log).unwrap();
+        bayes.catch_up(log.view()).unwrap();
         let mut rng = Rng::seed_from_u64(3);
-        let found = bayes.recommend(&log, QUERY, 1, &mut Call::new(&mut rng, &mut go_on));
+        let found = bayes.recommend(log.view(), QUERY, 1, &mut Call::new(&mut rng, &mut go_on));
         found.unwrap()[0].point.x[0]
     };
     let found = recommended(given());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::ledger::delays::is_beyond;
-use crate::ledger::{Change, Effect, Ledger, Reading, State, Trial, TrialNumber};
+use crate::ledger::{Change, Effect, Reading, State, TrialNumber, View, Viewed};
 use crate::strategy::bayes::model::note::Fit;
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::units::Units;
@@ -67,7 +67,7 @@ pub(super) struct Checkpoint {
 
 impl Fold {
     /// Updates the state with the events since the last call.
-    pub(super) fn catch_up(&mut self, log: &Ledger, settings: &Settings) -> Result<()> {
+    pub(super) fn catch_up(&mut self, log: View, settings: &Settings) -> Result<()> {
         self.rewind(log);
         while self.cursor < log.len() {
             if let Some(change) = log.change(self.cursor) {
@@ -78,7 +78,7 @@ impl Fold {
         Ok(())
     }
 
-    fn fold(&mut self, change: Change, log: &Ledger, settings: &Settings) -> Result<()> {
+    fn fold(&mut self, change: Change, log: View, settings: &Settings) -> Result<()> {
         let number = change.number;
         if let Effect::Started {
             suggested: true,
@@ -104,7 +104,7 @@ impl Fold {
                 }
                 self.add_ended(number);
                 let window = self.window_of(number, settings);
-                let discarded = discarded(&log.trials()[number], settings, window);
+                let discarded = discarded(log.of(number), settings, window);
                 let reading = Some(reading).filter(|_| !discarded);
                 let std = reading.and_then(|reading| reading.std);
                 self.set_row(number, reading.map(|reading| reading.value), std);
@@ -133,12 +133,12 @@ impl Fold {
 
     fn fold_suggestion(
         &mut self,
-        log: &Ledger,
+        log: View,
         number: TrialNumber,
         note: Option<&str>,
         settings: &Settings,
     ) -> Result<()> {
-        let trial = &log.trials()[number];
+        let trial = log.of(number);
         let fit = note.map(Fit::from_note).transpose()?;
         self.before_suggestion(trial.suggested_at);
         if let Some(fit) = fit {
@@ -155,7 +155,7 @@ impl Fold {
     }
 
     /// Undoes all changes by events beyond the end of the log, and by a proposal that was not logged.
-    pub fn rewind(&mut self, log: &Ledger) {
+    pub fn rewind(&mut self, log: View) {
         // A checkpoint at the cursor belongs to a proposal whose suggestion has not been processed.
         let cursor = self.cursor;
         while let Some(checkpoint) = self
@@ -329,11 +329,11 @@ impl Fold {
 
 /// Whether the model discards the value of a trial with this window and uses the floor. For a pending trial, call this
 /// function only after the window of the trial has passed.
-pub fn discarded(trial: &Trial, settings: &Settings, window: Option<f64>) -> bool {
+pub fn discarded(trial: Viewed, settings: &Settings, window: Option<f64>) -> bool {
     settings.pending().discards_late()
         && trial.suggested
         && match trial.delay() {
             Some(delay) => is_beyond(delay, window),
-            None => trial.state == State::Pending,
+            None => trial.state() == State::Pending,
         }
 }

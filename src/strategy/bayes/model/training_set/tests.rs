@@ -4,7 +4,7 @@ use super::*;
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::wave;
-use crate::ledger::{Action, Again, Event, Observation};
+use crate::ledger::{Action, Again, Event, Ledger, Observation, View};
 use crate::problem::{Clock, Point};
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::training_set::fold::discarded;
@@ -83,7 +83,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     let mut log = started(5, None);
     observe(&mut log, 2, 1.0, 5.0);
     act(&mut log, Action::fail(0), 5.0);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(
         (&set.fold.rows[..], &set.fold.ended[..]),
         (&[2][..], &[2, 0][..])
@@ -94,13 +94,13 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     let known = Action::add(Point::at(&[0.5]), vec![], Some(2.0), Some(0.5));
     act(&mut log, pending, 6.0);
     act(&mut log, known, 6.0);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [2, 1, 6]);
     assert_eq!(set.fold.ended, [2, 0, 1, 6]);
     // If a failed trial is abandoned, the trial is removed from `ended`. If an abandoned trial gets a value, the trial
     // becomes a row.
     act(&mut log, Action::Abandon { number: 0 }, 7.0);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(
         (&set.fold.rows[..], &set.fold.ended[..]),
         (&[2, 1, 6][..], &[2, 1, 6][..])
@@ -110,9 +110,9 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
         RowNoise::default(),
         RowNoise::Known(4.0),
     ];
-    assert_eq!(set.row_noise(&log, units), noise);
+    assert_eq!(set.row_noise(log.view(), units), noise);
     observe(&mut log, 0, 1.0, 7.0);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [2, 1, 6, 0]);
 }
 
@@ -129,33 +129,33 @@ fn late_values_are_discarded_but_added_and_failed_trials_are_kept() {
     act(&mut log, added, 0.0);
     observe(&mut log, 4, 1.0, 99.0);
     let all: Vec<bool> = log
+        .view()
         .trials()
-        .iter()
         .map(|trial| discarded(trial, &settings, Some(5.0)))
         .collect();
     assert_eq!(all, [false, true, false, true, false]);
     // After the window of a pending trial has passed, the next suggestion adds a row for the trial. The value of the
     // row is the floor. Undoing the suggestion removes the row.
     let mut set = TrainingSet::new(settings, &Columns::plain(1));
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4]);
     suggest(&mut log, 8.0, None);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4]);
     let len = log.len();
     suggest(&mut log, 8.5, None);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4, 3]);
-    assert_eq!(set.targets(&log).values, [1.0, 0.0, 1.0, 0.0]);
+    assert_eq!(set.targets(log.view()).values, [1.0, 0.0, 1.0, 0.0]);
     log.truncate(len);
-    set.fold.rewind(&log);
+    set.fold.rewind(log.view());
     assert_eq!(set.fold.rows, [0, 1, 4]);
     suggest(&mut log, 8.5, None);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4, 3]);
     // If the trial fails, it is no longer pending, and its row is removed.
     act(&mut log, Action::fail(3), 9.0);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [0, 1, 4]);
 }
 
@@ -164,11 +164,11 @@ fn a_preview_is_dropped_at_the_next_event() {
     let mut set = TrainingSet::new(Settings::default(), &Columns::plain(1));
     let mut log = started(2, None);
     observe(&mut log, 0, 1.0, 2.0);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     let mut go_on = || ControlFlow::Continue(());
     let purposes = [FitPurpose::Suggest, FitPurpose::Predict, FitPurpose::Decide];
     let mut are_due = |set: &mut TrainingSet| {
-        purposes.map(|purpose| purpose.is_due(set, &log, &mut go_on).unwrap())
+        purposes.map(|purpose| purpose.is_due(set, log.view(), &mut go_on).unwrap())
     };
     assert!(set.fit().is_none() && are_due(&mut set) == [true; 3]);
     let theta = Settings::default()
@@ -176,13 +176,13 @@ fn a_preview_is_dropped_at_the_next_event() {
         .first_theta(&Columns::plain(1));
     let fit = Fit {
         rows: Some(1),
-        units: set.warped_targets(&log, None).units,
+        units: set.warped_targets(log.view(), None).units,
         ..Fit::given(KernelFamily::Matern52, theta)
     };
     set.fold.preview(Arc::new(fit.clone()), 0);
     assert_eq!(set.fit(), Some(&fit));
     assert_eq!(are_due(&mut set), [false; 3]);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert!(set.fit().is_none());
 }
 
@@ -206,9 +206,9 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
         (160, 1.0, true),
     ] {
         let mut set = TrainingSet::new(Settings::default(), &columns);
-        set.catch_up(&log).unwrap();
+        set.catch_up(log.view()).unwrap();
         let theta = Hyperparameters::new(vec![0.3], 1e-3, noise_variance);
-        let units = set.warped_targets(&log, None).units;
+        let units = set.warped_targets(log.view(), None).units;
         let fit = Fit {
             rows: Some(fitted),
             units,
@@ -217,14 +217,14 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
         set.fold.preview(Arc::new(fit), 0);
         let mut go_on = || ControlFlow::Continue(());
         let found = FitPurpose::Suggest
-            .is_due(&mut set, &log, &mut go_on)
+            .is_due(&mut set, log.view(), &mut go_on)
             .unwrap();
         assert_eq!(found, due, "{fitted} {noise_variance}");
     }
 }
 
 /// The posterior mean and variance at some points, without the tail.
-fn moments(set: &mut TrainingSet, log: &Ledger) -> (Vec<f64>, Vec<f64>) {
+fn moments(set: &mut TrainingSet, log: View) -> (Vec<f64>, Vec<f64>) {
     set.catch_up(log).unwrap();
     let posterior = set.posterior(log, query(99.0), &mut || ControlFlow::Continue(()));
     posterior
@@ -264,8 +264,8 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
                 suggest(&mut log, 6.0 + step as f64, None);
             }
             let generation = kept.generation;
-            let now = moments(&mut kept, &log);
-            assert_eq!(now, moments(&mut fresh(), &log), "{step} {suggested}");
+            let now = moments(&mut kept, log.view());
+            assert_eq!(now, moments(&mut fresh(), log.view()), "{step} {suggested}");
             let is_new = !suggested && rebuilt.contains(&step);
             assert_eq!(kept.generation > generation, is_new, "{step} {suggested}");
             // A failure does not change the model of f. Abandoning the failed trial does not change the model either.
@@ -287,7 +287,7 @@ fn another_fit_in_a_note_replaces_the_kept_posterior() {
     let mut kept = TrainingSet::new(settings.clone(), &Columns::plain(1));
     let mut log = started(2, Some(&fit.to_note().unwrap()));
     observe(&mut log, 0, 1.0, 2.0);
-    let mut before = moments(&mut kept, &log);
+    let mut before = moments(&mut kept, log.view());
     let changes: [fn(&mut Fit); 3] = [
         |fit| fit.theta.noise_variance *= 4.0,
         |fit| fit.theta.lengthscale[0] *= 2.0,
@@ -297,11 +297,11 @@ fn another_fit_in_a_note_replaces_the_kept_posterior() {
         change(&mut fit);
         let note = fit.to_note().unwrap();
         suggest(&mut log, 3.0 + k as f64, Some(&note));
-        let now = moments(&mut kept, &log);
+        let now = moments(&mut kept, log.view());
         assert_eq!(kept.fit().unwrap().theta, fit.theta);
         let fresh = moments(
             &mut TrainingSet::new(settings.clone(), &Columns::plain(1)),
-            &log,
+            log.view(),
         );
         assert!(now == fresh && now != before);
         before = now;
@@ -336,7 +336,7 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     let (mut kept, mut log) = (fresh(), started(4, None));
     observe(&mut log, 3, 1.0, 3.5);
     suggest(&mut log, 4.0, None);
-    let before = moments(&mut kept, &log);
+    let before = moments(&mut kept, log.view());
     assert_eq!(kept.fold.rows, [0, 1, 3, 2]);
     // The trial ends long after the trial became a row.
     let observation = Observation {
@@ -351,8 +351,8 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     };
     act(&mut log, action, 5.0);
     suggest(&mut log, 5.0, None);
-    let now = moments(&mut kept, &log);
-    assert!(now != before && now == moments(&mut fresh(), &log));
+    let now = moments(&mut kept, log.view());
+    assert!(now != before && now == moments(&mut fresh(), log.view()));
 }
 
 #[test]
@@ -379,16 +379,16 @@ fn trials_keep_their_windows_and_undoing_a_suggestion_undoes_its_window() {
     suggest(&mut log, 2.0, None);
     let len = log.len();
     suggest(&mut log, 3.0, Some(&long));
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     let windows = |set: &TrainingSet| [0, 1, 2, 3].map(|n| set.fold.window_of(n, &set.settings));
     let (open, short, long) = (Some(f64::INFINITY), Some(2.0), Some(8.0));
     assert_eq!(windows(&set), [open, short, short, long]);
     assert_eq!(set.window(), long);
     log.truncate(len);
-    set.fold.rewind(&log);
+    set.fold.rewind(log.view());
     assert_eq!(windows(&set), [open, short, short, short]);
     // At time 20, all windows have passed, except the window of the trial that started before the first choice.
     suggest(&mut log, 20.0, None);
-    set.catch_up(&log).unwrap();
+    set.catch_up(log.view()).unwrap();
     assert_eq!(set.fold.rows, [1, 2]);
 }
