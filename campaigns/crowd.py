@@ -164,7 +164,7 @@ def separation(workers, suggestions, store="sqlite"):
             failures.note(problem)
         pending, number, nearest, fits = {}, 0, float("inf"), 0
         for *_, body in harness.rows(path):
-            (kind, fields), *_ = json.loads(body).items()
+            (kind, fields), *_ = json.loads(body)["what"].items()
             if kind == "Suggested":
                 point = np.array(fields["point"]["numbers"])
                 near = min((float(np.linalg.norm(point - other)) for other in pending.values()), default=float("inf"))
@@ -172,8 +172,8 @@ def separation(workers, suggestions, store="sqlite"):
                 fits += "note" in fields
                 pending[number] = point
                 number += 1
-            elif kind == "Observed":
-                pending.pop(fields["number"], None)
+            elif kind == "Resulted":
+                pending.pop(fields["trial"], None)
     if nearest < NEAREST:
         failures.note(f"two pending points are {nearest} of the diagonal apart")
     return {

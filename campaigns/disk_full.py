@@ -46,7 +46,7 @@ def examine(path, study, before, error, more):
             opened.suggest()
         study.observe(0, 0.75)
         grown = harness.rows(path)
-        observed = sum("Observed" in body for *_, body in grown) - sum("Observed" in body for *_, body in left)
+        observed = sum("Resulted" in body for *_, body in grown) - sum("Resulted" in body for *_, body in left)
         if len(grown) != len(left) + 2 * more + observed or grown[: len(left)] != left or observed > 1:
             yield f"{len(left)} events, {2 * more} appended, {len(grown)} stored"
         if harness.state(opened) and (opened.sync(), harness.state(opened))[1] != harness.state(study):

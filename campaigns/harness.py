@@ -109,6 +109,14 @@ def copy_store(source, target):
             new.write_bytes(old.read_bytes())
 
 
+def kind_of(event):
+    """Return the kind of an event. The kind of a report is what happened to its first result."""
+    [(kind, fields)] = event["what"].items()
+    if kind == "Resulted":
+        [_, kind] = fields["results"][0]
+    return kind if isinstance(kind, str) else next(iter(kind))
+
+
 def rows(path):
     """Return (study's name, sequence number, the caller's key, body) of all events, in order."""
     prefix = "belated." if is_url(path) else ""

@@ -27,51 +27,53 @@ TIME = 60.0  # seconds
 X = '{"numbers":[0.5,0.5]}'
 BODIES = {
     "empty": "",
-    "not JSON": "{Observed",
+    "not JSON": "{Resulted",
     "null": "null",
     "number": "17",
-    "string": '"Observed"',
+    "string": '"Resulted"',
     "list": "[]",
     "no kind": "{}",
-    "two kinds": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0},'
-    '"Failed":{"number":0,"now":1.0}}',
-    "unknown kind": '{"Exploded":{"number":0}}',
+    "two kinds": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":0.5}}]]},'
+    '"Enqueued":{"point":{"numbers":[0.5,0.5]}}}}',
+    "unknown kind": '{"now":1.0,"what":{"Exploded":{"trial":0}}}',
     "python object": '{"py/reduce":[{"py/type":"os.system"},{"py/tuple":["touch TRACE"]}]}',
     "class": '{"__class__":"os.system","args":["touch TRACE"]}',
-    "no fields": '{"Observed":{}}',
-    "fields are a list": '{"Observed":[0,0.5,1.0,4,5]}',
-    "fields are null": '{"Observed":null}',
-    "number is text": '{"Observed":{"number":"0","observation":{"reading":{"value":0.5}},"now":1.0}}',
-    "number is negative": '{"Observed":{"number":-1,"observation":{"reading":{"value":0.5}},"now":1.0}}',
-    "number is a fraction": '{"Observed":{"number":0.5,"observation":{"reading":{"value":0.5}},"now":1.0}}',
-    "number is unknown": '{"Observed":{"number":999,"observation":{"reading":{"value":0.5}},"now":1.0}}',
-    "number is 2**64": '{"Observed":{"number":18446744073709551616,"observation":{"reading":{"value":0.5}},"now":1.0}}',
-    "number has a million digits": '{"Abandoned":{"now":1.0,"number":' + "9" * 1_000_000 + "}}",
-    "value is NaN": '{"Observed":{"number":0,"observation":{"reading":{"value":NaN}},"now":1.0}}',
-    "value is infinite": '{"Observed":{"number":0,"observation":{"reading":{"value":1e999}},"now":1.0}}',
-    "value is -Infinity": '{"Observed":{"number":0,"observation":{"reading":{"value":-Infinity}},"now":1.0}}',
-    "value is null": '{"Observed":{"number":0,"observation":{"reading":{"value":null}},"now":1.0}}',
-    "value is text": '{"Observed":{"number":0,"observation":{"reading":{"value":"0.5"}},"now":1.0}}',
-    "value is true": '{"Observed":{"number":0,"observation":{"reading":{"value":true}},"now":1.0}}',
-    "value is a list": '{"Observed":{"number":0,"observation":{"reading":{"value":[0.5]}},"now":1.0}}',
-    "value has a million digits": '{"Observed":{"number":0,"observation":{"reading":{"value":'
+    "no fields": '{"now":1.0,"what":{"Resulted":{}}}',
+    "fields are a list": '{"now":1.0,"what":{"Resulted":[0,[[0,"Failed"]],{}]}}',
+    "fields are null": '{"now":1.0,"what":{"Resulted":null}}',
+    "number is text": '{"now":1.0,"what":{"Resulted":{"trial":"0","results":[[0,{"New":{"value":0.5}}]]}}}',
+    "number is negative": '{"now":1.0,"what":{"Resulted":{"trial":-1,"results":[[0,{"New":{"value":0.5}}]]}}}',
+    "number is a fraction": '{"now":1.0,"what":{"Resulted":{"trial":0.5,"results":[[0,{"New":{"value":0.5}}]]}}}',
+    "number is unknown": '{"now":1.0,"what":{"Resulted":{"trial":999,"results":[[0,{"New":{"value":0.5}}]]}}}',
+    "number is 2**64": '{"now":1.0,"what":{"Resulted":{"trial":18446744073709551616,"results":[[0,"Failed"]]}}}',
+    "number has a million digits": '{"now":1.0,"what":{"Resulted":{"results":[[0,"Abandoned"]],"trial":'
     + "9" * 1_000_000
-    + '}},"now":1.0}}',
-    "now is NaN": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":NaN}}',
-    "at is NaN": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0,"at":NaN}}',
-    "at is text": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0,"at":"noon"}}',
-    "value outside an observation": '{"Observed":{"number":0,"value":0.5,"now":1.0}}',
-    "now is infinite": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1e999}}',
+    + "}}}",
+    "value is NaN": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":NaN}}]]}}}',
+    "value is infinite": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":1e999}}]]}}}',
+    "value is -Infinity": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":-Infinity}}]]}}}',
+    "value is null": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":null}}]]}}}',
+    "value is text": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":"0.5"}}]]}}}',
+    "value is true": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":true}}]]}}}',
+    "value is a list": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":[0.5]}}]]}}}',
+    "value has a million digits": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":'
+    + "9" * 1_000_000
+    + "}}]]}}}",
+    "now is NaN": '{"now":NaN,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":0.5}}]]}}}',
+    "at is NaN": '{"now":1.0,"at":NaN,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":0.5}}]]}}}',
+    "at is text": '{"now":1.0,"at":"noon","what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":0.5}}]]}}}',
+    "value outside the results": '{"now":1.0,"what":{"Resulted":{"trial":0,"value":0.5,"results":[]}}}',
+    "now is infinite": '{"now":1e999,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":0.5}}]]}}}',
     "nested lists": "[" * 200_000,
     "nested objects": '{"a":' * 200_000,
     "nested and closed": "[" * 100_000 + "]" * 100_000,
     "lone surrogate": '{"\\ud800":1}',
-    "zero byte": '{"Observed":\x00}',
-    "trailing text": '{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0}} DROP TABLE events',
-    "enqueued outside": '{"Enqueued":{"point":{"numbers":[-3,0.5]}}}',
+    "zero byte": '{"now":\x00}',
+    "trailing text": '{"now":1.0,"what":{"Resulted":{"trial":0,"results":[[0,"Failed"]]}}} DROP TABLE events',
+    "enqueued outside": '{"now":1.0,"what":{"Enqueued":{"point":{"numbers":[-3,0.5]}}}}',
 }
 DEEP = json.dumps('{"a":' + "[" * 200_000 + "]" * 200_000 + "}")
-OBSERVED = '{"Observed":{"number":0,"observation":{"reading":{"value":0.25},%s},"now":3.0}}'
+OBSERVED = '{"now":3.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":0.25}}]],"data":{%s}}}}'
 BODIES["observed: std is negative"] = BODIES["value is NaN"].replace("NaN", '0.25,"std":-1.0')
 BODIES |= {
     f"observed: {what}": OBSERVED % fields
@@ -98,7 +100,7 @@ BODIES |= {
         "unknown field": '"replicate":true',
     }.items()
 }
-FAILED = '{"Failed":{"number":0,"now":3.0,%s}}'
+FAILED = '{"now":3.0,"what":{"Resulted":{"trial":0,"results":[[0,"Failed"]],"data":{%s}}}}'
 BODIES |= {
     f"failed: {what}": FAILED % fields
     for what, fields in {
@@ -113,23 +115,23 @@ BODIES |= {
         "unknown field": '"std":1.0',
     }.items()
 }
-ADDED = '{"Added":{"point":%s,"context":%s,"observation":%s,"now":1.0}}'
+ADDED = '{"now":1.0,"what":{"Added":{"point":%s,"context":%s,"results":%s,"awaited":true}}}'
 BODIES |= {
     f"added: {what}": ADDED % fields
     for what, fields in {
-        "point too short": ('{"numbers":[0.5]}', "[]", '{"reading":{"value":1.0}}'),
-        "point too long": ('{"numbers":[0.5,0.5,0.5]}', "[]", '{"reading":{"value":1.0}}'),
-        "point is infinite": ('{"numbers":[0.5,1e999]}', "[]", '{"reading":{"value":1.0}}'),
-        "point is null": ("null", "[]", '{"reading":{"value":1.0}}'),
-        "point has an index": ('{"candidate":3}', "[]", '{"reading":{"value":1.0}}'),
-        "context undeclared": (X, "[0.5]", '{"reading":{"value":1.0}}'),
-        "observation is a number": (X, "[]", "1.0"),
-        "observation has a point": (X, "[]", '{"reading":{"value":1.0},"point":{"numbers":[0.5,0.5]}}'),
-        "value is infinite": (X, "[]", '{"reading":{"value":1e999}}'),
-        "value is text": (X, "[]", '{"reading":{"value":"1.0"}}'),
+        "point too short": ('{"numbers":[0.5]}', "[]", '[[0,{"value":1.0}]]'),
+        "point too long": ('{"numbers":[0.5,0.5,0.5]}', "[]", '[[0,{"value":1.0}]]'),
+        "point is infinite": ('{"numbers":[0.5,1e999]}', "[]", '[[0,{"value":1.0}]]'),
+        "point is null": ("null", "[]", '[[0,{"value":1.0}]]'),
+        "point has an index": ('{"candidate":3}', "[]", '[[0,{"value":1.0}]]'),
+        "context undeclared": (X, "[0.5]", '[[0,{"value":1.0}]]'),
+        "results are a number": (X, "[]", "1.0"),
+        "data have a point": (X, "[]", '[[0,{"value":1.0}]],"data":{"point":{"numbers":[0.5,0.5]}}'),
+        "value is infinite": (X, "[]", '[[0,{"value":1e999}]]'),
+        "value is text": (X, "[]", '[[0,{"value":"1.0"}]]'),
     }.items()
 }
-SUGGESTED = '{"Suggested":{"point":%s,"context":[],"now":%s,"note":%s,"queued":%s,"expires_at":%s}}'
+SUGGESTED = '{"now":%s,"what":{"Suggested":{"point":%s,"context":[],"note":%s,"queued":%s,"expires_at":%s}}}'
 
 
 def note(lengthscale, variance, noise, rows, kernel="matern52", scale="1.0"):
@@ -141,8 +143,8 @@ def note(lengthscale, variance, noise, rows, kernel="matern52", scale="1.0"):
 
 
 BODIES |= {
-    f"suggested: {what}": SUGGESTED % fields
-    for what, fields in {
+    f"suggested: {what}": SUGGESTED % (now, point, *rest)
+    for what, (point, now, *rest) in {
         "queued, but nothing was": (X, "3.0", "null", "true", "null"),
         "queued is a number": (X, "3.0", "null", "7", "null"),
         "lease is NaN": (X, "3.0", "null", "false", "NaN"),
@@ -169,9 +171,11 @@ BODIES |= {
 HUGE = {
     "spaces": lambda size: " " * size,
     "text": lambda size: '"' + "x" * size + '"',
-    "numbers": lambda size: '{"Suggested":{"point":{"numbers":[' + "1," * (size // 2) + "1]}}}",
-    "fields": lambda size: '{"Observed":[' + "1," * (size // 2) + "1]}",
-    "traceback of a list": lambda size: '{"Failed":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}",
+    "numbers": lambda size: '{"what":{"Suggested":{"point":{"numbers":[' + "1," * (size // 2) + "1]}}}}",
+    "fields": lambda size: '{"what":{"Resulted":[' + "1," * (size // 2) + "1]}}",
+    "traceback of a list": lambda size: (
+        '{"what":{"Resulted":{"data":{"error":{"traceback":[' + "1," * (size // 2) + "1]}}}}}"
+    ),
 }
 # A study cannot have written these bodies, but they have the form of events, so the program accepts and counts them.
 UNCHECKED = {"suggested: theta is huge"}

@@ -202,8 +202,8 @@ def run(kills=1000, workers=8, kills_per_study=100, longest=0.4, seed=0, store="
             failures.note(problem)
         table = harness.rows(path)
         events = len(table)
-        bodies = [(name, json.loads(body).get("Reported")) for name, _, _, body in table]
-        steps = Counter((name, report["number"], report["step"]) for name, report in bodies if report is not None)
+        bodies = [(name, json.loads(body)["what"].get("Reported")) for name, _, _, body in table]
+        steps = Counter((name, report["trial"], report["step"]) for name, report in bodies if report is not None)
         if any(n > 1 for n in steps.values()):
             failures.note("a step is reported twice in a study")
         keys = [(name, key) for name, _, key, _ in table if key is not None]

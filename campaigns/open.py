@@ -57,7 +57,7 @@ def bayes_opt(path, observations, failures):
     study.add(params[last:], values[last:])
     harness.close(study)
     opening, suggesting = opened(path)
-    suggested = [json.loads(body)["Suggested"] for *_, body in harness.rows(path) if "Suggested" in body]
+    suggested = [json.loads(body)["what"]["Suggested"] for *_, body in harness.rows(path) if "Suggested" in body]
     notes = [fields.get("note") for fields in suggested]
     if len(notes) < 2 or notes[0] is None or any(notes[1:]):
         failures.note(f"refitted after opening: {notes}")

@@ -145,9 +145,9 @@ def run(kills=500, workers=4, kills_per_study=50, longest=0.4, seed=0, store="sq
         for problem in harness.audit(path):
             failures.note(problem)
         table = harness.rows(path)
-        bodies = [(name, json.loads(body).get("OfOutcome")) for name, _, _, body in table]
+        bodies = [(name, json.loads(body)["what"].get("Resulted")) for name, _, _, body in table]
         logged = Counter(
-            (name, next(iter(each["event"].values()))["number"], each["outcome"]) for name, each in bodies if each
+            (name, each["trial"], outcome) for name, each in bodies if each for outcome, _ in each["results"]
         )
         if any(n > 1 for n in logged.values()):
             failures.note("an outcome is logged twice")

@@ -6,6 +6,7 @@ error. At the end, the event table must contain every acknowledged call exactly 
 before, during or after the call's commit. The program prints JSON.
 """
 
+import json
 import random
 import sys
 import time
@@ -18,7 +19,7 @@ import server
 
 import belated as bl
 
-KINDS = {"suggest": "Suggested", "observe": "Observed", "fail": "Failed", "add": "Added", "report": "Reported"}
+KINDS = {"suggest": "Suggested", "observe": "New", "fail": "Failed", "add": "Added", "report": "Reported"}
 KINDS |= {"withdraw": "Withdrawn", "revise": "Revised"}
 
 
@@ -63,7 +64,7 @@ def run(stops=50, workers=8, longest=1.0, down=0.5, seed=0, limit=None):
             failures.note("a key occurs twice")
         # A worker ends only after its last call was answered, so the table must contain exactly the acknowledged calls.
         done = Counter(KINDS[line["call"]] for file in notes for line in kill.read(file) if line["what"] == "done")
-        stored = Counter(body.split('"', 2)[1] for *_, body in table)
+        stored = Counter(harness.kind_of(json.loads(body)) for *_, body in table)
         if done != stored:
             failures.note(f"acknowledged: {dict(done)}, stored: {dict(stored)}")
     return {

@@ -241,9 +241,9 @@ def compare_reports(folder, events, failures):
     """Check that the events contain every accepted report exactly once; return the number of accepted reports, and how
     many workers were killed in the middle of a curve."""
     stored, steps, accepted = Counter(), Counter(), Counter()
-    for event in (event["Reported"] for event in events if "Reported" in event):
-        stored[event["number"], event["step"], event["value"]] += 1
-        steps[event["number"], event["step"], event["attempt"]] += 1
+    for event in (event["what"]["Reported"] for event in events if "Reported" in event["what"]):
+        stored[event["trial"], event["step"], event["value"]] += 1
+        steps[event["trial"], event["step"], event["attempt"]] += 1
     # The last note of each process, and the number of kills.
     last, kills, in_curves = {}, 0, 0
     for line in notes(folder):
@@ -288,11 +288,11 @@ def run(kills=100, workers=4, every=30, seconds=0.1, seed=0, engine="processes",
         again = compare(folder, study, n_trials, failures)
         bodies = [json.loads(body) for _, _, _, body in harness.rows(path)]
         reports, in_curves = compare_reports(folder, bodies, failures)
-        events = Counter(next(iter(body)) for body in bodies)
+        events = Counter(harness.kind_of(body) for body in bodies)
         if len(killed) != kills:
             failures.note(f"{len(killed)} of {kills} kills by the end of the run")
-        if events["Observed"] + events["Stopped"] != n_trials:
-            failures.note(f"{events['Observed']} observations and {events['Stopped']} stops of {n_trials} trials")
+        if events["New"] + events["Stopped"] != n_trials:
+            failures.note(f"{events['New']} observations and {events['Stopped']} stops of {n_trials} trials")
         if not at:
             failures.note("not all workers were evaluating at the same time after the last kill")
     return {

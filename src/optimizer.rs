@@ -13,7 +13,7 @@ use crate::delays::Delays;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::delays::LastDelays;
 use crate::ledger::revise::RevisedTrial;
-use crate::ledger::{Action, Event, Ledger, TrialNumber, View};
+use crate::ledger::{Action, Event, Ledger, Suggested, TrialNumber, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
 use crate::problem::{Fixed, Point, Problem};
@@ -182,7 +182,7 @@ impl Optimizer {
     pub(crate) fn extend(&mut self, events: Vec<Event>) -> Result<Vec<Option<TrialNumber>>> {
         let mut numbers = Vec::with_capacity(events.len());
         for event in events {
-            if matches!(event, Event::Revised { .. }) {
+            if matches!(event.what, What::Revised(_)) {
                 break;
             }
             numbers.push(event.trial_number(self.ledger.n_trials()));
@@ -240,29 +240,29 @@ impl Optimizer {
     }
 
     fn check_note(&mut self, event: &Event) -> Result<()> {
-        match event {
-            Event::Suggested {
+        match &event.what {
+            What::Suggested(Suggested {
                 note: Some(note), ..
-            } => self.strategy.check_note(self.ledger.view(), note),
+            }) => self.strategy.check_note(self.ledger.view(), note),
             _ => Ok(()),
         }
     }
 
-    /// Returns the events that an action at this wall-clock time would log. The list is empty if the action would have
-    /// no effect. The log is not changed.
-    pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Vec<Event>> {
+    /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.
+    /// The log is not changed.
+    pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Event>> {
         let now = self.ledger.now(time)?;
-        self.ledger.validate_all(action, now, time)
+        self.ledger.validate(action, now, time)
     }
 
     /// Logs an action at this wall-clock time, and returns the number of its trial. Returns None for an enqueued point,
     /// or if the action has no effect.
     pub fn record(&mut self, action: Action, time: Option<f64>) -> Result<Option<TrialNumber>> {
-        let mut number = None;
-        for event in self.validate(action, time)? {
-            number = number.or(event.trial_number(self.ledger.n_trials()));
-            self.ledger.push(event)?;
-        }
+        let Some(event) = self.validate(action, time)? else {
+            return Ok(None);
+        };
+        let number = event.trial_number(self.ledger.n_trials());
+        self.ledger.push(event)?;
         Ok(number)
     }
 
@@ -457,19 +457,22 @@ impl Optimizer {
     ) -> Result<(f64, Arc<Delays>, BTreeMap<TrialNumber, f64>)> {
         let now = self.ledger.now(time)?;
         if let Some(outcome) = outcome {
-            let part = self.ledger.part(outcome)?;
-            let found = part.delays_in_steps(None, now, time);
-            return Ok((now, found.delays, part.in_flight(now, time)));
+            let view = self.ledger.declared(outcome)?;
+            let found = view.delays_in_steps(None, now, time);
+            return Ok((now, found.delays, view.in_flight(now, time)));
         }
-        let found = self.ledger.delays_in_steps(self.delays.take(), now, time);
+        let found = self
+            .ledger
+            .view()
+            .delays_in_steps(self.delays.take(), now, time);
         let delays = self.delays.insert(found).delays.clone();
-        Ok((now, delays, self.ledger.in_flight(now, time)))
+        Ok((now, delays, self.ledger.view().in_flight(now, time)))
     }
 
     /// Returns the observed and pending trials whose lease or window had passed before their result, or has passed now.
     pub(crate) fn late(&mut self, time: Option<f64>) -> Result<Vec<TrialNumber>> {
         let (now, window) = (self.ledger.now(time)?, self.window()?);
-        Ok(self.ledger.late(now, time, window))
+        Ok(self.ledger.view().late(now, time, window))
     }
 
     /// Returns the time for which a pending trial counts as arriving, on the clock, or None without a limit.

@@ -261,7 +261,7 @@ fn lowest_plausible<'a>(finished: impl Iterator<Item = Viewed<'a>>) -> Option<f6
 /// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
 fn running(log: View, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
     let trial = log.trial(number)?;
-    let last = log.problem().curve.zip(trial.curve().last());
+    let last = log.curve().zip(trial.curve().last());
     let found = last.map(|(curve, report)| (curve, report.0));
     Ok(found.filter(|(curve, step)| trial.state() == State::Pending && *step < curve.steps))
 }

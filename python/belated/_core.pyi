@@ -100,12 +100,18 @@ def point_of(event: str) -> _Place | None:
     """The point in an event (as JSON), or None if the event does not contain a point."""
 
 def revision_event(
-    definition: str, fill: str | None, map: str | None, keep: str | None, constrained: bool, time: float | None
+    definition: str,
+    fill: str | None,
+    map: str | None,
+    keep: str | None,
+    constrained: bool,
+    time: float | None,
+    now: float,
 ) -> str:
     """The event of a revision, as JSON. The definition and the next three arguments are JSON."""
 
 def revision_of(event: str) -> tuple[str, str | None, str | None, str | None, bool] | None:
-    """The arguments of `revision_event`, without the time, or None if the event is not a revision."""
+    """The arguments of `revision_event`, without the times, or None if the event is not a revision."""
 
 def without_time(event: str) -> str:
     """The event without its wall-clock time."""
@@ -549,10 +555,10 @@ class Optimizer:
     def queued(self) -> list[_Place]:
         """The enqueued points that have not been suggested yet."""
 
-    def validate(self, action: Action, time: float | None) -> list[tuple[str, int | None]]:
-        """The events that ``record`` would log, as JSON, each with the number of its trial.
+    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
+        """The event that ``record`` would log, as JSON, and the number of its trial.
 
-        The list is empty if the action would have no effect. The log is unchanged."""
+        None if the action would have no effect. The log is unchanged."""
 
     def record(self, action: Action, time: float | None) -> int | None:
         """Log an action and return the number of its trial.

@@ -1,302 +1,290 @@
-//! The effects of events: on the states of trials, and as the changes that strategies read.
-
-use std::cmp::Ordering;
+//! The effects of events on trials and their results.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::{Event, Observation, Reading, TrialNumber};
-use crate::ledger::trial::{AtFidelity, Details, Ranking, State, Trial};
-use crate::ledger::{Ledger, Queued};
-use crate::problem::{Point, Position};
-
-/// The change of one trial by one event. Strategies read changes instead of events.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Change {
-    pub number: TrialNumber,
-    pub effect: Effect,
-}
-
-/// The effect of an event on its trial, as of that event. Later events do not alter it.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Effect {
-    /// The trial was started. A trial that was added may have a value from the start.
-    Started {
-        /// Whether this optimizer suggested the trial. False if the trial was added.
-        suggested: bool,
-        /// The note of the strategy that proposed the point.
-        note: Option<String>,
-        reading: Option<Reading>,
-    },
-    /// The trial has this value from now on, which may replace an earlier value.
-    Valued {
-        reading: Reading,
-        /// The point where the trial was run, if it was reported with the value.
-        run: Option<Point>,
-    },
-    Failed,
-    /// The evaluation was ended early. The learning curve is still used.
-    Stopped,
-    /// The trial lacks a value, and its result is no longer expected.
-    Dropped,
-    /// The value, the failure or the curve of the trial was taken back.
-    Withdrawn,
-    /// The learning curve has another step.
-    Reported,
-}
+use crate::ledger::Ledger;
+use crate::ledger::event::{Data, Event, Happened, TrialNumber, What};
+use crate::ledger::trial::{AtFidelity, Details, Entry, State, Trial};
+use crate::ledger::view::OfSuccess;
+use crate::problem::{Goal, Point, Position};
 
 impl Ledger {
-    /// Returns the change by event number i, or None if the event does not concern a trial.
-    pub(crate) fn change(&self, i: usize) -> Option<Change> {
-        let event = self.event(i);
-        // The number of a started trial is the number of trials before its event.
-        let before = |trial: &Trial| (trial.started_by as usize) < i;
-        let number = match event {
-            Event::Suggested { .. } | Event::Added { .. } | Event::AddedMeasured { .. } => {
-                self.trials.partition_point(before)
-            }
-            _ => event.trial_number(0)?,
-        };
-        let reading = |observed: &Observation| Reading {
-            value: self.problem.direction.oriented(observed.reading.value),
-            ..observed.reading
-        };
-        let hidden = self
-            .shown_from
-            .get(&number)
-            .map(|from| i.cmp(&(*from as usize)));
-        if hidden == Some(Ordering::Less) {
-            return None;
-        }
-        if hidden == Some(Ordering::Equal) {
-            // The report of this event has a point of the present problem. The strategy did not know the trial.
-            return Some(Change {
-                number,
-                effect: Effect::Started {
-                    suggested: false,
-                    note: None,
-                    reading: event.observation().map(reading),
-                },
-            });
-        }
-        let effect = match event {
-            Event::Enqueued { .. } | Event::Revised { .. } => return None,
-            Event::Suggested { note, .. } => Effect::Started {
-                suggested: true,
-                note: note.filter(|_| i >= self.notes_from),
-                reading: None,
-            },
-            Event::Added { observation, .. } => Effect::Started {
-                suggested: false,
-                note: None,
-                reading: observation.as_ref().map(reading),
-            },
-            Event::Observed { observation, .. } | Event::Amended { observation, .. } => {
-                Effect::Valued {
-                    reading: reading(&observation),
-                    run: observation
-                        .point
-                        .map(|point| self.present_point(i, number, point)),
-                }
-            }
-            Event::Failed { .. } => Effect::Failed,
-            Event::Stopped { .. } => Effect::Stopped,
-            Event::Abandoned { .. } => Effect::Dropped,
-            Event::Withdrawn { .. } => Effect::Withdrawn,
-            Event::Reported { .. } => Effect::Reported,
-            // Strategies that read whole trials read only their points.
-            Event::OfOutcome { .. } => match self.trials[number].is_dropped() {
-                true => Effect::Withdrawn,
-                false => Effect::Reported,
-            },
-            Event::AddedMeasured { .. } => Effect::Started {
-                suggested: false,
-                note: None,
-                reading: None,
-            },
-        };
-        Some(Change { number, effect })
-    }
-
     /// Updates the state with an event. All changes of the state go through this function.
     pub(super) fn apply(&mut self, event: &Event) -> Result<()> {
-        match event {
-            Event::Suggested {
-                point,
-                context,
-                fidelity,
-                now,
-                expires_at,
-                queued,
-                ..
-            } => {
-                let details = Details {
-                    fidelity: self.at_fidelity(*fidelity),
-                    expires_at: *expires_at,
-                    ..Details::default()
-                };
-                let trial = Trial::started(*now, details);
-                let (suggested, queued) = (true, *queued);
-                let trial = Trial {
-                    suggested,
-                    queued,
-                    ..trial
-                };
-                self.add_trial(trial, point, context)?;
-                self.n_dequeued += usize::from(queued);
+        let now = event.now;
+        match &event.what {
+            What::Suggested(it) => {
+                self.n_dequeued += usize::from(it.queued);
                 self.n_suggested += 1;
-            }
-            Event::Added {
-                point,
-                context,
-                fidelity,
-                observation,
-                now,
-                ..
-            } => {
-                let details = Details {
-                    fidelity: self.at_fidelity(*fidelity),
-                    ..Details::default()
+                let fidelity = self.at_fidelity(it.fidelity);
+                let trial = Trial {
+                    suggested: true,
+                    queued: it.queued,
+                    ..self.started(now, fidelity, it.expires_at)
                 };
-                self.add_trial(Trial::started(*now, details), point, context)?;
-                if let Some(observation) = observation {
-                    self.observe(self.trials.len() - 1, observation, Some(*now))?;
+                self.add_trial(trial, &it.point, &it.context)
+            }
+            What::Added(it) => {
+                let number = self.trials.len();
+                let fidelity = self.at_fidelity(it.fidelity);
+                let trial = self.started(now, fidelity, None);
+                self.add_trial(trial, &it.point, &it.context)?;
+                let known = it.results.iter();
+                let mut results: Vec<(u32, Happened)> = known
+                    .map(|&(outcome, reading)| (outcome, Happened::New(reading)))
+                    .collect();
+                if !it.awaited {
+                    let is_known = |i: &u32| it.results.iter().any(|(outcome, _)| outcome == i);
+                    let others = (0..self.n_outcomes() as u32).filter(|i| !is_known(i));
+                    results.extend(others.map(|outcome| (outcome, Happened::Abandoned)));
+                }
+                match results.is_empty() {
+                    true => Ok(()),
+                    false => self.result(number, &results, &it.data, now),
                 }
             }
-            Event::Enqueued {
-                point,
-                given,
-                fidelity,
-                attrs,
-                ..
-            } => self.enqueued.push(Queued {
-                point: point.clone(),
-                given: given.clone(),
-                fidelity: *fidelity,
-                attrs: attrs.clone(),
-            }),
-            Event::Observed {
-                number,
-                observation,
-                now,
-                ..
-            } => self.observe(*number, observation, Some(*now))?,
-            Event::Amended {
-                number,
-                observation,
-                ..
-            } => self.observe(*number, observation, None)?,
-            Event::Failed {
-                number,
-                now,
-                error,
-                duration,
-                attrs,
-                ..
-            } => {
-                self.end(*number, State::Failed, *now);
-                self.trials[*number].set_report(error.as_ref(), *duration, attrs.as_ref());
+            What::Enqueued(queued) => {
+                self.enqueued.push(queued.clone());
+                self.columns.iter_mut().for_each(|it| it.n_events += 1);
+                Ok(())
             }
-            Event::Abandoned { number, now, .. } => {
-                self.end(*number, State::Abandoned, *now);
-                self.abandoned.push(*number);
-            }
-            Event::Reported {
-                number,
-                step,
-                value,
-                attempt,
-                at,
-            } => {
-                let value = value.map(|y| self.problem.direction.oriented(y));
-                let started_at = self.started_at(*number);
-                let trial = &mut self.trials[*number];
-                trial.report(*step, value, *attempt, *at);
-                if let (Some(started_at), Some(at)) = (started_at, *at) {
+            What::Reported(it) => {
+                let value = it.value.map(|y| self.problem.direction.oriented(y));
+                let started_at = self.started_at(it.trial);
+                let trial = &mut self.trials[it.trial];
+                trial.report(it.step, value, it.attempt, event.at);
+                if let (Some(started_at), Some(at)) = (started_at, event.at) {
                     trial.renew_lease(started_at, at);
                 }
-            }
-            Event::Stopped { number, now, .. } => self.end(*number, State::Stopped, *now),
-            Event::Revised { .. } => {
-                return Err(Error::Corrupt(
-                    "a revision is logged together with the points of the trials".to_string(),
-                ));
-            }
-            Event::OfOutcome { .. } | Event::AddedMeasured { .. } => {
-                return Err(Error::Corrupt(
-                    "an event of an outcome, and no outcomes are declared".to_string(),
-                ));
-            }
-            Event::Withdrawn { number, reason, .. } => {
-                let withdrawn_by = self.len() as u32;
-                let trial = &mut self.trials[*number];
-                self.n_observed -= usize::from(trial.value.is_some());
-                let mut value = trial.value.take();
-                if trial.left_out {
-                    value = self.revised[*number].value.take();
-                    value = value.map(|y| self.problem.direction.oriented(y));
+                if let Some(objective) = self.objective_column() {
+                    self.columns[objective].n_events += 1;
                 }
-                trial.withdraw(value, reason.clone(), withdrawn_by);
-                self.ranking.withdraw(*number, &self.trials);
-                self.last_withdrawal = Some(self.len());
+                Ok(())
             }
+            What::Resulted(it) => {
+                for (outcome, _) in &it.results {
+                    self.columns[*outcome as usize].n_events += 1;
+                }
+                self.result(it.trial, &it.results, &it.data, now)
+            }
+            What::Revised(_) => Err(Error::Corrupt(
+                "a revision is logged together with the points of the trials".to_string(),
+            )),
         }
-        Ok(())
+    }
+
+    /// A trial that starts now.
+    fn started(&self, now: f64, fidelity: Option<AtFidelity>, expires_at: Option<f64>) -> Trial {
+        let details = Details {
+            fidelity,
+            expires_at,
+            ..Details::default()
+        };
+        Trial {
+            suggested: false,
+            queued: false,
+            left_out: false,
+            position: Position::Member,
+            index: None,
+            suggested_at: now,
+            started_by: self.len() as u32,
+            details: (details != Details::default()).then(|| Box::new(details)),
+        }
     }
 
     fn add_trial(&mut self, trial: Trial, point: &Point, context: &[f64]) -> Result<()> {
         self.rows.extend(self.problem.encode(point)?);
         self.rows.extend(self.problem.encode_context(context));
-        self.pending.insert(self.trials.len());
         // A suggested point was checked: it is in the domain.
         let position = match trial.suggested {
             true => Position::Member,
             false => self.problem.position(point),
         };
+        for column in &mut self.columns {
+            column.pending.insert(self.trials.len());
+            column.n_events += 1;
+            self.entries.push(Entry::missing(trial.suggested_at));
+        }
         self.trials.push(Trial {
             position,
             index: point.index().map(|index| index as u32),
-            started_by: self.len() as u32,
             ..trial
         });
         Ok(())
     }
 
-    /// Stores an observation of a trial. If `now` is given, this is the first observation of the trial. Otherwise the
-    /// observation replaces an earlier observation.
-    fn observe(
+    /// Stores the results and the data of a report.
+    fn result(
         &mut self,
         number: TrialNumber,
-        observation: &Observation,
-        now: Option<f64>,
+        results: &[(u32, Happened)],
+        data: &Data,
+        now: f64,
     ) -> Result<()> {
-        if let Some(point) = &observation.point {
+        let value_before = self.value(number);
+        self.trials[number].set_data(data);
+        if let Some(point) = &data.point {
             self.move_to_run(number, point)?;
         }
-        if let Some(now) = now {
-            self.end(number, State::Observed, now);
+        for (outcome, happened) in results {
+            self.change(*outcome as usize, number, *happened, data, now);
         }
-        self.abandoned.clear();
-        let value = observation.reading.value;
-        let here = self.len() as u32;
-        if !self.trials[number].left_out
-            && let Some(from @ &mut u32::MAX) = self.shown_from.get_mut(&number)
-        {
-            // The first value of an outcome that a revision added.
-            *from = here;
+        let is_withdrawn = results
+            .iter()
+            .any(|(_, it)| matches!(it, Happened::Withdrawn { .. }));
+        if is_withdrawn {
+            self.last_withdrawal = Some(self.len());
         }
-        let trial = &mut self.trials[number];
-        if trial.left_out {
-            self.revised[number].value = Some(value);
+        if self.has_outcomes() {
+            let is_dropped =
+                |it: &Happened| matches!(it, Happened::Abandoned | Happened::Withdrawn { .. });
+            let is_news = results.iter().any(|(_, it)| !is_dropped(it));
+            let by = value_before.filter(|_| is_withdrawn);
+            self.settle(number, now, by, data.reason.as_ref());
+            let (column, state) = (
+                self.trial_column(),
+                self.entry(number, self.trial_column()).state,
+            );
+            let abandoned = &mut self.columns[column].abandoned;
+            if is_news {
+                abandoned.clear();
+            } else if state == State::Abandoned {
+                abandoned.push(number);
+            }
         } else {
-            self.n_observed += usize::from(trial.value.is_none());
-            trial.value = Some(self.problem.direction.oriented(value));
+            let mut ranking = std::mem::take(&mut self.ranking);
+            match is_withdrawn {
+                true => ranking.withdraw(number, self.view()),
+                false => ranking.insert(number, self.view()),
+            }
+            self.ranking = ranking;
         }
-        trial.set_data(observation);
-        self.ranking.insert(number, &self.trials);
+        if self.n_outcomes() > 1 {
+            self.update_success(number, now);
+        }
         Ok(())
     }
 
+    /// Changes the result of one outcome.
+    fn change(
+        &mut self,
+        outcome: usize,
+        number: TrialNumber,
+        happened: Happened,
+        data: &Data,
+        now: f64,
+    ) {
+        let here = self.len() as u32;
+        let left_out = self.trials[number].left_out;
+        match happened {
+            Happened::New(reading) | Happened::Amended(reading) => {
+                if matches!(happened, Happened::New(_)) {
+                    self.end(outcome, number, State::Observed, now);
+                }
+                let column = &mut self.columns[outcome];
+                column.abandoned.clear();
+                if !left_out && let Some(from @ &mut u32::MAX) = column.shown_from.get_mut(&number)
+                {
+                    // The first value of an outcome that a revision added.
+                    *from = here;
+                }
+                let is_new = self.entry(number, outcome).value().is_none();
+                self.columns[outcome].n_observed += usize::from(is_new && !left_out);
+                self.entry_mut(number, outcome).set(reading);
+            }
+            Happened::Failed => {
+                self.end(outcome, number, State::Failed, now);
+                if data.error.is_some() {
+                    let details = &mut self.entry_mut(number, outcome).details;
+                    details.get_or_insert_default().error = data.error.clone();
+                }
+            }
+            Happened::Abandoned => {
+                self.end(outcome, number, State::Abandoned, now);
+                self.columns[outcome].abandoned.push(number);
+            }
+            Happened::Stopped => self.end(outcome, number, State::Stopped, now),
+            Happened::Withdrawn { awaited } => {
+                let entry = self.entry_mut(number, outcome);
+                let value = entry.value();
+                entry.withdraw(value, data.reason.clone(), here);
+                if awaited {
+                    entry.state = State::Pending;
+                    self.columns[outcome].pending.insert(number);
+                }
+                self.columns[outcome].n_observed -= usize::from(value.is_some() && !left_out);
+            }
+        }
+    }
+
+    /// Sets the state of a result, and the time when the result reached this state. If the result already has this state
+    /// or had this state when it was withdrawn, the earlier time is kept.
+    fn end(&mut self, column: usize, number: TrialNumber, state: State, now: f64) {
+        let here = self.len() as u32;
+        if state != State::Abandoned {
+            self.columns[column].abandoned.clear();
+        }
+        self.columns[column].pending.remove(&number);
+        self.entry_mut(number, column).end(state, now, here);
+    }
+
+    /// Sets the state of a trial from its results. If results were withdrawn, `withdrawn` is the withdrawn value of the
+    /// objective and `reason` is the reason.
+    pub(super) fn settle(
+        &mut self,
+        number: TrialNumber,
+        now: f64,
+        withdrawn: Option<f64>,
+        reason: Option<&String>,
+    ) {
+        let (column, here) = (self.trial_column(), self.len() as u32);
+        let state = State::of_trial(self.results(number).iter().map(|it| it.state));
+        let entry = &mut self.entries[number * self.columns.len() + column];
+        let pending = &mut self.columns[column].pending;
+        match (entry.state, state) {
+            (State::Pending, State::Pending) => {}
+            (before, State::Withdrawn) if before != State::Withdrawn => {
+                entry.withdraw(withdrawn, reason.cloned(), here);
+                pending.remove(&number);
+            }
+            (_, State::Pending) => {
+                entry.state = State::Pending;
+                pending.insert(number);
+            }
+            _ => {
+                entry.end(state, now, here);
+                pending.remove(&number);
+            }
+        }
+    }
+
+    /// Sets the success of a trial from its results.
+    fn update_success(&mut self, number: TrialNumber, now: f64) {
+        let column = self.n_outcomes() + 1;
+        // An outcome that is only recorded does not affect suggestions.
+        let outcomes = self.problem.outcomes.iter().zip(self.results(number));
+        let affecting = outcomes.filter(|(outcome, _)| outcome.goal != Goal::Record);
+        let wanted = State::of_success(affecting.map(|(_, it)| it.state));
+        let known = self.entry(number, column).state;
+        let withdraws = match wanted {
+            State::Failed => known == State::Observed,
+            State::Pending => known.can_be_withdrawn(),
+            _ => false,
+        };
+        let event = self.len() as u32;
+        if withdraws {
+            self.entry_mut(number, column).withdraw(None, None, event);
+            let state = State::Withdrawn;
+            self.success_changes.push(OfSuccess { event, state });
+        }
+        if wanted != State::Pending && wanted != known {
+            self.end(column, number, wanted, now);
+            let state = wanted;
+            self.success_changes.push(OfSuccess { event, state });
+        }
+    }
+
     /// Moves the row of a trial to the point where the trial was run.
-    pub(super) fn move_to_run(&mut self, number: TrialNumber, point: &Point) -> Result<()> {
+    fn move_to_run(&mut self, number: TrialNumber, point: &Point) -> Result<()> {
         let x = self.problem.encode(point)?;
         if self.run_here(number) {
             let first = number * (self.widths.0 + self.widths.1);
@@ -305,9 +293,9 @@ impl Ledger {
             trial.index = point.index().map(|index| index as u32);
             let (was_outside, position) = (trial.is_outside(), self.problem.position(point));
             trial.position = position;
-            if trial.value.is_some() && trial.is_outside() && !was_outside {
+            if trial.is_outside() && !was_outside && self.value(number).is_some() {
                 // The ranked value is no longer inside the domain.
-                self.ranking = Ranking::of(&self.trials);
+                self.rank();
             }
         }
         Ok(())
@@ -315,7 +303,7 @@ impl Ledger {
 
     /// Records that a trial was run at a point of the present problem. Returns whether strategies use the trial from the
     /// present event on.
-    pub(super) fn run_here(&mut self, number: TrialNumber) -> bool {
+    fn run_here(&mut self, number: TrialNumber) -> bool {
         let (now, here) = (self.len() as u32, self.n_revisions());
         let Some(revised) = self.revised.get_mut(number) else {
             return true;
@@ -327,19 +315,22 @@ impl Ledger {
         }
         if revised.may_return {
             trial.left_out = false;
-            self.shown_from.insert(number, now);
             self.n_chosen_left_out -= usize::from(trial.is_chosen());
-            if self.pending_left_out.remove(&number) {
-                self.pending.insert(number);
+            for column in 0..self.columns.len() {
+                let has_value = self.entry(number, column).value().is_some();
+                let column = &mut self.columns[column];
+                column.shown_from.insert(number, now);
+                column.n_observed += usize::from(has_value);
             }
         }
-        !trial.left_out
+        !self.trials[number].left_out
     }
 
     /// The point of an event at which a trial was run, in the present problem. If the event is older than the problem, the
     /// result is the last point that was reported for the earlier problem.
-    fn present_point(&self, event: usize, number: TrialNumber, point: Point) -> Point {
-        let revised = self.revised.get(number).filter(|_| event < self.notes_from);
+    pub(super) fn present_point(&self, event: usize, number: TrialNumber, point: Point) -> Point {
+        let notes_from = self.columns[self.trial_column()].notes_from;
+        let revised = self.revised.get(number).filter(|_| event < notes_from);
         revised.and_then(|it| it.run.clone()).unwrap_or(point)
     }
 
@@ -347,23 +338,5 @@ impl Ledger {
         // Adding 0 turns −0 into 0.
         let (value, z) = (fidelity? + 0.0, self.problem.z(fidelity)?);
         Some(AtFidelity { value, z })
-    }
-
-    /// Sets the state of a trial, and the time when the trial reached this state. If the trial already has this state
-    /// or had this state when it was withdrawn, the earlier time is kept.
-    pub(super) fn end(&mut self, number: TrialNumber, state: State, now: f64) {
-        let ended_by = self.len() as u32;
-        if state != State::Abandoned {
-            self.abandoned.clear();
-        }
-        self.pending.remove(&number);
-        self.pending_left_out.remove(&number);
-        let trial = &mut self.trials[number];
-        // A value that replaces a withdrawn value keeps the time when the first value arrived.
-        if trial.outcome() != state {
-            trial.ended_at = now;
-            trial.ended_by = ended_by;
-        }
-        trial.state = state;
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::delays::records::Resolution;
 use crate::delays::{Delays, Outcome};
-use crate::ledger::{Ledger, State, Trial, TrialNumber};
+use crate::ledger::{State, Trial, TrialNumber, View, Viewed};
 use crate::numerics::order::median;
 use crate::problem::Clock;
 
@@ -45,38 +45,38 @@ impl Trial {
 pub struct LastDelays {
     /// The numbers of events and of trials in flight.
     log: (usize, usize),
-    /// The result of [`Ledger::steps`].
+    /// The result of `View::steps`.
     steps: (f64, f64),
     time: f64,
     pub delays: Arc<Delays>,
 }
 
-impl Ledger {
-    fn suggested(&self) -> impl Iterator<Item = &Trial> {
-        self.trials.iter().filter(|trial| trial.suggested)
+impl<'a> View<'a> {
+    fn suggested(self) -> impl Iterator<Item = Viewed<'a>> {
+        self.trials().filter(|trial| trial.suggested)
     }
 
     /// The starts and ends of the suggested trials that were observed, on the optimizer's clock or in wall-clock time. A
     /// time that is not known is NaN.
-    pub(crate) fn arrivals(&self, in_wall_time: bool) -> (Vec<f64>, Vec<f64>) {
-        let wall_time = |event: u32| self.times[event as usize];
+    pub(crate) fn arrivals(self, in_wall_time: bool) -> (Vec<f64>, Vec<f64>) {
+        let wall_time = |event: u32| self.log.times[event as usize];
         let arrived = self
             .suggested()
             .filter(|trial| trial.outcome() == State::Observed);
         let times = arrived.map(|trial| match in_wall_time {
-            true => (wall_time(trial.started_by), wall_time(trial.ended_by)),
-            false => (trial.suggested_at, trial.ended_at),
+            true => (wall_time(trial.started_by), wall_time(trial.ended_by())),
+            false => (trial.suggested_at, trial.last_time()),
         });
         times.unzip()
     }
 
     /// The ages of the suggested trials in flight, without trials whose lease has ended.
-    pub(crate) fn in_flight(&self, now: f64, wall_time: Option<f64>) -> BTreeMap<TrialNumber, f64> {
+    pub(crate) fn in_flight(self, now: f64, wall_time: Option<f64>) -> BTreeMap<TrialNumber, f64> {
         let mut ages = BTreeMap::new();
         for number in self.all_pending() {
-            let trial = &self.trials[number];
+            let trial = self.of(number);
             if trial.suggested && !trial.has_lapsed(wall_time) {
-                ages.insert(number, age(trial, now));
+                ages.insert(number, age(&trial, now));
             }
         }
         ages
@@ -84,21 +84,21 @@ impl Ledger {
 
     /// The delay of each suggested trial that has ended, and the age of each other suggested trial. A pending trial whose
     /// lease has ended counts as if it were abandoned at the end of the lease.
-    pub(crate) fn delays(&self, now: f64, wall_time: Option<f64>) -> Delays {
+    pub(crate) fn delays(self, now: f64, wall_time: Option<f64>) -> Delays {
         let starts = self
             .suggested()
-            .map(|trial| self.times[trial.started_by as usize]);
+            .map(|trial| self.log.times[trial.started_by as usize]);
         let mut started: Vec<f64> = starts.collect();
         started.sort_by(f64::total_cmp);
         // The reading of the clock at the end of a lease. If the clock counts iterations, the reading is the number of
         // suggestions before the end of the lease, and at least 1 more than at the suggestion of the trial.
-        let reading = |lease: f64, start: f64| match self.problem.clock {
+        let reading = |lease: f64, start: f64| match self.log.problem.clock {
             Clock::Seconds => lease.max(start),
             Clock::Iterations => {
                 (started.partition_point(|at| *at <= lease) as f64).max(start + 1.0)
             }
         };
-        let record = |trial: &Trial| {
+        let record = |trial: Viewed| {
             let lapsed = trial.expires_at().filter(|_| trial.has_lapsed(wall_time));
             let until = lapsed.map_or(now, |lease| reading(lease, trial.suggested_at).min(now));
             let outcome = match trial.outcome() {
@@ -106,10 +106,10 @@ impl Ledger {
                 State::Failed => Outcome::Failed,
                 _ => Outcome::Censored,
             };
-            (age(trial, trial.ended_at().unwrap_or(until)), outcome)
+            (age(&trial, trial.ended_at().unwrap_or(until)), outcome)
         };
         let (ages, outcomes) = self.suggested().map(record).unzip();
-        let resolution = match self.problem.clock {
+        let resolution = match self.log.problem.clock {
             Clock::Iterations => Resolution::Iterations,
             Clock::Seconds => Resolution::Exact,
         };
@@ -118,9 +118,9 @@ impl Ledger {
 
     /// The delays for forecasts. If the clock counts seconds, the ages of trials in flight grow between events. To fit
     /// the delays once per step instead of once per call, the ages are taken at the start of the current step of time
-    /// (see [`Ledger::steps`]).
+    /// (see `View::steps`).
     pub(crate) fn delays_in_steps(
-        &self,
+        self,
         last: Option<LastDelays>,
         now: f64,
         wall_time: Option<f64>,
@@ -146,14 +146,14 @@ impl Ledger {
 
     /// The latest time at which a trial was suggested or ended, and the length of the steps of time that start there.
     /// The length is 0 if time is not divided into steps.
-    fn steps(&self) -> (f64, f64) {
+    fn steps(self) -> (f64, f64) {
         let mut latest = f64::NEG_INFINITY;
         let mut delays = Vec::new();
         for trial in self.suggested() {
-            latest = latest.max(trial.suggested_at).max(trial.ended_at);
-            delays.extend(trial.observed_at().map(|end| age(trial, end)));
+            latest = latest.max(trial.suggested_at).max(trial.last_time());
+            delays.extend(trial.observed_at().map(|end| age(&trial, end)));
         }
-        match (self.problem.clock, delays.is_empty()) {
+        match (self.log.problem.clock, delays.is_empty()) {
             (Clock::Seconds, false) => (latest, REFIT_AFTER * median(&delays)),
             _ => (latest, 0.0),
         }
@@ -161,22 +161,22 @@ impl Ledger {
 
     /// Returns the observed and pending trials whose lease or window had passed before their result, or has passed now.
     pub(crate) fn late(
-        &self,
+        self,
         now: f64,
         wall_time: Option<f64>,
         window: Option<f64>,
     ) -> Vec<TrialNumber> {
-        let is_late = |trial: &Trial| match (trial.outcome(), self.problem.clock) {
+        let is_late = |trial: Viewed| match (trial.outcome(), self.log.problem.clock) {
             (State::Pending, _) => !trial.is_arriving(now, wall_time, window),
             (State::Observed, clock) => {
                 // A lease cannot be compared with counts of iterations.
-                let end = Some(trial.ended_at).filter(|_| clock == Clock::Seconds);
-                !trial.is_arriving(trial.ended_at, end, window)
+                let end = Some(trial.last_time()).filter(|_| clock == Clock::Seconds);
+                !trial.is_arriving(trial.last_time(), end, window)
             }
             _ => false,
         };
-        (0..self.trials.len())
-            .filter(|&number| is_late(&self.trials[number]))
+        (0..self.log.n_trials())
+            .filter(|&number| is_late(self.of(number)))
             .collect()
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::Result;
-use crate::ledger::json;
+use crate::ledger::{Queued, json};
 use crate::problem::Point;
 
 /// The number of a trial. Trials are numbered from 0 in the order in which they were suggested or added.
@@ -35,23 +35,17 @@ pub struct Reading {
 }
 
 /// A reading in the user's units, and the data that may be reported with the reading.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
     /// The value and its noise.
-    #[serde(deserialize_with = "json::named")]
     pub reading: Reading,
     /// The cost of the evaluation in any unit, finite and not negative.
-    #[serde(default)]
     pub cost: Option<f64>,
     /// The duration of the evaluation in seconds.
-    #[serde(default)]
     pub duration: Option<f64>,
     /// The point where the trial was run. None means the point where the trial was started.
-    #[serde(default)]
     pub point: Option<Point>,
     /// The user's attributes, as JSON.
-    #[serde(default)]
     pub attrs: Option<String>,
 }
 
@@ -66,158 +60,194 @@ impl Observation {
 }
 
 /// One event, in the user's units. A context has one number for each searched parameter, and values have the user's
-/// sign. Every `now` is a time on the optimizer's clock. Every `at` is the wall-clock time in seconds since 1970 (UTC),
-/// or None if the time is not known.
+/// sign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub enum Event {
-    /// A trial was started. If `queued` is true, the trial uses the first enqueued point. If `queued` is false, the
-    /// strategy proposed the point.
-    Suggested {
-        point: Point,
-        context: Vec<f64>,
-        #[serde(default)]
-        fidelity: Option<f64>,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
-        /// The wall-clock time in seconds when the lease of the trial ends.
-        #[serde(default)]
-        expires_at: Option<f64>,
-        queued: bool,
-        /// Text that the strategy wrote, and that only the strategy reads.
-        #[serde(default)]
-        note: Option<String>,
-        /// The user's attributes, as JSON.
-        #[serde(default)]
-        attrs: Option<String>,
-    },
-    /// A trial that was started outside this optimizer was added. The value of the added trial may be unknown.
-    Added {
-        point: Point,
-        context: Vec<f64>,
-        #[serde(default)]
-        fidelity: Option<f64>,
-        #[serde(default, deserialize_with = "json::named_if_any")]
-        observation: Option<Observation>,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
-        #[serde(default)]
-        attrs: Option<String>,
-    },
-    /// A point that will be suggested before the strategy proposes a further point.
-    Enqueued {
-        point: Point,
-        /// The searched parameters whose numbers were given, by their positions. None means all.
-        #[serde(default)]
-        given: Option<Vec<usize>>,
-        #[serde(default)]
-        fidelity: Option<f64>,
-        #[serde(default)]
-        at: Option<f64>,
-        #[serde(default)]
-        attrs: Option<String>,
-    },
-    Observed {
-        number: TrialNumber,
-        #[serde(deserialize_with = "json::named")]
-        observation: Observation,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
-    },
-    /// An observed value was replaced, together with the noise of the value. If the observation does not have a cost, a
-    /// duration or a point, the earlier cost, duration or point is kept.
-    Amended {
-        number: TrialNumber,
-        #[serde(deserialize_with = "json::named")]
-        observation: Observation,
-        #[serde(default)]
-        at: Option<f64>,
-    },
-    Failed {
-        number: TrialNumber,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
-        #[serde(default, deserialize_with = "json::named_if_any")]
-        error: Option<Failure>,
-        /// The duration of the evaluation in seconds, until it failed.
-        #[serde(default)]
-        duration: Option<f64>,
-        #[serde(default)]
-        attrs: Option<String>,
-    },
-    Abandoned {
-        number: TrialNumber,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
-    },
-    /// The value of the learning curve of a trial at a step. None means that the step failed.
-    Reported {
-        number: TrialNumber,
-        step: u32,
-        #[serde(default)]
-        value: Option<f64>,
-        /// The number of the attempt, counted from 0. Each start of the evaluation is an attempt.
-        #[serde(default)]
-        attempt: u32,
-        #[serde(default)]
-        at: Option<f64>,
-    },
+pub struct Event {
+    /// The wall-clock time in seconds since 1970 (UTC), or None if the time is not known.
+    #[serde(default)]
+    pub at: Option<f64>,
+    /// The time on the optimizer's clock.
+    pub now: f64,
+    /// What happened.
+    pub what: What,
+}
+
+/// What happened. An outcome is given by its position in the declaration. Without declared outcomes, a trial has one
+/// outcome, at position 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    /// A trial was started.
+    #[serde(deserialize_with = "json::named")]
+    Suggested(Suggested),
+    /// A trial that was started outside this optimizer was added.
+    #[serde(deserialize_with = "json::named")]
+    Added(Added),
+    /// A point was enqueued, which will be suggested before the strategy proposes a further point.
+    #[serde(deserialize_with = "json::named")]
+    Enqueued(Queued),
+    /// A step of the learning curve of a trial was reported.
+    #[serde(deserialize_with = "json::named")]
+    Reported(Step),
+    /// Results of a trial arrived, ended or were taken back.
+    #[serde(deserialize_with = "json::named")]
+    Resulted(Resulted),
+    /// The problem and the settings of the strategy were replaced.
+    #[serde(deserialize_with = "json::named")]
+    Revised(Revision),
+}
+
+/// The start of a trial at a suggested point. If `queued` is true, the trial uses the first enqueued point. If `queued`
+/// is false, the strategy proposed the point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suggested {
+    /// The point.
+    pub point: Point,
+    /// The context.
+    pub context: Vec<f64>,
+    /// The fidelity in the user's units.
+    #[serde(default)]
+    pub fidelity: Option<f64>,
+    /// The wall-clock time in seconds when the lease of the trial ends.
+    #[serde(default)]
+    pub expires_at: Option<f64>,
+    /// Whether the point came from the queue.
+    pub queued: bool,
+    /// Text that the strategy wrote, and that only the strategy reads.
+    #[serde(default)]
+    pub note: Option<String>,
+    /// The user's attributes, as JSON.
+    #[serde(default)]
+    pub attrs: Option<String>,
+}
+
+/// The start of a trial at a point that the caller chose, with the values that are known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Added {
+    /// The point.
+    pub point: Point,
+    /// The context.
+    pub context: Vec<f64>,
+    /// The fidelity in the user's units.
+    #[serde(default)]
+    pub fidelity: Option<f64>,
+    /// The user's attributes, as JSON.
+    #[serde(default)]
+    pub attrs: Option<String>,
+    /// The outcomes whose values are known.
+    pub results: Vec<(u32, Reading)>,
+    /// Whether the other outcomes are expected.
+    pub awaited: bool,
+    /// The data that were reported with the values.
+    #[serde(default, deserialize_with = "json::named")]
+    pub data: Data,
+}
+
+/// A step of the learning curve. A value of None means that the step failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// The trial.
+    pub trial: TrialNumber,
+    /// The step, from 1 to the last step of the declared curve.
+    pub step: u32,
+    /// The value of the curve.
+    #[serde(default)]
+    pub value: Option<f64>,
+    /// The number of the attempt, counted from 0. Each start of the evaluation is an attempt.
+    pub attempt: u32,
+}
+
+/// The results that one report changed. Each outcome that the report concerns is listed once: a failure of the trial
+/// names the outcomes that fail, and a new point names the values that now belong to this point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resulted {
+    /// The trial.
+    pub trial: TrialNumber,
+    /// The outcomes, and what happened to the result of each.
+    pub results: Vec<(u32, Happened)>,
+    /// The data that were reported together.
+    #[serde(default, deserialize_with = "json::named")]
+    pub data: Data,
+}
+
+/// What happened to the result of an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Happened {
+    /// The value arrived.
+    #[serde(deserialize_with = "json::named")]
+    New(Reading),
+    /// The value or its noise was replaced, or belongs to another point.
+    #[serde(deserialize_with = "json::named")]
+    Amended(Reading),
+    /// The evaluation ended without a value.
+    Failed,
+    /// The value is no longer expected.
+    Abandoned,
     /// The evaluation was ended before the last step of its curve. The curve is still used.
-    Stopped {
-        number: TrialNumber,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
-    },
-    /// The problem and the settings of the strategy were replaced. Trials keep their numbers, states and values. All
-    /// texts are JSON that the caller wrote, and that only the caller reads.
-    Revised {
-        /// The new problem and settings.
-        definition: String,
-        /// The values of earlier trials for parameters that are new.
-        #[serde(default)]
-        fill: Option<String>,
-        /// The values that are renamed.
-        #[serde(default)]
-        map: Option<String>,
-        /// The values of removed parameters that belong to the new problem.
-        #[serde(default)]
-        keep: Option<String>,
-        /// Whether the constraints were replaced, too. Events do not contain the functions.
-        constrained: bool,
-        #[serde(default)]
-        at: Option<f64>,
-    },
-    /// The value, the failure or the curve of an ended trial was taken back.
+    Stopped,
+    /// The value, the failure or the curve was taken back. If `awaited`, another value is expected.
     Withdrawn {
-        number: TrialNumber,
-        #[serde(default)]
-        reason: Option<String>,
-        now: f64,
-        #[serde(default)]
-        at: Option<f64>,
+        /// Whether another value is expected.
+        awaited: bool,
     },
-    /// A trial with known outcomes was added.
-    AddedMeasured {
-        /// The event [`Event::Added`] without an observation.
-        added: Box<Event>,
-        /// The outcomes, by their positions in the declaration, and their values.
-        observations: Vec<(u32, Observation)>,
-        /// Whether the other outcomes are not expected.
-        complete: bool,
-    },
-    /// An event of one outcome of a trial: observed, amended, failed, abandoned or withdrawn. Without this event, a
-    /// failure and an abandonment concern all outcomes that are missing, and a withdrawal concerns all results.
-    OfOutcome {
-        /// The position of the outcome in the declaration.
-        outcome: u32,
-        event: Box<Event>,
-    },
+}
+
+/// The data of a report, which belong to the trial. If a field is None, the trial keeps the earlier datum.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Data {
+    /// The cost of the evaluation in any unit, finite and not negative.
+    #[serde(default)]
+    pub cost: Option<f64>,
+    /// The duration of the evaluation in seconds.
+    #[serde(default)]
+    pub duration: Option<f64>,
+    /// The point where the trial was run.
+    #[serde(default)]
+    pub point: Option<Point>,
+    /// The user's attributes, as JSON.
+    #[serde(default)]
+    pub attrs: Option<String>,
+    /// The error of a failure.
+    #[serde(default, deserialize_with = "json::named_if_any")]
+    pub error: Option<Failure>,
+    /// The reason of a withdrawal.
+    #[serde(default)]
+    pub reason: Option<String>,
+}
+
+/// A revision. Trials keep their numbers, states and values. All texts are JSON that the caller wrote, and that only
+/// the caller reads.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Revision {
+    /// The new problem and settings.
+    pub definition: String,
+    /// The values of earlier trials for parameters that are new.
+    #[serde(default)]
+    pub fill: Option<String>,
+    /// The values that are renamed.
+    #[serde(default)]
+    pub map: Option<String>,
+    /// The values of removed parameters that belong to the new problem.
+    #[serde(default)]
+    pub keep: Option<String>,
+    /// Whether the constraints were replaced, too. Events do not contain the functions.
+    pub constrained: bool,
+}
+
+impl Happened {
+    /// The value that the outcome has after the event.
+    pub(crate) fn reading(self) -> Option<Reading> {
+        match self {
+            Happened::New(reading) | Happened::Amended(reading) => Some(reading),
+            _ => None,
+        }
+    }
 }
 
 impl Event {
@@ -234,99 +264,31 @@ impl Event {
     /// Returns the number of the trial that this event concerns, or None for an enqueued point and for a revision.
     /// Before this event, the log has `n_trials` trials.
     pub(crate) fn trial_number(&self, n_trials: usize) -> Option<TrialNumber> {
-        match self {
-            Event::Suggested { .. } | Event::Added { .. } | Event::AddedMeasured { .. } => {
-                Some(n_trials)
-            }
-            Event::Enqueued { .. } | Event::Revised { .. } => None,
-            Event::Observed { number, .. }
-            | Event::Amended { number, .. }
-            | Event::Failed { number, .. }
-            | Event::Abandoned { number, .. }
-            | Event::Reported { number, .. }
-            | Event::Stopped { number, .. }
-            | Event::Withdrawn { number, .. } => Some(*number),
-            Event::OfOutcome { event, .. } => event.trial_number(n_trials),
-        }
-    }
-
-    /// Removes the wall-clock time of the event.
-    pub(crate) fn forget_time(&mut self) {
-        match self {
-            Event::Suggested { at, .. }
-            | Event::Added { at, .. }
-            | Event::Enqueued { at, .. }
-            | Event::Observed { at, .. }
-            | Event::Amended { at, .. }
-            | Event::Failed { at, .. }
-            | Event::Abandoned { at, .. }
-            | Event::Reported { at, .. }
-            | Event::Stopped { at, .. }
-            | Event::Withdrawn { at, .. }
-            | Event::Revised { at, .. } => *at = None,
-            Event::OfOutcome { event, .. } => event.forget_time(),
-            Event::AddedMeasured { added, .. } => added.forget_time(),
-        }
-    }
-
-    /// Returns the wall-clock time of the event, if known.
-    pub(crate) fn at(&self) -> Option<f64> {
-        match self {
-            Event::Suggested { at, .. }
-            | Event::Added { at, .. }
-            | Event::Enqueued { at, .. }
-            | Event::Observed { at, .. }
-            | Event::Amended { at, .. }
-            | Event::Failed { at, .. }
-            | Event::Abandoned { at, .. }
-            | Event::Reported { at, .. }
-            | Event::Stopped { at, .. }
-            | Event::Withdrawn { at, .. }
-            | Event::Revised { at, .. } => *at,
-            Event::OfOutcome { event, .. } => event.at(),
-            Event::AddedMeasured { added, .. } => added.at(),
-        }
-    }
-
-    /// Returns the reported observation.
-    pub(crate) fn observation(&self) -> Option<&Observation> {
-        match self {
-            Event::Observed { observation, .. } | Event::Amended { observation, .. } => {
-                Some(observation)
-            }
-            Event::Added { observation, .. } => observation.as_ref(),
-            Event::OfOutcome { event, .. } => event.observation(),
-            _ => None,
+        match &self.what {
+            What::Suggested(_) | What::Added(_) => Some(n_trials),
+            What::Reported(it) => Some(it.trial),
+            What::Resulted(it) => Some(it.trial),
+            What::Enqueued(_) | What::Revised(_) => None,
         }
     }
 
     /// Returns the point that this event contains, if any: a start point, an enqueued point or a run point.
     pub(crate) fn point(&self) -> Option<&Point> {
-        match self {
-            Event::Suggested { point, .. }
-            | Event::Added { point, .. }
-            | Event::Enqueued { point, .. } => Some(point),
-            Event::AddedMeasured { added, .. } => added.point(),
-            _ => self.observation()?.point.as_ref(),
+        match &self.what {
+            What::Suggested(it) => Some(&it.point),
+            What::Added(it) => Some(&it.point),
+            What::Enqueued(it) => Some(&it.point),
+            What::Resulted(it) => it.data.point.as_ref(),
+            What::Reported(_) | What::Revised(_) => None,
         }
     }
 
     /// The fidelity of a started trial or of an enqueued point, in the user's units.
     pub(crate) fn fidelity(&self) -> Option<f64> {
-        match self {
-            Event::Suggested { fidelity, .. }
-            | Event::Added { fidelity, .. }
-            | Event::Enqueued { fidelity, .. } => *fidelity,
-            Event::AddedMeasured { added, .. } => added.fidelity(),
-            _ => None,
-        }
-    }
-
-    /// The context of a started trial.
-    pub(crate) fn context(&self) -> Option<&[f64]> {
-        match self {
-            Event::Suggested { context, .. } | Event::Added { context, .. } => Some(context),
-            Event::AddedMeasured { added, .. } => added.context(),
+        match &self.what {
+            What::Suggested(it) => it.fidelity,
+            What::Added(it) => it.fidelity,
+            What::Enqueued(it) => it.fidelity,
             _ => None,
         }
     }

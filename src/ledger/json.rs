@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Writes an event as one line of JSON without absent fields.
 pub(super) fn write<T: Serialize>(event: &T) -> Result<String> {
@@ -30,15 +30,8 @@ fn drop_nulls(value: &mut Value) {
 }
 
 pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
-    // An event is {"Kind": {…}}. serde would also accept a list of the fields. The names of kinds do not contain
-    // colons.
-    let fields = text.split_once(':').map(|(_, fields)| fields.trim_start());
-    if fields.is_none_or(|fields| !fields.starts_with('{')) {
-        return Err(Error::Corrupt(
-            "an event is an object {kind: {field: value, …}}".to_string(),
-        ));
-    }
-    Ok(serde_json::from_str(text)?)
+    let Named(event) = serde_json::from_str(text)?;
+    Ok(event)
 }
 
 /// Whether a text is a JSON object. serde_json refuses objects with more than 127 levels of nesting.
@@ -95,7 +88,11 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for Fields<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Event, Failure, Observation};
+    use crate::error::Error;
+    use crate::ledger::{
+        Added, Data, Event, Failure, Happened, Queued, Reading, Resulted, Revision, Step,
+        Suggested, What,
+    };
     use crate::problem::Point;
     use proptest::prelude::*;
 
@@ -103,12 +100,17 @@ mod tests {
         prop::num::f64::NORMAL | prop::num::f64::SUBNORMAL | prop::num::f64::ZERO
     }
 
-    fn observed(number: usize, value: f64, now: f64) -> Event {
-        Event::Observed {
-            number,
-            observation: Observation::new(value, None),
-            now,
+    fn observed(trial: usize, value: f64, now: f64) -> Event {
+        let results = vec![(0, Happened::New(Reading { value, std: None }))];
+        let data = Data::default();
+        Event {
             at: None,
+            now,
+            what: What::Resulted(Resulted {
+                trial,
+                results,
+                data,
+            }),
         }
     }
 
@@ -122,32 +124,34 @@ mod tests {
                 true => Point::Candidate(n),
                 false => Point::Numbers(vec![Some(x), None]),
             };
-            let run = full.then(|| point.clone());
             let error = text.clone().map(|message| Failure {
                 kind: message.clone(), traceback: full.then(|| message.clone()), message,
             });
-            let full_observation = Observation {
-                cost: or, duration: or, point: run, attrs: text.clone(), ..Observation::new(x, or)
+            let reading = Reading { value: x, std: or };
+            let data = Data {
+                cost: or, duration: or, point: full.then(|| point.clone()), attrs: text.clone(), error, reason: text.clone(),
             };
-            for event in [
-                Event::Observed { number: n, observation: full_observation.clone(), now: -x, at: or },
-                Event::Amended { number: n, observation: full_observation.clone(), at: or },
-                Event::Failed { number: n, now: x, error, duration: Some(x), attrs: text.clone(), at: None },
-                Event::Abandoned { number: n, now: x, at: None },
-                Event::Withdrawn { number: n, reason: text.clone(), now: x, at: or },
-                Event::Enqueued { point: point.clone(), given: None, fidelity: or, attrs: text.clone(), at: None },
-                Event::Revised {
+            let results = vec![
+                (0, Happened::New(reading)), (1, Happened::Amended(reading)), (2, Happened::Failed), (3, Happened::Abandoned),
+                (4, Happened::Stopped), (u32::MAX, Happened::Withdrawn { awaited: full }),
+            ];
+            for what in [
+                What::Resulted(Resulted { trial: n, results, data: data.clone() }),
+                What::Reported(Step { trial: n, step: 3, value: or, attempt: 1 }),
+                What::Enqueued(Queued { point: point.clone(), given: None, fidelity: or, attrs: text.clone() }),
+                What::Revised(Revision {
                     definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
-                    constrained: full, at: or,
-                },
-                Event::Added {
-                    point: point.clone(), context: vec![x], fidelity: or, observation: full.then_some(full_observation),
-                    now: x, at: or, attrs: text.clone(),
-                },
-                Event::Suggested {
-                    point, context: vec![], fidelity: or, now: 0.1, expires_at: or, queued: full, note: text.clone(),
-                    attrs: text, at: None },
+                    constrained: full,
+                }),
+                What::Added(Added {
+                    point: point.clone(), context: vec![x], fidelity: or, results: vec![(0, reading)], awaited: full, data,
+                    attrs: text.clone(),
+                }),
+                What::Suggested(Suggested {
+                    point, context: vec![], fidelity: or, expires_at: or, queued: full, note: text.clone(), attrs: text,
+                }),
             ] {
+                let event = Event { at: or, now: -x, what };
                 let again = Event::from_json(&event.to_json().unwrap()).unwrap();
                 prop_assert_eq!(again, event);
             }
@@ -169,12 +173,16 @@ mod tests {
                 Err(error) => prop_assert!(matches!(error, Error::Corrupt(_))),
                 // If the change replaced one digit by another digit, the text can still be read.
                 Ok(other) => {
-                    let written: serde_json::Value = serde_json::from_str(&text).unwrap();
-                    let facts = &written["Observed"];
-                    let number = facts["number"].as_u64().map(|n| n as usize);
-                    prop_assert_eq!(other.trial_number(9), number);
-                    let value = facts["observation"]["reading"]["value"].as_f64().unwrap();
-                    let expected = observed(number.unwrap(), value, facts["now"].as_f64().unwrap());
+                    let written: Value = serde_json::from_str(&text).unwrap();
+                    let result = &written["what"]["Resulted"];
+                    let number = result["trial"].as_u64().unwrap() as usize;
+                    prop_assert_eq!(other.trial_number(9), Some(number));
+                    let outcome = result["results"][0][0].as_u64().unwrap() as u32;
+                    let value = result["results"][0][1]["New"]["value"].as_f64().unwrap();
+                    let mut expected = observed(number, value, written["now"].as_f64().unwrap());
+                    if let What::Resulted(it) = &mut expected.what {
+                        it.results[0].0 = outcome;
+                    }
                     prop_assert_eq!(other, expected);
                 }
             }
@@ -183,54 +191,64 @@ mod tests {
 
     #[test]
     fn absent_fields_are_left_out() {
-        let event = Event::Added {
-            point: Point::Numbers(vec![Some(0.5), None]),
-            context: vec![],
-            fidelity: None,
-            observation: None,
-            now: 1.0,
+        let event = Event {
             at: None,
-            attrs: None,
+            now: 1.0,
+            what: What::Enqueued(Queued {
+                point: Point::Numbers(vec![Some(0.5), None]),
+                given: None,
+                fidelity: None,
+                attrs: None,
+            }),
         };
         let text = event.to_json().unwrap();
         assert_eq!(
             text,
-            r#"{"Added":{"context":[],"now":1.0,"point":{"numbers":[0.5,null]}}}"#
+            r#"{"now":1.0,"what":{"Enqueued":{"point":{"numbers":[0.5,null]}}}}"#
         );
+        assert_eq!(Event::from_json(&text).unwrap(), event);
     }
 
     #[test]
-    fn unknown_fields_and_wrong_types_are_refused() {
+    fn unknown_and_wrong_fields_are_refused() {
+        let good = observed(0, 1.0, 2.0).to_json().unwrap();
+        assert!(Event::from_json(&good).is_ok());
+        for (from, to) in [
+            (r#""now":2.0"#, r#""now":"2.0""#),
+            (r#""now":2.0,"#, ""),
+            (r#""now":2.0"#, r#""now":2.0,"extra":1"#),
+            (r#""now":2.0"#, r#""now":2.0,"now":2.0"#),
+            (r#""trial":0"#, r#""trial":-1"#),
+            (r#""trial":0"#, r#""trial":0,"extra":1"#),
+            (r#""value":1.0"#, r#""value":1.0,"extra":1"#),
+            (r#""value":1.0"#, r#""value":1e999"#),
+            (r#"{"value":1.0}"#, "[1.0,null]"),
+            (r#"{"value":1.0}"#, "{}"),
+            (r#""data":{}"#, r#""data":[null,null,null,null,null,null]"#),
+            (r#""data":{}"#, r#""data":{"point":[0.5]}"#),
+            (r#""data":{}"#, r#""data":{"point":{"numbers":0.5}}"#),
+            (r#""data":{}"#, r#""data":{"attrs":{"a":1}}"#),
+            (r#""data":{}"#, r#""data":{"error":"ValueError"}"#),
+            (
+                r#""data":{}"#,
+                r#""data":{"error":["ValueError","bad",null]}"#,
+            ),
+            (r#""data":{}"#, r#""data":{"error":{"type":"ValueError"}}"#),
+            (r#""New""#, r#""Old""#),
+            (r#""Resulted""#, r#""Exploded""#),
+        ] {
+            let text = good.replacen(from, to, 1);
+            assert_ne!(text, good, "{from}");
+            assert!(Event::from_json(&text).is_err(), "{text}");
+        }
         for text in [
-            r#"{"Failed":{"number":0,"now":1.0,"extra":1}}"#,
-            r#"{"Failed":{"number":-1,"now":1.0}}"#,
-            r#"{"Failed":{"number":0,"now":null}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{"value":1e999}},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{"value":1.0},"extra":1},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{"value":1.0,"extra":1}},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":[1.0,null]},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{}},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":[{"value":1.0},null,null,null,null],"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"now":1.0}}"#,
-            r#"{"Enqueued":{"point":{"numbers":[0.5],"extra":1}}}"#,
-            r#"{"Enqueued":{"point":{"numbers":[0.5],"candidate":1}}}"#,
-            r#"{"Enqueued":{"point":{"candidate":-1}}}"#,
-            r#"{"Observed":[0,0.5,null,null,1.0]}"#,
-            r#"{"Enqueued":{"point":[0.5]}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{"value":0.5},"point":[0.5]},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{"value":0.5},"point":{"numbers":0.5}},"now":1.0}}"#,
-            r#"{"Observed":{"number":0,"observation":{"reading":{"value":0.5}},"now":1.0,"number":1}}"#,
-            r#"{"Failed":{"number":0,"now":1.0,"error":"ValueError"}}"#,
-            r#"{"Failed":{"number":0,"now":1.0,"error":["ValueError","bad",null]}}"#,
-            r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"ValueError"}}}"#,
-            r#"{"Failed":{"number":0,"now":1.0,"error":{"type":"E","message":"","line":1}}}"#,
-            r#"{"Failed":{"number":0,"now":1.0,"attrs":{"a":1}}}"#,
-            r#"{"Exploded":{}}"#,
-            r#"{"Revised":{"definition":{},"constrained":false}}"#,
-            r#"{"Revised":{"definition":"{}","fill":{},"constrained":false}}"#,
-            r#"{"Revised":{"definition":"{}"}}"#,
             "[]",
+            r#"[null,1.0,{"Enqueued":{"point":{"numbers":[0.5]}}}]"#,
+            r#"{"now":1.0,"what":{"Enqueued":[{"numbers":[0.5]},null,null,null]}}"#,
+            r#"{"now":1.0,"what":{"Enqueued":{"point":{"numbers":[0.5],"candidate":1}}}}"#,
+            r#"{"now":1.0,"what":{"Enqueued":{"point":{"candidate":-1}}}}"#,
+            r#"{"now":1.0,"what":{"Revised":{"definition":{},"constrained":false}}}"#,
+            r#"{"now":1.0,"what":{"Revised":{"definition":"{}"}}}"#,
         ] {
             assert!(Event::from_json(text).is_err(), "{text}");
         }

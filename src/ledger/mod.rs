@@ -2,18 +2,19 @@
 //! on models.
 //!
 //! * [`event`]: the events; [`json`]: events as text; [`events`]: events as bytes, the form in which the log stores them
-//! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials and on strategies; [`revise`]: the
-//!   change to another problem
-//! * [`outcomes`]: trials with several outcomes
-//! * [`trial`]: the current state of a trial; [`queries`]: queries about single trials; [`delays`]: delays, leases and
-//!   windows
+//! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials; [`revise`]: the change to another
+//!   problem
+//! * [`trial`]: trials and their results; [`outcomes`]: bounds of outcomes; [`queries`]: queries about single trials
+//! * [`view`]: the log as strategies read it; [`delays`]: delays, leases and windows
 //!
 //! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
 //! removed, except that [`Ledger::truncate`] removes suggestions from the end of the log, after an error or if they were
 //! only proposed.
 //!
-//! Events are in the user's units and sign. The log encodes points and contexts as columns, and orients values so that
-//! larger values are better. Strategies read the encoded data.
+//! Each trial has one result for each outcome. A plain optimizer is the case of one outcome without a name.
+//!
+//! Events are in the user's units and sign. The log encodes points and contexts as columns, and views orient values so
+//! that larger values are better. Strategies read the encoded data.
 //!
 //! The encoded point and context of a trial are a row of an array. This point is the point where the trial was run. The
 //! event that started the trial contains the start point and the context in the user's units.
@@ -34,30 +35,41 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub(crate) use apply::{Change, Effect};
-pub use event::{Action, Again, Event, Failure, Observation, Reading, TrialNumber};
+use serde::{Deserialize, Serialize};
+
+pub use event::{
+    Action, Again, Event, Failure, Observation, Reading, Revision, Suggested, TrialNumber, What,
+};
+#[cfg(test)]
+pub(crate) use event::{Added, Data, Happened, Resulted, Step};
 pub(crate) use outcomes::{join_notes, split_notes};
 pub use trial::{State, Trial};
+pub(crate) use view::{Change, Effect};
 pub use view::{View, Viewed};
 
 use events::Events;
-use trial::{Ranking, Revised};
+use trial::{Entry, Ranking, Revised};
+use view::OfSuccess;
 
 use crate::error::{Error, Result};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Clock, Fixed, Held, Member, Point, Position, Problem};
 
 /// An enqueued point.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Queued {
     /// The enqueued point, which a later suggestion uses.
     pub point: Point,
     /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was
     /// given. Otherwise the strategy chooses the other numbers, if it can.
+    #[serde(default)]
     pub given: Option<Vec<usize>>,
     /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
+    #[serde(default)]
     pub fidelity: Option<f64>,
     /// The user's attributes of the trial, as a JSON object.
+    #[serde(default)]
     pub attrs: Option<String>,
 }
 
@@ -117,35 +129,51 @@ pub struct Ledger {
     /// The wall-clock time of each event. A time that is not known is NaN.
     times: Vec<f64>,
     trials: Vec<Trial>,
+    /// The results of all trials. A trial has an entry in each column.
+    entries: Vec<Entry>,
+    /// A column for each outcome. If outcomes are declared, a column for whole trials follows. If there are several
+    /// outcomes, a column for success follows.
+    columns: Vec<Column>,
+    /// The changes of success, if there are several outcomes.
+    success_changes: Vec<OfSuccess>,
     /// The encoded rows of all trials. Each row is the point followed by the context.
     rows: Vec<f64>,
-    pending: BTreeSet<TrialNumber>,
-    /// The trials that were abandoned after the last value or failure, earliest first.
-    abandoned: Vec<TrialNumber>,
     enqueued: Vec<Queued>,
     /// The number of enqueued points that have been suggested.
     n_dequeued: usize,
     n_suggested: usize,
-    n_observed: usize,
+    /// The ranking of the values, if no outcomes are declared.
     ranking: Ranking,
     /// The numbers of the events that revised the problem.
     revisions: Vec<usize>,
     /// The trials that existed at the last revision.
     revised: Vec<Revised>,
-    /// For each trial that a revision left out: the number of the first event that strategies see, or `u32::MAX`.
-    shown_from: BTreeMap<TrialNumber, u32>,
-    /// The pending trials that are left out.
-    pending_left_out: BTreeSet<TrialNumber>,
     /// The number of trials that are left out and whose points the strategy chose.
     n_chosen_left_out: usize,
-    /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
-    notes_from: usize,
+    /// The number of revisions after which outcomes are declared.
+    n_plain: usize,
     /// The number of the last event that withdrew a result.
     last_withdrawal: Option<usize>,
-    /// One log for each declared outcome, in which a trial has only this outcome.
-    parts: Vec<Ledger>,
-    /// If there are several outcomes: a log in which a trial failed as soon as any of its outcomes failed.
-    failures: Option<Box<Ledger>>,
+}
+
+/// What the ledger stores for a column of results.
+#[derive(Debug, Clone, Default)]
+struct Column {
+    /// The position of the outcome before each revision and now. None if it was not declared.
+    positions: Vec<Option<usize>>,
+    /// The pending trials, with those that a revision left out.
+    pending: BTreeSet<TrialNumber>,
+    /// The trials that were abandoned after the last value or failure, earliest first.
+    abandoned: Vec<TrialNumber>,
+    /// The number of values, without the trials that a revision left out.
+    n_observed: usize,
+    /// The number of events that concern the column.
+    n_events: usize,
+    /// For each trial that a revision left out, or whose outcome a revision added: the number of the first event that
+    /// strategies see, or `u32::MAX`.
+    shown_from: BTreeMap<TrialNumber, u32>,
+    /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
+    notes_from: usize,
 }
 
 impl Ledger {
@@ -156,55 +184,76 @@ impl Ledger {
             events: Events::default(),
             times: Vec::new(),
             trials: Vec::new(),
+            entries: Vec::new(),
+            columns: columns_of(&problem),
+            success_changes: Vec::new(),
             rows: Vec::new(),
-            pending: BTreeSet::new(),
-            abandoned: Vec::new(),
             enqueued: Vec::new(),
             n_dequeued: 0,
             n_suggested: 0,
-            n_observed: 0,
             ranking: Ranking::default(),
             revisions: Vec::new(),
             revised: Vec::new(),
-            shown_from: BTreeMap::new(),
-            pending_left_out: BTreeSet::new(),
             n_chosen_left_out: 0,
-            notes_from: 0,
+            n_plain: 0,
             last_withdrawal: None,
-            parts: Self::parts_of(&problem),
-            failures: Self::failures_of(&problem),
             problem,
         }
     }
 
     /// Whether outcomes are declared.
     pub(super) fn has_outcomes(&self) -> bool {
-        !self.parts.is_empty()
+        !self.problem.outcomes.is_empty()
     }
 
-    /// One log for each declared outcome.
-    pub(crate) fn parts(&self) -> &[Ledger] {
-        &self.parts
+    /// The number of outcomes of a trial. Without declared outcomes, a trial has one outcome.
+    pub(super) fn n_outcomes(&self) -> usize {
+        self.problem.outcomes.len().max(1)
     }
 
-    /// The log of the objective, if outcomes are declared and one of them is the objective.
-    pub(crate) fn objective_part(&self) -> Option<&Ledger> {
-        self.parts.get(self.problem().objective()?)
+    /// The column of the objective, if there is one.
+    pub(super) fn objective_column(&self) -> Option<usize> {
+        match self.has_outcomes() {
+            true => self.problem.objective(),
+            false => Some(0),
+        }
     }
 
-    /// The log that a model of the objective reads.
-    pub(crate) fn of_objective(&self) -> &Ledger {
-        self.objective_part().unwrap_or(self)
+    /// The column of whole trials.
+    fn trial_column(&self) -> usize {
+        self.problem.outcomes.len()
     }
 
-    /// The log that a model of an outcome reads.
-    pub(crate) fn of_outcome(&self, outcome: usize) -> &Ledger {
-        &self.parts[outcome]
+    /// The result of a trial in a column.
+    fn entry(&self, number: TrialNumber, column: usize) -> &Entry {
+        &self.entries[number * self.columns.len() + column]
     }
 
-    /// The log that a model of success reads: a trial failed as soon as any of its outcomes failed.
-    pub(crate) fn of_failures(&self) -> Option<&Ledger> {
-        self.failures.as_deref()
+    fn entry_mut(&mut self, number: TrialNumber, column: usize) -> &mut Entry {
+        &mut self.entries[number * self.columns.len() + column]
+    }
+
+    /// The results of the outcomes of a trial.
+    fn results(&self, number: TrialNumber) -> &[Entry] {
+        let first = number * self.columns.len();
+        &self.entries[first..first + self.n_outcomes()]
+    }
+
+    /// The position of an outcome when event number i was logged.
+    fn position_at(&self, i: usize, column: &Column) -> Option<usize> {
+        let n_before = self.revisions.partition_point(|revision| *revision < i);
+        column.positions.get(n_before).copied().flatten()
+    }
+
+    /// Whether no outcomes were declared when event number i was logged.
+    fn is_plain_at(&self, i: usize) -> bool {
+        !self.has_outcomes()
+            || self.revisions.partition_point(|revision| *revision < i) < self.n_plain
+    }
+
+    /// The number of trials.
+    pub(crate) fn n_trials(&self) -> usize {
+        self.trials.len()
     }
 
     /// Reserves capacity for `n_events` further events of `n_bytes`. Half of the events are expected to start trials.
@@ -213,6 +262,7 @@ impl Ledger {
         self.events.reserve(n_events, n_bytes);
         self.times.reserve(n_events);
         self.trials.reserve(n_trials);
+        self.entries.reserve(n_trials * self.columns.len());
         self.rows
             .reserve(n_trials * (self.widths.0 + self.widths.1));
     }
@@ -250,13 +300,6 @@ impl Ledger {
     /// The wall-clock time when a trial was suggested or added, if known.
     pub(crate) fn started_at(&self, number: TrialNumber) -> Option<f64> {
         self.time(self.trials[number].started_by as usize)
-    }
-
-    /// The wall-clock time when the state of a trial last became observed, failed, abandoned or stopped, if known.
-    pub(crate) fn finished_at(&self, number: TrialNumber) -> Option<f64> {
-        let trial = &self.trials[number];
-        trial.ended_at()?;
-        self.time(trial.ended_by as usize)
     }
 
     /// Returns the trial with this number, or [`Error::UnknownTrial`].
@@ -297,24 +340,10 @@ impl Ledger {
 
     /// The data that were given at the start of a trial.
     pub(crate) fn start(&self, number: TrialNumber) -> Start {
-        let event = match self.event(self.trials[number].started_by as usize) {
-            Event::AddedMeasured { added, .. } => *added,
-            event => event,
-        };
-        let (point, context, note, attrs) = match event {
-            Event::Suggested {
-                point,
-                context,
-                note,
-                attrs,
-                ..
-            } => (point, context, note, attrs),
-            Event::Added {
-                point,
-                context,
-                attrs,
-                ..
-            } => (point, context, None, attrs),
+        let event = self.event(self.trials[number].started_by as usize);
+        let (point, context, note, attrs) = match event.what {
+            What::Suggested(it) => (it.point, it.context, it.note, it.attrs),
+            What::Added(it) => (it.point, it.context, None, it.attrs),
             event => unreachable!("{event:?} starts a trial"),
         };
         let revised = self.revised.get(number).and_then(|it| it.start.clone());
@@ -335,16 +364,7 @@ impl Ledger {
 
     /// The value of a trial, with the user's sign.
     pub fn value(&self, number: TrialNumber) -> Option<f64> {
-        let trial = &self.trials[number];
-        if let Some(objective) = self.objective_part() {
-            return objective.value(number);
-        }
-        match trial.left_out {
-            true => self.revised[number].value,
-            false => trial
-                .value
-                .map(|value| self.problem.direction.oriented(value)),
-        }
+        self.entry(number, self.objective_column()?).value()
     }
 
     /// The point where a trial was suggested or added.
@@ -380,31 +400,6 @@ impl Ledger {
         started.chain(reported.iter().cloned()).collect()
     }
 
-    /// The numbers of the pending trials, in ascending order, without the trials that a revision left out.
-    pub fn pending(&self) -> &BTreeSet<TrialNumber> {
-        &self.pending
-    }
-
-    /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
-    /// points of these trials again before the next value or failure.
-    pub(crate) fn recently_abandoned(&self) -> Vec<TrialNumber> {
-        let placed = |number: &TrialNumber| !self.trials[*number].left_out;
-        self.abandoned
-            .iter()
-            .rev()
-            .copied()
-            .filter(placed)
-            .collect()
-    }
-
-    /// The numbers of all pending trials, in ascending order.
-    pub(crate) fn all_pending(&self) -> Vec<TrialNumber> {
-        self.pending
-            .union(&self.pending_left_out)
-            .copied()
-            .collect()
-    }
-
     /// The number of times that the problem was revised.
     pub fn n_revisions(&self) -> usize {
         self.revisions.len()
@@ -416,27 +411,16 @@ impl Ledger {
         revised.map_or(self.n_revisions(), |revised| revised.start_problem)
     }
 
-    /// The number of trials with a value, without the trials that a revision left out.
-    pub fn n_observed(&self) -> usize {
-        self.n_observed
-    }
-
     /// The number of the last event that withdrew a result, if any.
     pub(crate) fn last_withdrawal(&self) -> Option<usize> {
         self.last_withdrawal
-    }
-
-    /// Whether the result that a trial reported in event number i was withdrawn later.
-    pub(crate) fn is_withdrawn_later(&self, number: TrialNumber, i: usize) -> bool {
-        let last = self.trials[number].withdrawals().last();
-        last.is_some_and(|withdrawal| withdrawal.by as usize > i)
     }
 
     /// The trial with the largest value at the highest fidelity observed. Of equal values, the trial with the smallest
     /// number is returned. Trials that were run outside the domain are left out.
     pub fn best(&self) -> Option<TrialNumber> {
         match self.has_outcomes() {
-            true => self.best_within_bounds(|trial| !trial.is_outside()),
+            true => self.best_among(|trial| !trial.is_outside()),
             false => self.ranking.best(),
         }
     }
@@ -444,13 +428,11 @@ impl Ledger {
     /// The trials that [`Ledger::best`] may return if the best trials do not count: by decreasing fidelity, the best
     /// value first.
     pub fn best_first(&self) -> Vec<TrialNumber> {
-        let values = self.of_objective();
+        let objective = self.objective();
         let counts = |number: TrialNumber| {
-            let trial = &self.trials[number];
+            let trial = objective.of(number);
             let inside = !self.has_outcomes() || self.is_within_bounds(number);
-            let value = values.trials[number]
-                .value
-                .filter(|_| inside && !trial.is_outside())?;
+            let value = trial.value().filter(|_| inside && !trial.is_outside())?;
             Some((trial.z(), value + 0.0, number)) // −0.0 and 0.0 are equal values
         };
         let mut found: Vec<_> = (0..self.trials.len()).filter_map(counts).collect();
@@ -464,20 +446,32 @@ impl Ledger {
 
     /// The best trial, as [`Ledger::best`] returns it, among all trials with a value.
     pub fn best_anywhere(&self) -> Option<TrialNumber> {
-        if self.has_outcomes() {
-            return self.best_within_bounds(|_| true);
-        }
-        let observed = || self.trials.iter().filter(|trial| trial.value.is_some());
-        let highest = observed().map(Trial::z).fold(0.0, f64::max);
-        let numbered = self.trials.iter().enumerate();
-        let values = numbered.filter_map(|(number, trial)| {
-            let value = trial.value.filter(|_| trial.z() >= highest - TOLERANCE)?;
-            Some((value + 0.0, number)) // −0.0 and 0.0 are equal values
-        });
-        let order = |a: &(f64, TrialNumber), b: &(f64, TrialNumber)| {
-            a.0.total_cmp(&b.0).then_with(|| b.1.cmp(&a.1))
+        self.best_among(|_| true)
+    }
+
+    /// The trial with the best objective at the highest fidelity, among the trials that count and whose outcomes with
+    /// bounds have values within their bounds.
+    fn best_among(&self, counts: impl Fn(&Trial) -> bool) -> Option<TrialNumber> {
+        let objective = self
+            .objective_column()
+            .map(|outcome| self.outcome(outcome))?;
+        let found = objective
+            .trials()
+            .enumerate()
+            .filter_map(|(number, trial)| {
+                let value = trial.value()?;
+                let holds = counts(&trial) && self.is_within_bounds(number);
+                holds.then_some((trial.z(), value + 0.0, number)) // −0.0 and 0.0 are equal values
+            });
+        let found: Vec<(f64, f64, TrialNumber)> = found.collect();
+        let highest = found.iter().map(|(z, ..)| *z).fold(0.0, f64::max);
+        let best = found
+            .into_iter()
+            .filter(|(z, ..)| *z >= highest - TOLERANCE);
+        let order = |a: &(f64, f64, usize), b: &(f64, f64, usize)| {
+            a.1.total_cmp(&b.1).then_with(|| b.2.cmp(&a.2))
         };
-        values.max_by(order).map(|(_, number)| number)
+        best.max_by(order).map(|(.., number)| number)
     }
 
     /// The first trial that was run at this encoded point between steps, or None for other points.
@@ -565,14 +559,6 @@ impl Ledger {
         Ok(())
     }
 
-    /// Refuses an event that is not valid after the events of the log.
-    fn check(&self, event: &Event) -> Result<()> {
-        match self.has_outcomes() {
-            true => self.check_event(event, Self::allows_for_outcomes),
-            false => self.check_event(event, Self::allows),
-        }
-    }
-
     /// Appends an event that [`Ledger::validate`] returned.
     pub(crate) fn push(&mut self, event: Event) -> Result<()> {
         debug_assert_eq!(self.check(&event), Ok(()));
@@ -586,39 +572,38 @@ impl Ledger {
         if u32::try_from(self.len() + 1).is_err() {
             return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
-        match self.has_outcomes() {
-            true => self.apply_to_outcomes(event)?,
-            false => self.apply(event)?,
-        }
-        self.times.push(event.at().unwrap_or(f64::NAN));
+        self.apply(event)?;
+        self.times.push(event.at.unwrap_or(f64::NAN));
         Ok(())
     }
 
     /// Computes the counts, sets and ranking from the trials.
     fn recount(&mut self) {
-        let left_out = |number: &TrialNumber| self.trials[*number].left_out;
-        let (out, placed): (Vec<_>, Vec<_>) = self.all_pending().into_iter().partition(left_out);
-        debug_assert!(
-            out.iter()
-                .chain(&placed)
-                .all(|number| self.trials[*number].state == State::Pending)
-        );
-        self.pending = placed.into_iter().collect();
-        self.pending_left_out = out.into_iter().collect();
-        self.n_observed = self
-            .trials
-            .iter()
-            .filter(|trial| trial.value.is_some())
-            .count();
+        for column in 0..self.columns.len() {
+            let numbers = 0..self.trials.len();
+            let is_pending = |number: &usize| self.entry(*number, column).state == State::Pending;
+            let has_value = |number: &usize| {
+                self.entry(*number, column).value().is_some() && !self.trials[*number].left_out
+            };
+            let pending = numbers.clone().filter(is_pending).collect();
+            let n_observed = numbers.filter(has_value).count();
+            self.columns[column].pending = pending;
+            self.columns[column].n_observed = n_observed;
+        }
         let chosen_left_out = self
             .trials
             .iter()
             .filter(|trial| trial.left_out && trial.is_chosen());
         self.n_chosen_left_out = chosen_left_out.count();
-        self.ranking = Ranking::default();
-        for number in 0..self.trials.len() {
-            self.ranking.insert(number, &self.trials);
-        }
+        self.rank();
+    }
+
+    /// Ranks the values, if no outcomes are declared.
+    fn rank(&mut self) {
+        self.ranking = match self.has_outcomes() {
+            true => Ranking::default(),
+            false => Ranking::of(self.view()),
+        };
     }
 
     /// Removes suggestions from the end of the log until the log has `len` events.
@@ -626,21 +611,35 @@ impl Ledger {
     /// The removal stops at an event that is not a suggestion, so only drafts of an interrupted batch are removed.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.len() > len
-            && let Event::Suggested { queued, .. } = self.event(self.len() - 1)
+            && let What::Suggested(Suggested { queued, .. }) = self.event(self.len() - 1).what
         {
             self.n_dequeued -= usize::from(queued);
             self.n_suggested -= 1;
-            for part in self.parts.iter_mut().chain(self.failures.as_deref_mut()) {
-                part.truncate(part.len() - 1);
-            }
             self.events.pop();
             self.times.pop();
             self.trials.pop();
-            self.rows
-                .truncate(self.trials.len() * (self.widths.0 + self.widths.1));
-            self.pending.remove(&self.trials.len());
+            let n = self.trials.len();
+            self.entries.truncate(n * self.columns.len());
+            self.rows.truncate(n * (self.widths.0 + self.widths.1));
+            for column in &mut self.columns {
+                column.pending.remove(&n);
+                column.n_events -= 1;
+            }
         }
     }
+}
+
+/// The columns of an empty log.
+fn columns_of(problem: &Problem) -> Vec<Column> {
+    let column = |position: Option<usize>| Column {
+        positions: vec![position],
+        ..Column::default()
+    };
+    let n = problem.outcomes.len();
+    let mut columns: Vec<Column> = (0..n.max(1)).map(|i| column(Some(i))).collect();
+    columns.extend((n > 0).then(|| column(None)));
+    columns.extend((n > 1).then(|| column(problem.objective().or(Some(0)))));
+    columns
 }
 
 #[cfg(test)]

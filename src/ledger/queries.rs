@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ledger::event::TrialNumber;
-use crate::ledger::{Ledger, State};
+use crate::ledger::{Ledger, State, View};
 
 impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
@@ -41,10 +41,10 @@ impl Ledger {
     }
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.
-    pub(crate) fn curve(&self, number: TrialNumber) -> Vec<(u32, f64)> {
+    pub(crate) fn reports(&self, number: TrialNumber) -> Vec<(u32, f64)> {
         let oriented = |y: Option<f64>| y.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
-        let curve = self.trials[number].curve().iter();
-        curve.map(|&(step, y)| (step, oriented(y))).collect()
+        let reports = self.trials[number].reports().iter();
+        reports.map(|&(step, y)| (step, oriented(y))).collect()
     }
 
     /// The first of some trials whose exact value differs from another exact value at the same point, in the same context
@@ -54,30 +54,19 @@ impl Ledger {
         &self,
         numbers: &[TrialNumber],
     ) -> Option<(Option<usize>, TrialNumber, TrialNumber)> {
-        let parts = self.parts.iter().enumerate();
-        let mut logs: Vec<(Option<usize>, &Ledger)> =
-            parts.map(|(outcome, part)| (Some(outcome), part)).collect();
-        if logs.is_empty() {
-            logs.push((None, self));
-        }
-        logs.into_iter().find_map(|(outcome, log)| {
+        (0..self.n_outcomes()).find_map(|outcome| {
+            let view = self.outcome(outcome);
             numbers.iter().find_map(|&number| {
-                let value = log.exact_value(number)?;
-                let mut others = 0..log.trials.len();
+                let value = exact_value(view, number)?;
+                let mut others = 0..self.trials.len();
                 let other = others.find(|&other| {
-                    log.is_run_alike(number, other)
-                        && log.exact_value(other).is_some_and(|exact| exact != value)
+                    self.is_run_alike(number, other)
+                        && exact_value(view, other).is_some_and(|exact| exact != value)
                 })?;
+                let outcome = Some(outcome).filter(|_| self.has_outcomes());
                 Some((outcome, other, number))
             })
         })
-    }
-
-    /// The value of a trial, if it was reported with a standard deviation of 0 and strategies see it.
-    fn exact_value(&self, number: TrialNumber) -> Option<f64> {
-        let trial = self.trials.get(number)?;
-        let is_exact = trial.state == State::Observed && trial.std() == Some(0.0);
-        trial.value.filter(|_| is_exact && !trial.left_out)
     }
 
     /// Whether two trials were run at the same point, in the same context and at the same fidelity.
@@ -87,4 +76,11 @@ impl Ledger {
             && self.trials[a].index == self.trials[b].index
             && self.trials[a].fidelity() == self.trials[b].fidelity()
     }
+}
+
+/// The value of a trial, if it was reported with a standard deviation of 0 and strategies see it.
+fn exact_value(view: View, number: TrialNumber) -> Option<f64> {
+    let trial = view.trial(number).ok()?;
+    let is_exact = trial.state() == State::Observed && trial.std() == Some(0.0);
+    trial.value().filter(|_| is_exact)
 }

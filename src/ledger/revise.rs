@@ -6,8 +6,9 @@ use std::sync::Arc;
 use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
 use crate::ledger::trial::Revised;
-use crate::ledger::{Ledger, Queued};
-use crate::problem::{Point, Position, Problem};
+use crate::ledger::view::OfSuccess;
+use crate::ledger::{Effect, Ledger, Queued, State};
+use crate::problem::{Curve, Direction, Outcome, Point, Position, Problem};
 
 /// A trial in the new problem. The caller converts the points, because the caller knows the values for which the
 /// numbers of a point stand.
@@ -45,11 +46,13 @@ impl Ledger {
         if trials.len() != n || queue.len() != n_queued || problem.clock != self.problem.clock {
             return Err(mismatch());
         }
-        let parts = self.revised_parts(&problem, |part, problem| {
-            part.revise(problem, event, trials.clone(), queue.clone(), same_strategy)
-        })?;
-        let values: Vec<Option<f64>> = (0..n).map(|number| self.value(number)).collect();
-        let flipped = problem.direction != self.problem.direction;
+        if problem.outcomes.is_empty() && self.has_outcomes() {
+            return Err(refuse(
+                "outcomes",
+                "None",
+                "a revision keeps outcomes; declare those that are still measured",
+            ));
+        }
         let before = std::mem::replace(&mut self.problem, problem.clone());
         let rows_before = std::mem::take(&mut self.rows);
         let indices_before: Vec<Option<u32>> =
@@ -66,7 +69,7 @@ impl Ledger {
                 run_problem: here - 1,
                 ..Revised::default()
             });
-            self.revise_trial(number, given, old, values[number], flipped)?;
+            self.revise_trial(number, given, old, before.direction != problem.direction)?;
         }
         for (queued, point) in self.enqueued[self.n_dequeued..].iter_mut().zip(queue) {
             problem.check_point(&point)?;
@@ -77,32 +80,22 @@ impl Ledger {
                 ..queued.clone()
             };
         }
-        self.recount();
         let bits = |rows: &[f64]| rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+        let indices = self.trials.iter().map(|trial| trial.index);
         let same = same_strategy
-            && is_encoded_as(&before, &problem)
             && bits(&rows_before) == bits(&self.rows)
-            && self
-                .trials
-                .iter()
-                .map(|trial| trial.index)
-                .eq(indices_before);
-        if same {
+            && indices.eq(indices_before)
+            && is_encoded_as(&before, &problem);
+        let is_read_as = before.direction == problem.direction && before.curve == problem.curve;
+        if same && is_read_as {
             let runs = runs.into_iter().chain(std::iter::repeat(None));
             let known = self.revised.iter_mut().zip(runs);
             known.for_each(|(revised, run)| revised.run = run);
-        } else {
-            self.notes_from = self.len();
-            let left_out = self
-                .trials
-                .iter()
-                .enumerate()
-                .filter(|(_, trial)| trial.left_out);
-            self.shown_from = left_out.map(|(number, _)| (number, u32::MAX)).collect();
         }
-        self.set_parts(parts);
+        self.revise_columns(&before, same);
+        self.recount();
         self.revisions.push(self.len());
-        self.times.push(event.at().unwrap_or(f64::NAN));
+        self.times.push(event.at.unwrap_or(f64::NAN));
         self.events.push(event);
         Ok(())
     }
@@ -113,7 +106,6 @@ impl Ledger {
         number: TrialNumber,
         given: RevisedTrial,
         old: Revised,
-        value: Option<f64>,
         flipped: bool,
     ) -> Result<()> {
         let (problem, here) = (self.problem.clone(), self.n_revisions() + 1);
@@ -143,7 +135,10 @@ impl Ledger {
             }
         };
         let trial = &mut self.trials[number];
-        let (steps, last) = (problem.curve.map(|curve| curve.steps), trial.curve().last());
+        let (steps, last) = (
+            problem.curve.map(|curve| curve.steps),
+            trial.reports().last(),
+        );
         if let (Some(steps), Some((last, _))) = (steps, last)
             && steps < *last
         {
@@ -183,18 +178,12 @@ impl Ledger {
             None => return Err(mismatch()),
         }
         trial.left_out = is_left_out;
-        trial.value = value
-            .filter(|_| !is_left_out)
-            .map(|y| problem.direction.oriented(y));
         if !is_left_out && trial.details.as_ref().and_then(|details| details.fidelity) != fidelity {
             trial.details.get_or_insert_default().fidelity = fidelity;
         }
         let run = given.run.filter(|_| has_run).map(Point::unsigned_zeros);
         if let Some(run) = &run {
             trial.reported_mut().run = Some(run.clone());
-        }
-        if flipped {
-            trial.flip_withdrawn();
         }
         if flipped
             && let Some(curve) = trial
@@ -214,9 +203,130 @@ impl Ledger {
             left_out: given.left_out,
             may_return: given.may_return && given.context.is_some(),
             run,
-            value: value.filter(|_| is_left_out),
         });
         Ok(())
+    }
+
+    /// Replaces the columns of results. `same`: whether the strategy, the encoded points and the candidates are equal.
+    ///
+    /// Outcomes are found again by their names, and a value without a name becomes the objective. A new outcome is
+    /// missing in pending trials, and abandoned in the others.
+    fn revise_columns(&mut self, before: &Problem, same: bool) {
+        let (problem, n) = (self.problem.clone(), self.trials.len());
+        let was_plain = before.outcomes.is_empty();
+        if was_plain {
+            self.n_plain += 1;
+        }
+        let width = self.columns.len();
+        let trials = before.outcomes.len();
+        let objective = problem.objective().unwrap_or(0);
+        let named = |outcome: &Outcome| {
+            let mut names = before.outcomes.iter();
+            names.position(|it| it.name == outcome.name)
+        };
+        // For each new column: the earlier column, and whether its results are kept.
+        let mut sources: Vec<(usize, bool)> = match problem.outcomes.is_empty() {
+            true => vec![(0, true)],
+            false => problem
+                .outcomes
+                .iter()
+                .map(|outcome| {
+                    let known = match was_plain {
+                        true => outcome.is_objective().then_some(0),
+                        false => named(outcome),
+                    };
+                    (known.unwrap_or(0), known.is_some())
+                })
+                .collect(),
+        };
+        if !problem.outcomes.is_empty() {
+            sources.push((trials, true));
+        }
+        let had_success = trials > 1;
+        if problem.outcomes.len() > 1 {
+            sources.push(match had_success {
+                true => (trials + 1, true),
+                false => sources[objective],
+            });
+        }
+        let mut columns = Vec::with_capacity(sources.len());
+        for (i, (source, is_known)) in sources.iter().enumerate() {
+            let mut column = self.columns[*source].clone();
+            column.n_events += 1;
+            let is_trial = !problem.outcomes.is_empty() && i == problem.outcomes.len();
+            let is_success = i > problem.outcomes.len();
+            if !is_known {
+                column.positions.iter_mut().for_each(|it| *it = None);
+            }
+            column.positions.push(match () {
+                () if is_trial => None,
+                () if is_success => Some(objective),
+                () => Some(i),
+            });
+            let read_as = |problem: &Problem, outcome: usize| match () {
+                () if is_trial => (problem.direction, problem.curve),
+                () if is_success => read_as(problem, 0),
+                () => read_as(problem, outcome),
+            };
+            let is_same = same && read_as(before, *source) == read_as(&problem, i);
+            if !is_same {
+                column.notes_from = self.len();
+                let left_out = (0..n).filter(|number| self.trials[*number].left_out);
+                column.shown_from = left_out.map(|number| (number, u32::MAX)).collect();
+            }
+            if !is_known {
+                column.notes_from = self.len() + 1;
+                // Strategies do not see the results of the other outcome.
+                column.shown_from = (0..n).map(|number| (number, u32::MAX)).collect();
+            }
+            columns.push(column);
+        }
+        let mut entries = Vec::with_capacity(n * sources.len());
+        for number in 0..n {
+            let is_pending = self.entry(number, trials).state == State::Pending;
+            for (source, is_known) in &sources {
+                let mut entry = self.entry(number, *source).clone();
+                if !is_known {
+                    entry.forget(is_pending);
+                }
+                entries.push(entry);
+            }
+        }
+        debug_assert_eq!(width * n, self.entries.len());
+        self.entries = entries;
+        self.columns = columns;
+        if !had_success && problem.outcomes.len() > 1 {
+            self.success_changes = self.changes_as_success(objective);
+        }
+        if self.has_outcomes() {
+            for number in 0..n {
+                if !self.trials[number].left_out {
+                    let now = self.entry(number, self.trial_column()).ended_at;
+                    self.settle(number, now, None, None);
+                }
+            }
+        }
+    }
+
+    /// The changes of success of the events so far, if the trials had only this outcome.
+    fn changes_as_success(&self, outcome: usize) -> Vec<OfSuccess> {
+        let mut found = Vec::new();
+        for i in 0..self.len() {
+            for change in self.outcome(outcome).changes(i) {
+                let state = match change.effect {
+                    Effect::Started {
+                        reading: Some(_), ..
+                    }
+                    | Effect::Valued { .. } => State::Observed,
+                    Effect::Failed => State::Failed,
+                    Effect::Withdrawn => State::Withdrawn,
+                    _ => continue,
+                };
+                let event = i as u32;
+                found.push(OfSuccess { event, state });
+            }
+        }
+        found
     }
 }
 
@@ -225,12 +335,17 @@ fn mismatch() -> Error {
     Error::Corrupt("the points of a revision are not those of the trials".to_string())
 }
 
-/// Whether strategies see the same problem.
+/// Whether strategies see the same points.
 fn is_encoded_as(before: &Problem, after: &Problem) -> bool {
     before.domain() == after.domain()
         && before.context_coordinates() == after.context_coordinates()
         && before.descriptors() == after.descriptors()
         && before.fidelity == after.fidelity
-        && before.curve == after.curve
-        && before.direction == after.direction
+}
+
+/// The direction and the curve with which strategies see an outcome.
+fn read_as(problem: &Problem, outcome: usize) -> (Direction, Option<Curve>) {
+    let is_objective = problem.outcomes.is_empty() || Some(outcome) == problem.objective();
+    let curve = problem.curve.filter(|_| is_objective);
+    (problem.direction_of(Some(outcome)), curve)
 }

@@ -1,374 +1,639 @@
 //! The rules of the log: which event an action causes, and which events are valid.
 
+use std::collections::BTreeSet;
 use std::fmt::{Debug, Display};
 
 use crate::error::{Error, Result, refuse};
-use crate::ledger::event::{Action, Again, Event, Observation, Reading, TrialNumber};
+use crate::ledger::event::{
+    Action, Added, Again, Data, Event, Failure, Happened, Observation, Reading, Resulted, Step,
+    Suggested, TrialNumber, What,
+};
+use crate::ledger::trial::Entry;
 use crate::ledger::{Ledger, Queued, State, json};
 use crate::problem::Point;
 
+/// The results that an action changes, and the data of the report.
+type Draft = (Vec<(u32, Happened)>, Data);
+
+// Drafts.
+
 impl Ledger {
     /// Returns the event of an action, or None if the action would have no effect. The log is not changed. `now` is the
-    /// time on the optimizer's clock, and `at` is the wall-clock time. Outcomes must not be declared.
+    /// time on the optimizer's clock, and `at` is the wall-clock time.
     pub(crate) fn validate(
         &self,
         action: Action,
         now: f64,
         at: Option<f64>,
     ) -> Result<Option<Event>> {
-        Ok(match action {
+        let what = match action {
+            Action::OfOutcome { outcome, action } => {
+                self.check_declared(outcome)?;
+                self.ended(*action, Some(outcome))?
+            }
+            Action::ObserveOutcomes {
+                number,
+                observations,
+                again,
+            } => {
+                self.check_has_outcomes()?;
+                self.observed(number, observations, again)?
+            }
+            Action::Observe { .. }
+            | Action::Add {
+                observation: Some(_),
+                ..
+            } if self.has_outcomes() => {
+                return Err(refuse(
+                    "value",
+                    "a number",
+                    "outcomes are declared: give a mapping of their names to values",
+                ));
+            }
             Action::Observe {
                 number,
                 observation,
                 again,
-            } => {
-                let trial = self.trial(number)?;
-                self.check_observation(number, &observation)?;
-                match (self.value(number), again) {
-                    (None, Again::Refuse) if self.repeats_withdrawn(number, &observation) => None,
-                    (None, _) => Some(Event::Observed {
-                        number,
-                        observation,
-                        now,
-                        at,
-                    }),
-                    (Some(_), Again::Replicate) => {
-                        let (mut observation, fidelity) = (observation, trial.fidelity());
-                        let run = observation.point.take();
-                        self.check_placed(number)?;
-                        Some(Event::Added {
-                            point: run.unwrap_or_else(|| self.point(number)),
-                            context: self.context_numbers(number),
-                            fidelity,
-                            observation: Some(observation),
-                            now,
-                            at,
-                            attrs: None,
-                        })
-                    }
-                    (Some(_), _) if self.repeats(number, &observation) => None,
-                    (Some(_), Again::Amend) => Some(Event::Amended {
-                        number,
-                        observation,
-                        at,
-                    }),
-                    (Some(value), Again::Refuse) => {
-                        return Err(Error::AlreadyObserved { number, value });
-                    }
-                }
+            } => self.observed(number, vec![(0, observation)], again)?,
+            Action::AddOutcomes { add, observations } => {
+                self.check_has_outcomes()?;
+                Some(self.added(*add, observations)?)
             }
-            Action::Fail {
-                number,
-                error,
-                duration,
-                attrs,
-            } => {
-                let state = self.state_without_value(number)?;
-                check_amount("duration", duration, format_args!("trial {number}"))?;
-                check_attrs(attrs.as_deref())?;
-                // The error and the duration may be reported later than the failure.
-                let trial = self.trial(number)?;
-                let news = state != State::Failed
-                    || (error.is_some() && trial.error().is_none())
-                    || (duration.is_some() && trial.duration().is_none());
-                // A repeated report of a withdrawn failure has no effect.
-                let repeated = trial.withdrawals().iter().any(|withdrawn| {
-                    withdrawn.outcome == State::Failed
-                        && (error.is_none() || error.as_ref() == trial.error())
-                });
-                let news = news && !(state == State::Withdrawn && repeated);
-                news.then_some(Event::Failed {
-                    number,
-                    now,
-                    at,
-                    error,
-                    duration,
-                    attrs,
-                })
-            }
-            Action::Abandon { number } => {
-                self.state_without_value(number)?;
-                let left_out = self.trial(number)?.is_dropped();
-                (!left_out).then_some(Event::Abandoned { number, now, at })
-            }
-            Action::Report {
-                number,
-                step,
-                value,
-                attempt,
-            } => {
-                let trial = self.trial(number)?;
-                self.check_report(number, step, value)?;
-                let value = (!value.is_nan()).then_some(value);
-                let known = self.reported(number, step);
-                if attempt < trial.attempt() {
-                    // The report belongs to an attempt that a later attempt has replaced.
-                    None
-                } else if attempt == trial.attempt()
-                    && let Some(known) = known
-                {
-                    if known == value {
-                        return Ok(None);
-                    }
-                    return Err(Error::AlreadyReported {
-                        number,
-                        step,
-                        value: known.unwrap_or(f64::NAN),
-                    });
-                } else {
-                    Some(Event::Reported {
-                        number,
-                        step,
-                        value,
-                        attempt,
-                        at,
-                    })
-                }
-            }
-            Action::Stop { number } => {
-                self.state_without_value(number)?;
-                let stopped = self.trial(number)?.outcome() == State::Stopped;
-                (!stopped).then_some(Event::Stopped { number, now, at })
-            }
-            Action::Withdraw { number, reason } => {
-                let state = self.trial(number)?.state;
-                if !Self::can_be_withdrawn(state) {
-                    return Err(Error::NotWithdrawable {
-                        number,
-                        state: state.name(),
-                    });
-                }
-                Some(Event::Withdrawn {
-                    number,
-                    reason,
-                    now,
-                    at,
-                })
-            }
-            Action::Add {
-                point,
-                context,
-                fidelity,
-                mut observation,
-                attrs,
-            } => {
-                self.problem.check_measured(&point)?;
-                self.problem.check_context(&context)?;
-                self.problem.check_fidelity(fidelity)?;
-                if let Some(observation) = &observation {
-                    self.check_observation(self.trials().len(), observation)?;
-                }
-                check_attrs(attrs.as_deref())?;
-                // An added trial has a single point, the point where the trial was run.
-                let run = observation
-                    .as_mut()
-                    .and_then(|observed| observed.point.take());
-                Some(Event::Added {
-                    point: run.unwrap_or(point),
-                    context,
-                    fidelity,
-                    observation,
-                    now,
-                    at,
-                    attrs,
-                })
-            }
+            action @ Action::Add { .. } => Some(self.added(action, Vec::new())?),
             Action::Enqueue {
                 point,
                 given,
                 fidelity,
                 attrs,
             } => {
-                self.problem.check_point(&point)?;
-                check_given(&point, given.as_deref())?;
-                self.problem.check_fidelity(fidelity)?;
-                check_attrs(attrs.as_deref())?;
-                Some(Event::Enqueued {
+                let queued = Queued {
                     point,
                     given,
                     fidelity,
-                    at,
                     attrs,
-                })
+                };
+                self.check_queued(&queued)?;
+                Some(What::Enqueued(queued))
             }
-            Action::ObserveOutcomes { .. }
-            | Action::OfOutcome { .. }
-            | Action::AddOutcomes { .. } => {
-                return Err(refuse(
-                    "outcome",
-                    "the name of an outcome",
-                    "no outcomes are declared: report a number, or declare outcomes=",
-                ));
-            }
-        })
+            Action::Report {
+                number,
+                step,
+                value,
+                attempt,
+            } => self.reported(number, step, value, attempt)?,
+            action => self.ended(action, None)?,
+        };
+        Ok(what.map(|what| Event { at, now, what }))
     }
 
-    /// Whether the value and data of an observation are already stored in the trial. Attributes are not compared.
-    fn repeats(&self, number: TrialNumber, observation: &Observation) -> bool {
-        let trial = &self.trials()[number];
+    /// Values that arrived together.
+    fn observed(
+        &self,
+        number: TrialNumber,
+        observations: Vec<(usize, Observation)>,
+        again: Again,
+    ) -> Result<Option<What>> {
+        let trial = self.trial(number)?;
+        for (outcome, observation) in &observations {
+            self.check_outcome(*outcome)?;
+            self.check_observation(number, observation)?;
+        }
+        let value = |outcome: usize| self.entry(number, outcome).value();
+        let run = observations.iter().find_map(|(_, it)| it.point.clone());
+        if again == Again::Replicate && observations.iter().any(|(i, _)| value(*i).is_some()) {
+            self.check_placed(number)?;
+            let (results, data) = split(observations);
+            return Ok(Some(What::Added(Added {
+                point: run.unwrap_or_else(|| self.point(number)),
+                context: self.context_numbers(number),
+                fidelity: trial.fidelity(),
+                attrs: None,
+                results,
+                // A replicate measures these outcomes only.
+                awaited: false,
+                data: Data {
+                    point: None,
+                    ..data
+                },
+            })));
+        }
+        let has_value = self.results(number).iter().any(|it| it.value().is_some());
+        if self.has_outcomes()
+            && again == Again::Refuse
+            && has_value
+            && run.as_ref().is_some_and(|run| *run != self.point(number))
+        {
+            return Err(Error::RunElsewhere { number });
+        }
+        let (mut results, mut data) = (Vec::new(), Data::default());
+        for (outcome, observation) in self.with_data_of_new_value(number, observations) {
+            let reading = observation.reading;
+            let happened = match value(outcome) {
+                None if again == Again::Refuse
+                    && self.repeats_withdrawn(number, outcome, reading.value) =>
+                {
+                    continue;
+                }
+                None => Happened::New(reading),
+                Some(_) if self.repeats(number, outcome, &observation) => continue,
+                Some(_) if again == Again::Amend => Happened::Amended(reading),
+                Some(value) => return Err(self.already_observed(number, outcome, value)),
+            };
+            results.push((outcome as u32, happened));
+            let (_, own) = split(vec![(outcome, observation)]);
+            data = merged(data, own);
+        }
+        if data.point.is_some() {
+            self.list_moved(number, &mut results);
+        }
+        Ok(self.resulted(number, (results, data)))
+    }
+
+    /// A report of these results, or None if it concerns no outcome.
+    fn resulted(&self, trial: TrialNumber, (results, data): Draft) -> Option<What> {
+        (!results.is_empty()).then_some(What::Resulted(Resulted {
+            trial,
+            results,
+            data,
+        }))
+    }
+
+    /// Adds the values that belong to the point of the report from now on.
+    fn list_moved(&self, number: TrialNumber, results: &mut Vec<(u32, Happened)>) {
+        for (outcome, entry) in self.results(number).iter().enumerate() {
+            let outcome = outcome as u32;
+            if let Some(reading) = entry.reading()
+                && results.iter().all(|(listed, _)| *listed != outcome)
+            {
+                results.push((outcome, Happened::Amended(reading)));
+            }
+        }
+    }
+
+    /// A failure, an abandonment, a stop or a withdrawal of one outcome, or of the trial.
+    fn ended(&self, action: Action, only: Option<usize>) -> Result<Option<What>> {
+        let (number, draft) = match action {
+            Action::Fail {
+                number,
+                error,
+                duration,
+                attrs,
+            } => (number, self.failed(number, only, error, duration, attrs)?),
+            Action::Abandon { number } => {
+                let open = self.open(number, only)?;
+                let open = open.into_iter().filter(|(_, it)| !it.state.is_dropped());
+                let results = open.map(|(outcome, _)| (outcome, Happened::Abandoned));
+                (number, (results.collect(), Data::default()))
+            }
+            Action::Stop { number } if only.is_none() => {
+                (number, (self.stopped(number)?, Data::default()))
+            }
+            Action::Withdraw { number, reason } => {
+                let results = self.withdrawn(number, only)?;
+                let data = Data {
+                    reason,
+                    ..Data::default()
+                };
+                (number, (results, data))
+            }
+            action => {
+                return Err(refuse(
+                    "outcome",
+                    format!("{action:?}"),
+                    "fail, abandon or withdraw an outcome",
+                ));
+            }
+        };
+        Ok(self.resulted(number, draft))
+    }
+
+    fn failed(
+        &self,
+        number: TrialNumber,
+        only: Option<usize>,
+        error: Option<Failure>,
+        duration: Option<f64>,
+        attrs: Option<String>,
+    ) -> Result<Draft> {
+        let open = self.open(number, only)?;
+        check_amount("duration", duration, format_args!("trial {number}"))?;
+        check_attrs(attrs.as_deref())?;
+        let has_duration = self.trials[number].duration().is_some();
+        let is_news = |it: &Entry| {
+            // The error and the duration may be reported later than the failure.
+            let news = it.state != State::Failed
+                || (error.is_some() && it.error().is_none())
+                || (duration.is_some() && !has_duration);
+            // A repeated report of a withdrawn failure has no effect.
+            let repeated = it.withdrawals().iter().any(|withdrawn| {
+                withdrawn.outcome == State::Failed
+                    && (error.is_none() || error.as_ref() == it.error())
+            });
+            news && !(it.state == State::Withdrawn && repeated)
+        };
+        let failed = open.into_iter().filter(|(_, it)| is_news(it));
+        let results = failed.map(|(outcome, _)| (outcome, Happened::Failed));
+        let results = results.collect();
+        let data = Data {
+            error,
+            duration,
+            attrs,
+            ..Data::default()
+        };
+        Ok((results, data))
+    }
+
+    /// A stop concerns the curve of the objective. The other outcomes are abandoned.
+    fn stopped(&self, number: TrialNumber) -> Result<Vec<(u32, Happened)>> {
+        let open = self.open(number, None)?;
+        let is_stopped = |it: &Entry| it.outcome() == State::Stopped;
+        if open.iter().all(|(_, it)| is_stopped(it)) {
+            return Ok(Vec::new());
+        }
+        let stopped = |(outcome, it): (u32, &Entry)| match Some(outcome as usize)
+            == self.objective_column()
+        {
+            true => (!is_stopped(it)).then_some((outcome, Happened::Stopped)),
+            false => (it.state != State::Abandoned).then_some((outcome, Happened::Abandoned)),
+        };
+        Ok(open.into_iter().filter_map(stopped).collect())
+    }
+
+    fn withdrawn(&self, number: TrialNumber, only: Option<usize>) -> Result<Vec<(u32, Happened)>> {
+        self.trial(number)?;
+        let results = self.results(number).iter().enumerate();
+        let concerned = results.filter(|(i, _)| only.is_none_or(|only| only == *i));
+        let ended: Vec<u32> = concerned
+            .filter(|(_, it)| it.state.can_be_withdrawn())
+            .map(|(i, _)| i as u32)
+            .collect();
+        if ended.is_empty() {
+            let column = only.unwrap_or(self.trial_column());
+            return Err(Error::NotWithdrawable {
+                number,
+                state: self.entry(number, column).state.name(),
+            });
+        }
+        let awaited = self.is_pending(number);
+        let withdrawn = |outcome| (outcome, Happened::Withdrawn { awaited });
+        Ok(ended.into_iter().map(withdrawn).collect())
+    }
+
+    fn added(&self, add: Action, observations: Vec<(usize, Observation)>) -> Result<What> {
+        let Action::Add {
+            point,
+            context,
+            fidelity,
+            observation,
+            attrs,
+        } = add
+        else {
+            return Err(refuse("add", format!("{add:?}"), "give a point to add"));
+        };
+        let mut known = observations;
+        known.extend(observation.map(|observation| (0, observation)));
+        for (outcome, observation) in &known {
+            self.check_outcome(*outcome)?;
+            self.check_observation(self.trials.len(), observation)?;
+        }
+        let (results, mut data) = split(known);
+        // An added trial has a single point, the point where the trial was run.
+        let run = data.point.take();
+        let added = Added {
+            point: run.filter(|_| !self.has_outcomes()).unwrap_or(point),
+            context,
+            fidelity,
+            attrs,
+            results,
+            awaited: true,
+            data,
+        };
+        self.check_added(&added)?;
+        Ok(What::Added(added))
+    }
+
+    fn reported(
+        &self,
+        number: TrialNumber,
+        step: u32,
+        value: f64,
+        attempt: u32,
+    ) -> Result<Option<What>> {
+        let trial = self.trial(number)?;
+        self.check_report(number, step, value)?;
+        let value = (!value.is_nan()).then_some(value);
+        let known = self.known_step(number, step);
+        if attempt < trial.attempt() {
+            // The report belongs to an attempt that a later attempt has replaced.
+            return Ok(None);
+        }
+        if attempt == trial.attempt()
+            && let Some(known) = known
+        {
+            return match known == value {
+                true => Ok(None),
+                false => Err(Error::AlreadyReported {
+                    number,
+                    step,
+                    value: known.unwrap_or(f64::NAN),
+                }),
+            };
+        }
+        Ok(Some(What::Reported(Step {
+            trial: number,
+            step,
+            value,
+            attempt,
+        })))
+    }
+
+    /// Moves the data of the trial from a repeated value to a new value of the same report. A repeated value does not
+    /// change the log, so its data would be lost.
+    fn with_data_of_new_value(
+        &self,
+        number: TrialNumber,
+        mut observations: Vec<(usize, Observation)>,
+    ) -> Vec<(usize, Observation)> {
+        let known = |(outcome, observation): &(usize, Observation)| {
+            let value = observation.reading.value;
+            let withdrawn = self.repeats_withdrawn(number, *outcome, value);
+            (self.entry(number, *outcome).value(), withdrawn, value)
+        };
+        let is_new = |it: &(usize, Observation)| matches!(known(it), (None, false, _));
+        let is_repeated = |it: &(usize, Observation)| {
+            let (present, withdrawn, value) = known(it);
+            present == Some(value) || withdrawn
+        };
+        // The first observation has the data.
+        if let Some(new @ 1..) = observations.iter().position(is_new)
+            && is_repeated(&observations[0])
+        {
+            let (repeated, rest) = observations.split_at_mut(1);
+            let (from, to) = (&mut repeated[0].1, &mut rest[new - 1].1);
+            to.point = from.point.take();
+            to.cost = from.cost.take();
+            to.duration = from.duration.take();
+            to.attrs = from.attrs.take();
+        }
+        observations
+    }
+
+    /// Whether a value and its data are already stored. Attributes are not compared.
+    fn repeats(&self, number: TrialNumber, outcome: usize, observation: &Observation) -> bool {
+        let (trial, entry) = (&self.trials[number], self.entry(number, outcome));
         let same = |reported: &Option<f64>, known| reported.is_none() || *reported == known;
         let run = observation.point.as_ref();
-        self.value(number) == Some(observation.reading.value)
-            && same(&observation.reading.std, trial.std())
+        entry.value() == Some(observation.reading.value)
+            && same(&observation.reading.std, entry.std())
             && same(&observation.cost, trial.cost())
             && same(&observation.duration, trial.duration())
             && run.is_none_or(|point| *point == self.point(number))
     }
 
-    /// Whether an observation repeats a withdrawn value of a withdrawn trial. A repeated report must not restore a value
-    /// that was taken back.
-    pub(super) fn repeats_withdrawn(&self, number: TrialNumber, observation: &Observation) -> bool {
-        let trial = &self.trials()[number];
-        let value = self.problem.direction.oriented(observation.reading.value);
-        let mut withdrawn = trial.withdrawals().iter();
-        trial.state == State::Withdrawn && withdrawn.any(|it| it.value == Some(value))
+    /// Whether a value repeats a withdrawn value of a withdrawn result. A repeated report must not restore a value that
+    /// was taken back.
+    fn repeats_withdrawn(&self, number: TrialNumber, outcome: usize, value: f64) -> bool {
+        let entry = self.entry(number, outcome);
+        let mut withdrawn = entry.withdrawals().iter();
+        entry.state == State::Withdrawn && withdrawn.any(|it| it.value == Some(value))
     }
 
-    /// Whether a trial in this state has a result that can be taken back.
-    pub(super) fn can_be_withdrawn(state: State) -> bool {
-        matches!(state, State::Observed | State::Failed | State::Stopped)
-    }
-
-    /// Returns the state of a trial that does not have a value. Returns an error if the trial has a value.
-    fn state_without_value(&self, number: TrialNumber) -> Result<State> {
-        let trial = self.trial(number)?;
-        match self.value(number) {
-            Some(value) => Err(Error::AlreadyObserved { number, value }),
-            None => Ok(trial.state),
+    /// The outcomes that the end of a trial, or of `only` one outcome, concerns: the missing outcomes, or all outcomes
+    /// without a value if none is missing. An error if all of them have values.
+    fn open(&self, number: TrialNumber, only: Option<usize>) -> Result<Vec<(u32, &Entry)>> {
+        self.trial(number)?;
+        let is_concerned = |i: usize| only.is_none_or(|only| only == i);
+        let is_pending = only.is_none() && self.is_pending(number);
+        let results = self.results(number).iter().enumerate();
+        let open = results.clone().filter(|(i, it)| {
+            is_concerned(*i) && it.value().is_none() && (!is_pending || it.state == State::Pending)
+        });
+        let open: Vec<(u32, &Entry)> = open.map(|(i, it)| (i as u32, it)).collect();
+        let mut values = results.filter_map(|(i, it)| it.value().filter(|_| is_concerned(i)));
+        match (open.is_empty(), values.next()) {
+            (true, Some(value)) => Err(Error::AlreadyObserved { number, value }),
+            _ => Ok(open),
         }
     }
 
-    /// Refuses an event that is not valid after the events of the log. `allows` decides whether an event with a valid
-    /// point, context and fidelity may follow.
-    pub(super) fn check_event(
-        &self,
-        event: &Event,
-        allows: impl Fn(&Self, &Event) -> Result<bool>,
-    ) -> Result<()> {
-        match (event, event.point()) {
-            (_, None) => {}
-            (Event::Suggested { .. } | Event::Enqueued { .. }, Some(point)) => {
-                self.problem.check_point(point)?;
-            }
-            (_, Some(point)) => self.problem.check_measured(point)?,
-        }
-        if let Some(context) = event.context() {
-            self.problem.check_context(context)?;
-        }
-        self.problem.check_fidelity(event.fidelity())?;
-        let finite = |time: Option<f64>| time.is_none_or(f64::is_finite);
-        let allowed = allows(self, event)?;
-        if finite(event.at()) && allowed {
-            return Ok(());
-        }
-        Err(Error::Corrupt(format!(
-            "event {} of the log could not have happened: {event:?}",
-            self.len()
-        )))
+    /// Whether an outcome of the trial is missing.
+    fn is_pending(&self, number: TrialNumber) -> bool {
+        let mut results = self.results(number).iter();
+        results.any(|it| it.state == State::Pending)
     }
 
-    /// Whether an event may follow the events of the log. The points, contexts and fidelities of the event must already
-    /// be valid.
-    pub(super) fn allows(&self, event: &Event) -> Result<bool> {
-        let has_value =
-            |number: &TrialNumber| self.trial(*number).map(|_| self.value(*number).is_some());
-        let data = |attrs: &Option<String>| check_attrs(attrs.as_deref()).is_ok();
-        let valid =
-            |number, observed: &Observation| self.check_observation(number, observed).is_ok();
-        Ok(match event {
-            Event::Suggested {
-                point,
-                fidelity,
-                now,
-                expires_at,
-                queued,
-                note,
-                attrs,
-                ..
-            } => {
-                // A suggestion of an enqueued point does not have a note, unless a strategy completed the point.
-                let is_next = |next: &Queued| {
-                    let same = next.fidelity.is_none() || next.fidelity == *fidelity;
-                    let completes = match (&next.given, &next.point, point) {
-                        (Some(given), Point::Numbers(next), Point::Numbers(numbers)) => {
-                            given.iter().all(|&k| next[k] == numbers[k])
-                        }
-                        _ => next.point == *point && note.is_none(),
-                    };
-                    completes && same
-                };
-                now.is_finite()
-                    && expires_at.is_none_or(f64::is_finite)
-                    && data(attrs)
-                    && (!queued || self.next_queued().is_some_and(is_next))
-            }
-            Event::Added {
-                observation,
-                now,
-                attrs,
-                ..
-            } => {
-                let fits = |observed: &Observation| valid(self.trials().len(), observed);
-                let observation = observation.as_ref();
-                now.is_finite()
-                    && observation.is_none_or(|observed| fits(observed) && observed.point.is_none())
-                    && data(attrs)
-            }
-            Event::Enqueued {
-                point,
-                given,
-                attrs,
-                ..
-            } => data(attrs) && check_given(point, given.as_deref()).is_ok(),
-            Event::Observed {
+    fn already_observed(&self, number: TrialNumber, outcome: usize, value: f64) -> Error {
+        match self.problem.outcomes.get(outcome) {
+            Some(declared) => Error::OutcomeAlreadyObserved {
                 number,
-                observation,
-                now,
-                ..
-            } => valid(*number, observation) && now.is_finite() && !has_value(number)?,
-            Event::Amended {
-                number,
-                observation,
-                ..
-            } => valid(*number, observation) && has_value(number)?,
-            Event::Failed {
-                number,
-                now,
-                duration,
-                attrs,
-                ..
-            } => {
-                now.is_finite()
-                    && check_amount("duration", *duration, number).is_ok()
-                    && data(attrs)
-                    && !has_value(number)?
-            }
-            Event::Abandoned { number, now, .. } | Event::Stopped { number, now, .. } => {
-                now.is_finite() && !has_value(number)?
-            }
-            Event::Withdrawn { number, now, .. } => {
-                now.is_finite() && Self::can_be_withdrawn(self.trial(*number)?.state)
-            }
-            Event::Reported {
-                number,
-                step,
+                outcome: declared.name.clone(),
                 value,
-                attempt,
-                ..
-            } => {
-                self.check_report(*number, *step, value.unwrap_or(f64::NAN))
-                    .is_ok()
-                    && *attempt >= self.trial(*number)?.attempt()
+            },
+            None => Error::AlreadyObserved { number, value },
+        }
+    }
+
+    fn check_has_outcomes(&self) -> Result<()> {
+        match self.has_outcomes() {
+            true => Ok(()),
+            false => Err(refuse(
+                "outcome",
+                "the name of an outcome",
+                "no outcomes are declared: report a number, or declare outcomes=",
+            )),
+        }
+    }
+
+    fn check_declared(&self, outcome: usize) -> Result<()> {
+        self.check_has_outcomes()?;
+        self.check_outcome(outcome)
+    }
+
+    /// Refuses a position that is not one of an outcome.
+    fn check_outcome(&self, outcome: usize) -> Result<()> {
+        match outcome < self.n_outcomes() {
+            true => Ok(()),
+            false => self.declared(outcome).map(|_| ()),
+        }
+    }
+}
+
+// Checks of drafts and of stored events.
+
+impl Ledger {
+    /// Refuses an event that is not valid after the events of the log.
+    pub(super) fn check(&self, event: &Event) -> Result<()> {
+        let is_finite = |time: f64| match time.is_finite() {
+            true => Ok(()),
+            false => Err(self.impossible("a time that is not finite")),
+        };
+        is_finite(event.now)?;
+        event.at.map_or(Ok(()), is_finite)?;
+        match &event.what {
+            What::Suggested(it) => {
+                it.expires_at.map_or(Ok(()), is_finite)?;
+                self.check_suggested(it)
             }
-            // `Ledger::revise` logs revisions.
-            Event::Revised { .. } => false,
-            Event::OfOutcome { .. } | Event::AddedMeasured { .. } => false,
-        })
+            What::Added(it) => self.check_added(it),
+            What::Enqueued(it) => self.check_queued(it),
+            What::Reported(it) => self.check_step(it),
+            What::Resulted(it) => self.check_resulted(it),
+            What::Revised(_) => Err(self.impossible("a revision, which `Ledger::revise` logs")),
+        }
+    }
+
+    /// The error for an event that could not have happened.
+    fn impossible(&self, why: impl Display) -> Error {
+        let i = self.len();
+        Error::Corrupt(format!(
+            "event {i} of the log could not have happened: {why}"
+        ))
+    }
+
+    fn check_suggested(&self, it: &Suggested) -> Result<()> {
+        self.problem.check_point(&it.point)?;
+        self.problem.check_context(&it.context)?;
+        self.problem.check_fidelity(it.fidelity)?;
+        check_attrs(it.attrs.as_deref())?;
+        // A suggestion of an enqueued point does not have a note, unless a strategy completed the point.
+        let is_next = |next: &Queued| {
+            let same = next.fidelity.is_none() || next.fidelity == it.fidelity;
+            let completes = match (&next.given, &next.point, &it.point) {
+                (Some(given), Point::Numbers(next), Point::Numbers(numbers)) => {
+                    given.iter().all(|&k| next[k] == numbers[k])
+                }
+                _ => next.point == it.point && it.note.is_none(),
+            };
+            completes && same
+        };
+        match !it.queued || self.next_queued().is_some_and(is_next) {
+            true => Ok(()),
+            false => Err(self.impossible("the suggested point is not the next of the queue")),
+        }
+    }
+
+    fn check_added(&self, it: &Added) -> Result<()> {
+        self.problem.check_measured(&it.point)?;
+        self.problem.check_context(&it.context)?;
+        self.problem.check_fidelity(it.fidelity)?;
+        check_attrs(it.attrs.as_deref())?;
+        let number = self.trials.len();
+        self.check_data(number, &it.data)?;
+        self.check_listed(it.results.iter().map(|(outcome, _)| *outcome))?;
+        for (_, reading) in &it.results {
+            reading.check(format_args!("trial {number}"))?;
+        }
+        let is_known = |needed: bool| !needed || !it.results.is_empty();
+        let data = &it.data;
+        match data.point.is_none()
+            && data.reason.is_none()
+            && data.error.is_none()
+            && is_known(!it.awaited)
+            && is_known(*data != Data::default())
+        {
+            true => Ok(()),
+            false => Err(self.impossible("an added trial with data of another report")),
+        }
+    }
+
+    fn check_queued(&self, it: &Queued) -> Result<()> {
+        self.problem.check_point(&it.point)?;
+        check_given(&it.point, it.given.as_deref())?;
+        self.problem.check_fidelity(it.fidelity)?;
+        check_attrs(it.attrs.as_deref())
+    }
+
+    fn check_step(&self, it: &Step) -> Result<()> {
+        let trial = self.trial(it.trial)?;
+        self.check_report(it.trial, it.step, it.value.unwrap_or(f64::NAN))?;
+        match it.attempt >= trial.attempt() {
+            true => Ok(()),
+            false => Err(self.impossible("a report of an earlier attempt")),
+        }
+    }
+
+    fn check_resulted(&self, it: &Resulted) -> Result<()> {
+        let (number, data) = (it.trial, &it.data);
+        self.trial(number)?;
+        self.check_data(number, data)?;
+        self.check_listed(it.results.iter().map(|(outcome, _)| *outcome))?;
+        let is_missing_elsewhere = self.results(number).iter().enumerate().any(|(i, entry)| {
+            let is_listed = it.results.iter().any(|(outcome, _)| *outcome as usize == i);
+            entry.state == State::Pending && !is_listed
+        });
+        for (outcome, happened) in &it.results {
+            let entry = self.entry(number, *outcome as usize);
+            if let Some(reading) = happened.reading() {
+                reading.check(format_args!("trial {number}"))?;
+            }
+            let has_value = entry.value().is_some();
+            let has_effect = match happened {
+                Happened::New(_) => !has_value,
+                Happened::Amended(reading) => {
+                    has_value && (entry.reading() != Some(*reading) || *data != Data::default())
+                }
+                Happened::Failed => {
+                    !has_value && (entry.state != State::Failed || *data != Data::default())
+                }
+                Happened::Abandoned => !has_value && entry.state != State::Abandoned,
+                Happened::Stopped => {
+                    !has_value
+                        && entry.state != State::Stopped
+                        && Some(*outcome as usize) == self.objective_column()
+                }
+                Happened::Withdrawn { awaited } => {
+                    entry.state.can_be_withdrawn() && *awaited == is_missing_elsewhere
+                }
+            };
+            if !has_effect {
+                return Err(self.impossible(format_args!("outcome {outcome}: {happened:?}")));
+            }
+        }
+        let mut all = it.results.clone();
+        if data.point.is_some() {
+            self.list_moved(number, &mut all);
+        }
+        let has = |found: Happened| it.results.iter().any(|(_, other)| *other == found);
+        let withdraws = it
+            .results
+            .iter()
+            .any(|(_, it)| matches!(it, Happened::Withdrawn { .. }));
+        let values = it.results.iter().any(|(_, it)| it.reading().is_some());
+        match !it.results.is_empty()
+            && all.len() == it.results.len()
+            && (data.error.is_none() || has(Happened::Failed))
+            && (data.reason.is_none() || withdraws)
+            && ((data.point.is_none() && data.cost.is_none()) || values)
+        {
+            true => Ok(()),
+            false => Err(self.impossible("a report without all results that it changes")),
+        }
+    }
+
+    /// Refuses positions that are not those of outcomes, or that occur twice.
+    fn check_listed(&self, outcomes: impl Iterator<Item = u32>) -> Result<()> {
+        let mut known = BTreeSet::new();
+        for outcome in outcomes {
+            if outcome as usize >= self.n_outcomes() || !known.insert(outcome) {
+                return Err(self.impossible(format_args!("outcome {outcome}")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_data(&self, number: TrialNumber, data: &Data) -> Result<()> {
+        let what = format_args!("trial {number}");
+        check_amount("cost", data.cost, what)?;
+        check_amount("duration", data.duration, what)?;
+        if let Some(point) = &data.point {
+            self.problem.check_measured(point)?;
+        }
+        check_attrs(data.attrs.as_deref())
     }
 
     /// The report of the current attempt at a step, in the user's sign. The value of a failed step is None.
-    fn reported(&self, number: TrialNumber, step: u32) -> Option<Option<f64>> {
-        let curve = self.trials()[number].curve();
+    fn known_step(&self, number: TrialNumber, step: u32) -> Option<Option<f64>> {
+        let curve = self.trials[number].reports();
         let i = curve.binary_search_by_key(&step, |report| report.0).ok()?;
         Some(curve[i].1.map(|y| self.problem.direction.oriented(y)))
     }
@@ -392,11 +657,7 @@ impl Ledger {
     }
 
     /// Refuses an observation whose numbers, point or attributes are invalid.
-    pub(super) fn check_observation(
-        &self,
-        number: TrialNumber,
-        observation: &Observation,
-    ) -> Result<()> {
+    fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
         observation.check_numbers(format_args!("trial {number}"))?;
         if let Some(point) = &observation.point {
             self.problem.check_measured(point)?;
@@ -405,18 +666,54 @@ impl Ledger {
     }
 }
 
+impl Reading {
+    /// Refuses a value or a standard deviation outside its range. `what` is the trial or the point to which the reading
+    /// belongs, for messages.
+    fn check(self, what: impl Display + Copy) -> Result<()> {
+        if !self.value.is_finite() {
+            let expected = "a finite number, or report a crash with fail";
+            return Err(unusable("value", self.value, what, expected));
+        }
+        check_amount("std", self.std, what)
+    }
+}
+
 impl Observation {
     /// Refuses a value, standard deviation, cost or duration outside its range. `what` is the trial or the point to
     /// which the observation belongs, for messages.
     pub(crate) fn check_numbers(&self, what: impl Display + Copy) -> Result<()> {
-        let Reading { value, std } = self.reading;
-        if !value.is_finite() {
-            let expected = "a finite number, or report a crash with fail";
-            return Err(unusable("value", value, what, expected));
-        }
-        check_amount("std", std, what)?;
+        self.reading.check(what)?;
         check_amount("cost", self.cost, what)?;
         check_amount("duration", self.duration, what)
+    }
+}
+
+/// The readings of observations, and their data.
+fn split(observations: Vec<(usize, Observation)>) -> (Vec<(u32, Reading)>, Data) {
+    let (mut readings, mut data) = (Vec::new(), Data::default());
+    for (outcome, observation) in observations {
+        readings.push((outcome as u32, observation.reading));
+        let own = Data {
+            cost: observation.cost,
+            duration: observation.duration,
+            point: observation.point,
+            attrs: observation.attrs,
+            ..Data::default()
+        };
+        data = merged(data, own);
+    }
+    (readings, data)
+}
+
+/// The data of two reports that were made together.
+fn merged(first: Data, second: Data) -> Data {
+    Data {
+        cost: first.cost.or(second.cost),
+        duration: first.duration.or(second.duration),
+        point: first.point.or(second.point),
+        attrs: first.attrs.or(second.attrs),
+        error: first.error.or(second.error),
+        reason: first.reason.or(second.reason),
     }
 }
 

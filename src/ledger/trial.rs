@@ -1,9 +1,10 @@
-//! The state of a trial, and the ranking of observed values.
+//! Trials, the results of their outcomes, and the ranking of observed values.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::ledger::event::{Failure, Observation, TrialNumber};
+use crate::ledger::event::{Data, Failure, Reading, TrialNumber};
+use crate::ledger::view::{View, Viewed};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Point, Position};
 
@@ -47,34 +48,184 @@ impl State {
     }
 }
 
-/// A trial. The [`crate::ledger::Ledger`] stores the point and context of a trial.
+/// The states of a trial without a missing outcome, in their order: the trial has the first state that an outcome has.
+const ORDER: [State; 5] = [
+    State::Observed,
+    State::Stopped,
+    State::Withdrawn,
+    State::Failed,
+    State::Abandoned,
+];
+
+impl State {
+    /// The state of a trial whose outcomes have these states. A trial is pending while an outcome is missing.
+    pub(super) fn of_trial(states: impl Iterator<Item = State> + Clone) -> State {
+        let has = |state: State| states.clone().any(|other| other == state);
+        match has(State::Pending) {
+            true => State::Pending,
+            false => ORDER
+                .into_iter()
+                .find(|state| has(*state))
+                .unwrap_or(State::Abandoned),
+        }
+    }
+
+    /// The state of success of a trial whose outcomes have these states, without outcomes that are only recorded. The
+    /// trial has failed if any of them failed, and succeeded if any of them was observed.
+    pub(super) fn of_success(states: impl Iterator<Item = State> + Clone) -> State {
+        let has = |state: State| states.clone().any(|other| other == state);
+        match (has(State::Failed), has(State::Observed)) {
+            (true, _) => State::Failed,
+            (false, true) => State::Observed,
+            (false, false) => State::Pending,
+        }
+    }
+
+    /// Whether a result in this state can be taken back.
+    pub(super) fn can_be_withdrawn(self) -> bool {
+        matches!(self, State::Observed | State::Failed | State::Stopped)
+    }
+
+    /// Whether the models leave out a result in this state.
+    pub(super) fn is_dropped(self) -> bool {
+        matches!(self, State::Abandoned | State::Withdrawn)
+    }
+}
+
+/// The data of a trial that its results do not change. The [`crate::ledger::Ledger`] stores the points, the context and
+/// the results of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// The state after all events of the log.
-    pub state: State,
     /// Whether this optimizer suggested the trial. False if the trial was added.
     pub suggested: bool,
     /// Whether the point came from the queue.
     pub(crate) queued: bool,
     /// Whether a revision left the trial out: the present problem does not have its point. Strategies ignore such a
-    /// trial, and its value is in [`crate::ledger::Ledger::value`] only.
+    /// trial.
     pub(crate) left_out: bool,
     /// Where the point at which the trial was run lies relative to the points that may be suggested.
     pub(crate) position: Position,
     /// The row number of the candidate at which the trial was run, if the domain is a list of candidates.
     pub(crate) index: Option<u32>,
-    /// The value, oriented so that larger values are better.
-    pub value: Option<f64>,
     /// The time when the trial was suggested or added, on the optimizer's clock.
     pub suggested_at: f64,
-    /// The time when the state last became another state than pending, on the optimizer's clock. While the trial is
-    /// pending, this time equals `suggested_at`. A withdrawal does not change this time.
-    pub(super) ended_at: f64,
-    /// The numbers of the events that started and ended the trial.
+    /// The number of the event that started the trial.
     pub(super) started_by: u32,
-    pub(super) ended_by: u32,
     /// Data that few trials have. Without the box, a million trials would need four times the memory.
     pub(super) details: Option<Box<Details>>,
+}
+
+/// The result of one outcome in one trial, in the user's units and sign.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Entry {
+    pub state: State,
+    /// The value, or NaN if there is none.
+    value: f64,
+    /// The time when the state last became another state than pending, on the optimizer's clock. While the result is
+    /// missing, this time is the start of the trial. A withdrawal does not change this time.
+    pub ended_at: f64,
+    /// The number of the event at this time.
+    pub ended_by: u32,
+    /// Data that few results have.
+    pub details: Option<Box<Extra>>,
+}
+
+/// Data that most results do not have.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Extra {
+    pub std: Option<f64>,
+    pub error: Option<Failure>,
+    /// The withdrawn results, in order.
+    pub withdrawn: Vec<Withdrawal>,
+}
+
+impl Entry {
+    /// The missing result of a trial that started at a time.
+    pub fn missing(started_at: f64) -> Self {
+        Self {
+            state: State::Pending,
+            value: f64::NAN,
+            ended_at: started_at,
+            ended_by: 0,
+            details: None,
+        }
+    }
+
+    /// The value, if there is one.
+    pub fn value(&self) -> Option<f64> {
+        Some(self.value).filter(|value| !value.is_nan())
+    }
+
+    /// The value with its noise, if there is one.
+    pub fn reading(&self) -> Option<Reading> {
+        let (value, std) = (self.value()?, self.std());
+        Some(Reading { value, std })
+    }
+
+    pub fn std(&self) -> Option<f64> {
+        self.details.as_ref()?.std
+    }
+
+    pub fn error(&self) -> Option<&Failure> {
+        self.details.as_ref()?.error.as_ref()
+    }
+
+    /// The results that were taken back, in order.
+    pub fn withdrawals(&self) -> &[Withdrawal] {
+        let details = self.details.as_ref();
+        details.map_or(&[], |details| &details.withdrawn)
+    }
+
+    /// The state or, for a withdrawn result, the state before the withdrawal.
+    pub fn outcome(&self) -> State {
+        match (self.state, self.withdrawals().last()) {
+            (State::Withdrawn, Some(last)) => last.outcome,
+            (state, _) => state,
+        }
+    }
+
+    /// Sets the value and its noise.
+    pub fn set(&mut self, reading: Reading) {
+        self.value = reading.value;
+        if self.std() != reading.std {
+            self.details.get_or_insert_default().std = reading.std;
+        }
+    }
+
+    /// Sets the state, and the time and event at which the result reached this state. If the result already has this
+    /// state or had this state when it was withdrawn, the earlier time is kept.
+    pub fn end(&mut self, state: State, now: f64, by: u32) {
+        if self.outcome() != state {
+            self.ended_at = now;
+            self.ended_by = by;
+        }
+        self.state = state;
+    }
+
+    /// Turns the result into the result of an outcome that was never measured.
+    pub fn forget(&mut self, is_pending: bool) {
+        self.value = f64::NAN;
+        self.details = None;
+        self.state = match is_pending {
+            true => State::Pending,
+            false => State::Abandoned,
+        };
+    }
+
+    /// Takes back the result. `value` is the withdrawn value, and `by` is the number of the event.
+    pub fn withdraw(&mut self, value: Option<f64>, reason: Option<String>, by: u32) {
+        let withdrawal = Withdrawal {
+            outcome: self.state,
+            value,
+            reason,
+            by,
+        };
+        let details = self.details.get_or_insert_default();
+        details.withdrawn.push(withdrawal);
+        details.std = None;
+        self.value = f64::NAN;
+        self.state = State::Withdrawn;
+    }
 }
 
 /// Data that most trials do not have.
@@ -82,7 +233,6 @@ pub struct Trial {
 pub(super) struct Details {
     pub fidelity: Option<AtFidelity>,
     pub expires_at: Option<f64>,
-    pub std: Option<f64>,
     pub cost: Option<f64>,
     pub reported: Option<Box<Reported>>,
     pub curve: Option<Box<Curve>>,
@@ -117,16 +267,14 @@ pub(super) struct Reported {
     /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
     pub error: Option<Failure>,
-    /// The withdrawn results, in order.
-    pub withdrawn: Vec<Withdrawal>,
 }
 
-/// A result of a trial that was taken back.
+/// A result that was taken back.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Withdrawal {
     /// The state before the withdrawal: observed, failed or stopped.
     pub outcome: State,
-    /// The oriented value of an observed trial.
+    /// The value of an observed outcome, in the user's sign.
     pub value: Option<f64>,
     pub reason: Option<String>,
     /// The number of the event.
@@ -134,24 +282,6 @@ pub(crate) struct Withdrawal {
 }
 
 impl Trial {
-    /// Creates a pending trial that was added at time `now`.
-    pub(super) fn started(now: f64, details: Details) -> Self {
-        Self {
-            state: State::Pending,
-            suggested: false,
-            queued: false,
-            left_out: false,
-            position: Position::Member,
-            index: None,
-            value: None,
-            suggested_at: now,
-            ended_at: now,
-            started_by: 0,
-            ended_by: 0,
-            details: (details != Details::default()).then(|| Box::new(details)),
-        }
-    }
-
     /// Whether the strategy chose the point. Trials that were added or enqueued were not chosen.
     pub(crate) fn is_chosen(&self) -> bool {
         self.suggested && !self.queued
@@ -161,73 +291,6 @@ impl Trial {
     /// is not the best trial.
     pub fn is_outside(&self) -> bool {
         self.position == Position::Outside
-    }
-
-    /// The time when the state last became another state than pending, on the optimizer's clock.
-    pub(crate) fn ended_at(&self) -> Option<f64> {
-        (self.state != State::Pending).then_some(self.ended_at)
-    }
-
-    /// The number of the event that last changed the state from pending to another state.
-    pub(crate) fn ended_by(&self) -> u32 {
-        self.ended_by
-    }
-
-    /// The state or, for a withdrawn trial, the state before the withdrawal. Delays and durations use the outcome,
-    /// because the result has arrived.
-    pub(crate) fn outcome(&self) -> State {
-        match (self.state, self.withdrawals().last()) {
-            (State::Withdrawn, Some(last)) => last.outcome,
-            (state, _) => state,
-        }
-    }
-
-    /// Whether the models leave the trial out, because it was abandoned or withdrawn.
-    pub(crate) fn is_dropped(&self) -> bool {
-        matches!(self.state, State::Abandoned | State::Withdrawn)
-    }
-
-    /// The results that were taken back, in order.
-    pub(crate) fn withdrawals(&self) -> &[Withdrawal] {
-        self.reported().map_or(&[], |reported| &reported.withdrawn)
-    }
-
-    /// Takes back the result, whose oriented value was removed. `by` is the number of the event.
-    pub(super) fn withdraw(&mut self, value: Option<f64>, reason: Option<String>, by: u32) {
-        let withdrawal = Withdrawal {
-            outcome: self.state,
-            value,
-            reason,
-            by,
-        };
-        self.reported_mut().withdrawn.push(withdrawal);
-        self.state = State::Withdrawn;
-        if let Some(details) = &mut self.details {
-            details.std = None;
-        }
-    }
-
-    /// Changes the direction of the withdrawn values.
-    pub(super) fn flip_withdrawn(&mut self) {
-        let reported = self.details.as_mut().and_then(|it| it.reported.as_mut());
-        for withdrawal in reported.into_iter().flat_map(|it| &mut it.withdrawn) {
-            withdrawal.value = withdrawal.value.map(|y| -y);
-        }
-    }
-
-    /// The time of the observation, on the optimizer's clock. The arrival of a withdrawn value counts.
-    pub fn observed_at(&self) -> Option<f64> {
-        (self.outcome() == State::Observed).then_some(self.ended_at)
-    }
-
-    /// The time from suggestion to observation.
-    pub fn delay(&self) -> Option<f64> {
-        self.observed_at().map(|at| at - self.suggested_at)
-    }
-
-    /// The standard deviation of the noise of the value, if reported.
-    pub fn std(&self) -> Option<f64> {
-        self.details.as_ref()?.std
     }
 
     /// The cost of the evaluation, if reported.
@@ -260,9 +323,9 @@ impl Trial {
         renewed.or(details.expires_at)
     }
 
-    /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
+    /// The reported steps of the learning curve in ascending order, in the user's sign. The value of a failed step is
     /// None.
-    pub fn curve(&self) -> &[(u32, Option<f64>)] {
+    pub(super) fn reports(&self) -> &[(u32, Option<f64>)] {
         let curve = self
             .details
             .as_ref()
@@ -335,7 +398,7 @@ impl Trial {
         self.reported().map_or(&[], |reported| &reported.attrs)
     }
 
-    /// The error of a failed trial, if reported.
+    /// The error of a failure, if reported.
     pub fn error(&self) -> Option<&Failure> {
         self.reported()?.error.as_ref()
     }
@@ -354,49 +417,25 @@ impl Trial {
         details.reported.get_or_insert_default()
     }
 
-    /// Stores the data of an observation, except the value. The noise is replaced. If the observation does not have a
-    /// cost, a duration or a point, the earlier one is kept.
-    pub(super) fn set_data(&mut self, observation: &Observation) {
-        let std = observation.reading.std;
-        if self.std() != std {
-            self.details.get_or_insert_default().std = std;
+    /// Stores the data of a report. Earlier data are kept if the report has none.
+    pub(super) fn set_data(&mut self, data: &Data) {
+        if data.cost.is_some() {
+            self.details.get_or_insert_default().cost = data.cost;
         }
-        if observation.cost.is_some() {
-            self.details.get_or_insert_default().cost = observation.cost;
-        }
-        if let Some(point) = &observation.point {
-            self.reported_mut().run = Some(point.clone().unsigned_zeros());
-        }
-        self.set_report(None, observation.duration, observation.attrs.as_ref());
-    }
-
-    /// Removes the noise, the error, the curve and the withdrawn results.
-    pub(super) fn forget_result(&mut self) {
-        if let Some(details) = &mut self.details {
-            details.std = None;
-            details.curve = None;
-            if let Some(reported) = &mut details.reported {
-                reported.error = None;
-                reported.withdrawn.clear();
-            }
-        }
-    }
-
-    /// Stores the error, duration and attributes of a report. An earlier error or duration is kept if the report has
-    /// none.
-    pub(super) fn set_report(
-        &mut self,
-        error: Option<&Failure>,
-        duration: Option<f64>,
-        attrs: Option<&String>,
-    ) {
-        if error.is_none() && duration.is_none() && attrs.is_none() {
+        if data.point.is_none()
+            && data.error.is_none()
+            && data.duration.is_none()
+            && data.attrs.is_none()
+        {
             return;
         }
         let reported = self.reported_mut();
-        reported.error = error.cloned().or(reported.error.take());
-        reported.duration = duration.or(reported.duration);
-        reported.attrs.extend(attrs.cloned());
+        if let Some(point) = &data.point {
+            reported.run = Some(point.clone().unsigned_zeros());
+        }
+        reported.error = data.error.clone().or(reported.error.take());
+        reported.duration = data.duration.or(reported.duration);
+        reported.attrs.extend(data.attrs.clone());
     }
 }
 
@@ -413,8 +452,6 @@ pub(super) struct Revised {
     pub may_return: bool,
     /// The point where the trial was run before the last revision to another problem, if it was reported.
     pub run: Option<Point>,
-    /// The value with the user's sign, while the trial is left out.
-    pub value: Option<f64>,
 }
 
 /// The ranking of the current values at the highest fidelity observed, without trials that were run outside the domain.
@@ -460,37 +497,37 @@ impl PartialOrd for Ranked {
 }
 
 impl Ranking {
-    /// Ranks the current values of these trials.
-    pub fn of(trials: &[Trial]) -> Self {
+    /// Ranks the present values.
+    pub fn of(view: View) -> Self {
         let mut ranking = Self::default();
-        (0..trials.len()).for_each(|number| ranking.insert(number, trials));
+        (0..view.n_trials()).for_each(|number| ranking.insert(number, view));
         ranking
     }
 
-    /// Inserts the current value of a trial.
-    pub fn insert(&mut self, number: TrialNumber, trials: &[Trial]) {
-        let inside = Some(&trials[number]).filter(|trial| !trial.is_outside());
-        let Some(value) = inside.and_then(|trial| trial.value) else {
+    /// Inserts the present value of a trial.
+    pub fn insert(&mut self, number: TrialNumber, view: View) {
+        let trial = view.of(number);
+        let Some(value) = trial.value().filter(|_| !trial.is_outside()) else {
             return;
         };
-        self.highest = self.highest.max(trials[number].z());
-        if trials[number].z() < self.lowest() {
+        self.highest = self.highest.max(trial.z());
+        if trial.z() < self.lowest() {
             return;
         }
         self.heap.push(Ranked::new(value, number));
-        self.drop_outdated(trials);
+        self.drop_outdated(view);
     }
 
     /// Updates the ranking after the value of a trial was withdrawn. If this trial was the last one at the highest
     /// fidelity, the highest fidelity decreases.
-    pub fn withdraw(&mut self, number: TrialNumber, trials: &[Trial]) {
-        let is_highest = |trial: &Trial| {
-            trial.value.is_some() && !trial.is_outside() && trial.z() >= self.highest
+    pub fn withdraw(&mut self, number: TrialNumber, view: View) {
+        let is_highest = |trial: Viewed| {
+            trial.value().is_some() && !trial.is_outside() && trial.z() >= self.highest
         };
-        if trials[number].z() < self.highest || trials.iter().any(is_highest) {
-            self.drop_outdated(trials);
+        if view.of(number).z() < self.highest || view.trials().any(is_highest) {
+            self.drop_outdated(view);
         } else {
-            *self = Self::of(trials);
+            *self = Self::of(view);
         }
     }
 
@@ -500,11 +537,11 @@ impl Ranking {
     }
 
     /// Removes outdated entries from the top of the heap.
-    fn drop_outdated(&mut self, trials: &[Trial]) {
+    fn drop_outdated(&mut self, view: View) {
         let lowest = self.lowest();
         let outdated = |top: &Ranked| {
-            let trial = &trials[top.number as usize];
-            trial.value != Some(top.value) || trial.z() < lowest
+            let trial = view.of(top.number as usize);
+            trial.value() != Some(top.value) || trial.z() < lowest
         };
         while self.heap.peek().is_some_and(outdated) {
             self.heap.pop();

@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 
 use super::{Optimizer, Request};
 use crate::error::{Error, Result, Stop, check, refuse};
-use crate::ledger::{Event, Queued};
+use crate::ledger::{Event, Queued, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Fixed, Held, Member, Point, Problem, Restriction};
 use crate::random::{Call, stream};
@@ -85,12 +85,10 @@ impl Optimizer {
         let (ledger, time, fidelity) = (&self.ledger, request.time, request.fidelity);
         let problem = self.definition.problem.clone();
         let now = ledger.now(time)?;
-        let suggested = |point, fidelity, queued, note, attrs| Event::Suggested {
+        let suggested = |point, fidelity, queued, note, attrs| Suggested {
             point,
             context: request.context.to_vec(),
             fidelity,
-            now,
-            at: time,
             expires_at: time.zip(request.lease).map(|(time, lease)| time + lease),
             queued,
             note,
@@ -154,7 +152,11 @@ impl Optimizer {
             }
         };
         check(stop)?;
-        self.ledger.append(event)?;
+        self.ledger.append(Event {
+            at: time,
+            now,
+            what: What::Suggested(event),
+        })?;
         Ok(warning)
     }
 

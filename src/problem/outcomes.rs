@@ -145,14 +145,4 @@ impl Problem {
         let declared = outcome.and_then(|outcome| self.outcomes.get(outcome));
         declared.map_or(self.direction, Outcome::direction)
     }
-
-    /// The problem that has only this outcome.
-    pub(crate) fn part(&self, outcome: usize) -> Self {
-        Self {
-            outcomes: Vec::new(),
-            direction: self.outcomes[outcome].direction(),
-            curve: self.curve.filter(|_| Some(outcome) == self.objective()),
-            ..self.clone()
-        }
-    }
 }

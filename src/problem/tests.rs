@@ -427,7 +427,7 @@ fn the_smallest_value_is_the_best_if_f_is_minimized() {
         log.append(event).unwrap();
     }
     assert_eq!((log.best(), log.value(1)), (Some(1), Some(-2.0)));
-    assert_eq!(log.trials()[1].value, Some(2.0));
+    assert_eq!(log.view().of(1).value(), Some(2.0));
     let refused = log.validate(Action::observe(1, 7.0, None, false), 0.0, None);
     let expected = Error::AlreadyObserved {
         number: 1,

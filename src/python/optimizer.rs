@@ -342,13 +342,13 @@ impl Optimizer {
         py: Python<'_>,
         action: &PyAction,
         time: Option<f64>,
-    ) -> PyResult<Vec<(String, Option<usize>)>> {
+    ) -> PyResult<Option<(String, Option<usize>)>> {
         self.with_core(py, |core, _| {
-            let events = core.validate(action.core.clone(), time)?.into_iter();
-            let n_trials = core.ledger().trials().len();
-            events
+            let event = core.validate(action.core.clone(), time)?;
+            let n_trials = core.ledger().n_trials();
+            event
                 .map(|event| Ok((event.to_json()?, event.trial_number(n_trials))))
-                .collect()
+                .transpose()
         })
     }
 
@@ -577,10 +577,10 @@ impl Optimizer {
         let wanted = state.map(named).transpose()?;
         self.with_core(py, |core, _| {
             if wanted == Some(State::Pending) {
-                return Ok(core.ledger().all_pending());
+                return Ok(core.ledger().view().all_pending().collect());
             }
-            let trials = core.ledger().trials().iter().enumerate();
-            let found = trials.filter(|(_, trial)| wanted.is_none_or(|state| trial.state == state));
+            let trials = core.ledger().view().trials().enumerate();
+            let found = trials.filter(|(_, it)| wanted.is_none_or(|state| it.state() == state));
             Ok(found.map(|(number, _)| number).collect())
         })
     }
@@ -615,7 +615,9 @@ impl Optimizer {
         py: Python<'py>,
         in_wall_time: bool,
     ) -> PyResult<(Vector<'py>, Vector<'py>)> {
-        let times = self.with_core(py, |core, _| Ok(core.ledger().arrivals(in_wall_time)))?;
+        let times = self.with_core(py, |core, _| {
+            Ok(core.ledger().view().arrivals(in_wall_time))
+        })?;
         Ok((times.0.into_pyarray(py), times.1.into_pyarray(py)))
     }
 

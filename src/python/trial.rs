@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, State, TrialNumber};
+use crate::ledger::{self, Again, Event, Failure, Ledger, State, TrialNumber, View, What};
 use crate::problem::Point;
 use crate::stopping::DIVERGED;
 
@@ -98,7 +98,7 @@ pub fn point_of(event: &str) -> PyResult<Option<Point>> {
 #[pyfunction]
 pub fn without_time(event: &str) -> PyResult<String> {
     let mut event = Event::from_json(event)?;
-    event.forget_time();
+    event.at = None;
     Ok(event.to_json()?)
 }
 
@@ -106,15 +106,15 @@ pub fn without_time(event: &str) -> PyResult<String> {
 #[pyfunction]
 pub fn without_note(event: &str) -> PyResult<String> {
     let mut event = Event::from_json(event)?;
-    if let Event::Suggested { note, .. } = &mut event {
-        *note = None;
+    if let What::Suggested(it) = &mut event.what {
+        it.note = None;
     }
     Ok(event.to_json()?)
 }
 
 /// Returns the event of a revision. The definition and the arguments are JSON.
 #[pyfunction]
-#[pyo3(signature = (definition, fill, map, keep, constrained, time))]
+#[pyo3(signature = (definition, fill, map, keep, constrained, time, now))]
 pub fn revision_event(
     definition: String,
     fill: Option<String>,
@@ -122,14 +122,18 @@ pub fn revision_event(
     keep: Option<String>,
     constrained: bool,
     time: Option<f64>,
+    now: f64,
 ) -> PyResult<String> {
-    let event = Event::Revised {
-        definition,
-        fill,
-        map,
-        keep,
-        constrained,
+    let event = Event {
         at: time,
+        now,
+        what: What::Revised(ledger::Revision {
+            definition,
+            fill,
+            map,
+            keep,
+            constrained,
+        }),
     };
     Ok(event.to_json()?)
 }
@@ -140,15 +144,8 @@ type Revision = (String, Option<String>, Option<String>, Option<String>, bool);
 /// Returns (definition, fill, map, keep, constrained) of the event of a revision, or None for another event.
 #[pyfunction]
 pub fn revision_of(event: &str) -> PyResult<Option<Revision>> {
-    Ok(match Event::from_json(event)? {
-        Event::Revised {
-            definition,
-            fill,
-            map,
-            keep,
-            constrained,
-            ..
-        } => Some((definition, fill, map, keep, constrained)),
+    Ok(match Event::from_json(event)?.what {
+        What::Revised(it) => Some((it.definition, it.fill, it.map, it.keep, it.constrained)),
         _ => None,
     })
 }
@@ -299,13 +296,11 @@ impl Action {
     }
 }
 
-/// The last withdrawn result of a trial.
-fn withdrawal(ledger: &Ledger, number: TrialNumber) -> Option<WithdrawalFacts> {
-    let last = ledger.trials()[number].withdrawals().last()?;
-    let value = last.value;
-    let value = value.map(|value| ledger.problem().direction.oriented(value));
-    let at = ledger.time(last.by as usize);
-    Some((last.outcome.name(), value, last.reason.clone(), at))
+/// The last withdrawn result of a trial in a view.
+fn withdrawal(view: View, number: TrialNumber) -> Option<WithdrawalFacts> {
+    let last = view.of(number).withdrawals().last()?;
+    let at = view.log.time(last.by as usize);
+    Some((last.outcome.name(), last.value, last.reason.clone(), at))
 }
 
 fn again(amend: bool, replicate: bool) -> Again {
@@ -325,11 +320,12 @@ fn cores(observations: Vec<(usize, PyRef<'_, Observation>)>) -> Vec<(usize, ledg
 
 impl TrialRecord {
     pub(super) fn new(ledger: &Ledger, number: TrialNumber) -> Result<Self> {
-        let trial = ledger.trial(number)?;
+        let view = ledger.view();
+        let trial = view.trial(number)?;
         let error = trial.error().cloned();
-        let objective = ledger.of_objective().trial(number)?;
+        let objective = ledger.objective().of(number);
         let has_diverged = objective
-            .error()
+            .failure()
             .is_some_and(|error| error.kind == DIVERGED);
         let start = ledger.start(number);
         let attrs = start.attrs.into_iter();
@@ -339,7 +335,7 @@ impl TrialRecord {
             run: ledger.run_point(number),
             outside: trial.is_outside() && !trial.left_out,
             context: start.context,
-            state: trial.state.name(),
+            state: trial.state().name(),
             suggested: trial.suggested,
             queued: trial.queued,
             value: ledger.value(number),
@@ -351,35 +347,34 @@ impl TrialRecord {
                 .chain(trial.reported_attrs().iter().cloned())
                 .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
-            ended_early: match objective.state {
+            ended_early: match objective.state() {
                 State::Stopped => Some("stopped"),
                 State::Failed if has_diverged => Some("diverged"),
                 _ => None,
             },
-            withdrawal: withdrawal(ledger, number),
-            outcomes: ledger
-                .parts()
-                .iter()
-                .map(|part| {
-                    let trial = &part.trials()[number];
+            withdrawal: withdrawal(view, number),
+            outcomes: (0..ledger.problem().outcomes.len())
+                .map(|outcome| {
+                    let view = ledger.outcome(outcome);
+                    let result = view.of(number);
                     (
-                        trial.state.name(),
-                        part.value(number),
-                        trial.std(),
-                        trial.observed_at(),
-                        part.finished_at(number),
-                        withdrawal(part, number),
+                        result.state().name(),
+                        result.reported_value(),
+                        result.std(),
+                        result.observed_at(),
+                        view.finished_at(number),
+                        withdrawal(view, number),
                     )
                 })
                 .collect(),
             note: start.note,
             suggested_at: trial.suggested_at,
             started_at: ledger.started_at(number),
-            finished_at: ledger.finished_at(number),
+            finished_at: view.finished_at(number),
             observed_at: trial.observed_at(),
             ended_at: trial.ended_at(),
             expires_at: trial.expires_at(),
-            curve: ledger.curve(number),
+            curve: ledger.reports(number),
             attempt: trial.attempt(),
             left_out: ledger.left_out(number).map(str::to_string),
             problem: ledger.problem_of_start(number),

@@ -56,13 +56,16 @@ impl Tried {
     fn catch_up(&mut self, domain: &Domain, log: View) {
         self.rewind(log);
         let mut changed = Vec::new();
-        for change in (self.n_folded..log.len()).filter_map(|i| log.change(i)) {
+        for change in (self.n_folded..log.len()).flat_map(|i| log.changes(i)) {
             changed.push(change.number);
             match change.effect {
                 Effect::Dropped => {
                     self.abandoned.insert(change.number);
                 }
-                Effect::Started { reading: None, .. } | Effect::Reported | Effect::Withdrawn => {}
+                Effect::Started { reading: None, .. }
+                | Effect::Moved
+                | Effect::Reported
+                | Effect::Withdrawn => {}
                 _ => changed.extend(std::mem::take(&mut self.abandoned)),
             }
         }
@@ -224,7 +227,7 @@ impl Strategy for RandomSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Action, Again, Event, Ledger, Observation, View};
+    use crate::ledger::{Action, Again, Event, Ledger, Observation, Suggested, View, What};
     use crate::problem::{Candidates, Clock, Members, Point, Problem};
     use proptest::prelude::{prop, prop_assert_eq, proptest};
     use rand::SeedableRng;
@@ -257,17 +260,7 @@ mod tests {
             let mut search = RandomSearch::new(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
             let mut log = Ledger::new(problem);
             for (kind, number, row, context) in steps {
-                let suggested = |row| Event::Suggested {
-                    point: Point::Candidate(row),
-                    context: vec![f64::from(context)],
-                    fidelity: None,
-                    now: 0.0,
-                    at: None,
-                    expires_at: None,
-                    queued: false,
-                    note: None,
-                    attrs: None,
-                };
+                let suggested = |row| Event { at: None, now: 0.0, what: What::Suggested(Suggested { point: Point::Candidate(row), context: vec![f64::from(context)], fidelity: None, expires_at: None, queued: false, note: None, attrs: None }) };
                 let moved = (number % 2 == 0).then_some(Point::Candidate(row));
                 let action = match kind {
                     0 | 1 => {

@@ -348,7 +348,7 @@ impl Place {
 /// Chooses the trial of a step, which is usually pending.
 fn pick(which: usize, optimizer: &Optimizer) -> Option<usize> {
     let ledger = optimizer.ledger();
-    let pending: Vec<usize> = ledger.pending().iter().copied().collect();
+    let pending: Vec<usize> = ledger.view().pending().collect();
     let all = ledger.trials().len();
     match (which % 4, pending.len()) {
         (0, _) | (_, 0) => which.checked_rem(all),
@@ -484,8 +484,9 @@ impl Step {
 /// Returns whether the pending trials and the values in the log agree with the states of the trials.
 pub fn is_consistent(optimizer: &Optimizer) -> bool {
     let ledger = optimizer.ledger();
-    ledger.trials().iter().enumerate().all(|(number, trial)| {
-        (trial.state == State::Pending) == ledger.pending().contains(&number)
-            && (trial.state == State::Observed) == ledger.value(number).is_some()
+    let pending: Vec<usize> = ledger.view().pending().collect();
+    ledger.view().trials().enumerate().all(|(number, trial)| {
+        (trial.state() == State::Pending) == pending.contains(&number)
+            && (trial.state() == State::Observed) == ledger.value(number).is_some()
     })
 }

@@ -62,7 +62,7 @@ proptest! {
         match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, 2, &mut go_on()) {
             Ok(found) => {
                 let ledger = optimizer.ledger();
-                prop_assert!(found.is_empty() || ledger.n_observed() > 0);
+                prop_assert!(found.is_empty() || ledger.view().n_observed() > 0);
                 prop_assert!(!found.is_empty() || ledger.best().is_none());
                 for best in found {
                     prop_assert!(case.definition.problem.check_measured(&best.point).is_ok());

@@ -56,8 +56,8 @@ class Revision:
     #: Whether the constraints were passed, too.
     constrained: bool
 
-    def to_event(self, time: float) -> str:
-        """Return the event of the revision."""
+    def to_event(self, time: float, now: float) -> str:
+        """Return the event of the revision. `now` is the time on the optimizer's clock."""
         fill, keep = (
             {name: value_as_data(value, f"{what}[{name!r}]", True) for name, value in given.items()}
             for what, given in (("fill", self.fill), ("keep", self.keep))
@@ -68,7 +68,7 @@ class Revision:
         }
         texts = [json.dumps(data, allow_nan=False) if data else None for data in (fill, pairs, keep)]
         definition = json.dumps(self.definition, allow_nan=False, separators=(",", ":"))
-        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, time)
+        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, time, now)
 
     @classmethod
     def from_event(cls, event: str) -> "Revision | None":

@@ -457,15 +457,14 @@ class SharedLog:
     def _record(
         self, action: Action, time: float | None, key: str | None, digest: str | None, events: Events
     ) -> int | None:
-        """Validate an action and append its events; return the number of its trial."""
+        """Validate an action and append its event; return the number of its trial."""
         valid = self.core.validate(action, time)
-        if not valid:
+        if valid is None:
             return None
-        number = valid[0][1]
+        event, number = valid
         # If a call starts several trials, their numbers follow one another.
         number = number + len(events) if number == len(self.core) else number
-        for i, (event, _) in enumerate(valid):
-            events.append((event, _stored_key("observe", i, key, digest)))
+        events.append((event, _stored_key("observe", 0, key, digest)))
         return number
 
     def trial(self, number: int) -> _core.TrialRecord:

@@ -695,7 +695,9 @@ class Study(Trials[SharedLog]):
         has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
         checked = checked_revision(self._problem, made._problem, changes, has_trials)
         revision = Revision(definition, *checked, "constraints" in arguments)
-        return revision.to_event(self._problem.wall_time()), Stage(made, definition, revision, len(self._log))
+        time = self._problem.wall_time()
+        event = revision.to_event(time, self._log.now(time))
+        return event, Stage(made, definition, revision, len(self._log))
 
     def _revised(self, arguments: Mapping[str, Any], caller: str) -> Optimizer:
         """Return an optimizer without trials, with the settings of the study and these arguments."""

@@ -11,12 +11,12 @@ fn truncating_drafts_restores_the_ledger() {
     let queued = ledger.next_queued().unwrap().point.clone();
     suggest(&mut ledger, queued, 3.0, true);
     suggest(&mut ledger, point(0.75), 4.0, false);
-    assert_eq!(ledger.pending().len(), 4);
+    assert_eq!(ledger.view().pending().count(), 4);
     ledger.truncate(before.len());
     assert_eq!(ledger.events, before.events);
     assert_eq!(ledger.trials(), before.trials());
     assert_eq!(ledger.rows, before.rows);
-    assert_eq!(ledger.pending(), before.pending());
+    assert!(ledger.view().pending().eq(before.view().pending()));
     assert_eq!(ledger.next_queued(), before.next_queued());
     assert_eq!(ledger.now(None), before.now(None));
     // `truncate` stops at the enqueued point, because it removes only suggestions.
@@ -33,21 +33,22 @@ fn truncating_drafts_removes_their_rows() {
             before.push((ledger.len(), ledger.rows.clone(), ledger.events.clone()));
             let at = Point::at(&vec![number as f64 / 4.0; width]);
             let add = Action::add(at.clone(), vec![0.5; context_width], None, None);
-            let Some(Event::Added { point, context, .. }) =
-                ledger.validate(add, 0.0, None).unwrap()
-            else {
+            let event = ledger.validate(add, 0.0, None).unwrap().unwrap();
+            let What::Added(Added { point, context, .. }) = event.what else {
                 unreachable!("an addition is logged as an added trial")
             };
-            let event = Event::Suggested {
-                point,
-                context,
-                now: 0.0,
-                fidelity: None,
-                note: None,
-                attrs: None,
-                queued: false,
-                expires_at: None,
+            let event = Event {
                 at: None,
+                now: 0.0,
+                what: What::Suggested(Suggested {
+                    point,
+                    context,
+                    fidelity: None,
+                    note: None,
+                    attrs: None,
+                    queued: false,
+                    expires_at: None,
+                }),
             };
             ledger.append(event).unwrap();
             assert_eq!(ledger.x(number), vec![number as f64 / 4.0; width]);

@@ -48,16 +48,18 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
     act(&mut ledger, enqueue(Some(0.25)), 0.0).unwrap();
     act(&mut ledger, enqueue(None), 0.0).unwrap();
     let mut suggest_at = |fidelity| {
-        ledger.append(Event::Suggested {
-            point: point(0.5),
-            context: vec![],
-            now: 0.0,
-            fidelity,
-            note: None,
-            attrs: None,
-            queued: true,
-            expires_at: None,
+        ledger.append(Event {
             at: None,
+            now: 0.0,
+            what: What::Suggested(Suggested {
+                point: point(0.5),
+                context: vec![],
+                fidelity,
+                note: None,
+                attrs: None,
+                queued: true,
+                expires_at: None,
+            }),
         })
     };
     for other in [None, Some(0.5)] {

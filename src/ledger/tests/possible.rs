@@ -2,187 +2,207 @@
 
 use super::*;
 
+fn event(now: f64, at: Option<f64>, what: What) -> Event {
+    Event { at, now, what }
+}
+
+fn resulted(trial: usize, happened: Happened, data: Data) -> What {
+    What::Resulted(Resulted {
+        trial,
+        results: vec![(0, happened)],
+        data,
+    })
+}
+
+fn data(change: fn(&mut Data)) -> Data {
+    let mut data = Data::default();
+    change(&mut data);
+    data
+}
+
 #[test]
 fn an_event_that_violates_one_condition_is_refused() {
-    let start =
-        r#"{"Suggested":{"point":{"numbers":[0.5]},"context":[0.25],"now":0.0,"queued":false}}"#;
-    let value = r#"{"Observed":{"number":0,"observation":{"reading":{"value":1.0}},"now":1.0}}"#;
-    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
-    for text in [start, value, start] {
-        ledger.append(Event::from_json(text).unwrap()).unwrap();
-    }
-    let before = ledger.events(0).collect::<Vec<_>>();
-    let (nan, bad) = (Some(f64::NAN), || Some("1".to_string()));
-    let wide = || Point::at(&[0.5, 0.5]);
-    let (at, context) = (|| point(0.5), || vec![0.25]);
-    let suggested = |point, context, fidelity, now, expires_at, attrs| Event::Suggested {
-        point,
-        context,
-        fidelity,
-        now,
-        expires_at,
-        queued: false,
-        note: None,
-        attrs,
-        at: None,
+    let reading = Reading {
+        value: 1.0,
+        std: None,
     };
-    let added = |point, context, fidelity, observation, now, attrs| Event::Added {
-        point,
-        context,
-        fidelity,
-        observation,
-        now,
-        at: None,
-        attrs,
+    let (new, amended) = (Happened::New(reading), Happened::Amended(reading));
+    let plain = Data::default;
+    let at = |what| event(2.0, None, what);
+    let suggested = |change: fn(&mut Suggested)| {
+        let mut suggested = Suggested {
+            point: point(0.5),
+            context: vec![0.25],
+            fidelity: None,
+            expires_at: None,
+            queued: false,
+            note: None,
+            attrs: None,
+        };
+        change(&mut suggested);
+        What::Suggested(suggested)
     };
-    let observed = |number, observation, now, at| Event::Observed {
-        number,
-        observation,
-        now,
-        at,
+    let added = |change: fn(&mut Added)| {
+        let mut added = Added {
+            point: point(0.5),
+            context: vec![0.25],
+            fidelity: None,
+            attrs: None,
+            results: vec![],
+            awaited: true,
+            data: Data::default(),
+        };
+        change(&mut added);
+        What::Added(added)
     };
-    let amended = |number, observation| Event::Amended {
-        number,
-        observation,
-        at: None,
-    };
-    let failed = |number, now, attrs| Event::Failed {
-        duration: None,
-        number,
-        now,
-        error: None,
-        attrs,
-        at: None,
-    };
-    let observation = |change: fn(&mut Observation)| {
-        let mut observation = Observation::new(1.0, None);
-        change(&mut observation);
-        observation
-    };
-    let wrong = [
-        observation(|o| o.reading.value = f64::NAN),
-        observation(|o| o.reading.std = Some(-1.0)),
-        observation(|o| o.cost = Some(f64::INFINITY)),
-        observation(|o| o.duration = Some(-1.0)),
-        observation(|o| o.attrs = Some("1".to_string())),
-        observation(|o| o.point = Some(Point::at(&[0.5, 0.5]))),
-    ];
-    let plain = || observation(|_| {});
-    let mut refused = vec![
-        suggested(wide(), context(), None, 0.0, None, None),
-        suggested(at(), vec![], None, 0.0, None, None),
-        suggested(at(), context(), nan, 0.0, None, None),
-        suggested(at(), context(), None, f64::NAN, None, None),
-        suggested(at(), context(), None, 0.0, nan, None),
-        suggested(at(), context(), None, 0.0, None, bad()),
-        added(wide(), context(), None, None, 0.0, None),
-        added(at(), vec![], None, None, 0.0, None),
-        added(at(), context(), nan, None, 0.0, None),
-        added(at(), context(), None, None, 0.0, bad()),
-        added(at(), context(), None, Some(plain()), f64::NAN, None),
-        observed(0, plain(), 2.0, None),
-        observed(1, plain(), f64::NAN, None),
-        observed(1, plain(), 2.0, nan),
-        amended(1, plain()),
-        failed(0, 2.0, None),
-        failed(1, f64::NAN, None),
-        failed(1, 2.0, bad()),
-        Event::Abandoned {
-            number: 0,
-            now: 2.0,
-            at: None,
-        },
-        Event::Abandoned {
-            number: 1,
-            now: f64::NAN,
-            at: None,
-        },
-        Event::Withdrawn {
-            number: 1,
-            reason: None,
-            now: 2.0,
-            at: None,
-        },
-        Event::Withdrawn {
-            number: 0,
-            reason: None,
-            now: f64::NAN,
-            at: None,
-        },
-    ];
-    for (point, fidelity, attrs) in [(wide(), None, None), (at(), nan, None), (at(), None, bad())] {
-        refused.push(Event::Enqueued {
-            point,
+    let queued = |change: fn(&mut Queued)| {
+        let mut queued = Queued {
+            point: point(0.5),
             given: None,
-            fidelity,
-            attrs,
-            at: None,
-        });
+            fidelity: None,
+            attrs: None,
+        };
+        change(&mut queued);
+        What::Enqueued(queued)
+    };
+    let start = || suggested(|_| {});
+    let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
+    for what in [start(), resulted(0, new, plain()), start()] {
+        ledger.append(at(what)).unwrap();
     }
-    for observation in wrong {
-        refused.push(observed(1, observation.clone(), 2.0, None));
-        refused.push(amended(0, observation.clone()));
-        refused.push(added(at(), context(), None, Some(observation), 2.0, None));
+    let before = ledger.len();
+    let known = Reading {
+        value: 1.0,
+        std: None,
+    };
+    let mut refused = vec![
+        event(f64::NAN, None, start()),
+        event(2.0, Some(f64::NAN), start()),
+        event(f64::INFINITY, None, resulted(1, new, plain())),
+        at(suggested(|it| it.point = Point::at(&[0.5, 0.5]))),
+        at(suggested(|it| it.context = vec![])),
+        at(suggested(|it| it.fidelity = Some(f64::NAN))),
+        at(suggested(|it| it.expires_at = Some(f64::NAN))),
+        at(suggested(|it| it.attrs = Some("1".to_string()))),
+        at(suggested(|it| it.queued = true)),
+        at(added(|it| it.point = Point::at(&[0.5, 0.5]))),
+        at(added(|it| it.context = vec![])),
+        at(added(|it| it.fidelity = Some(f64::NAN))),
+        at(added(|it| it.attrs = Some("1".to_string()))),
+        at(added(|it| it.awaited = false)),
+        at(added(|it| it.data.cost = Some(1.0))),
+        at(added(|it| it.results = vec![(1, Reading::default())])),
+        at(added(|it| it.results = vec![(0, Reading::default()); 2])),
+        at(added(|it| {
+            it.results = vec![(0, Reading::default())];
+            // An added trial has a single point.
+            it.data.point = Some(point(0.5));
+        })),
+        at(queued(|it| it.point = Point::at(&[0.5, 0.5]))),
+        at(queued(|it| it.fidelity = Some(f64::NAN))),
+        at(queued(|it| it.attrs = Some("1".to_string()))),
+        // A value that is known is amended, another is new, and every event has an effect.
+        at(resulted(0, new, plain())),
+        at(resulted(1, amended, plain())),
+        at(resulted(0, Happened::Amended(known), plain())),
+        at(resulted(0, Happened::Failed, plain())),
+        at(resulted(0, Happened::Abandoned, plain())),
+        at(resulted(0, Happened::Stopped, plain())),
+        at(resulted(1, Happened::Withdrawn { awaited: false }, plain())),
+        at(resulted(0, Happened::Withdrawn { awaited: true }, plain())),
+        at(resulted(
+            1,
+            Happened::Failed,
+            data(|it| it.cost = Some(1.0)),
+        )),
+        at(resulted(1, new, data(|it| it.error = Some(failure("bad"))))),
+        at(resulted(
+            1,
+            new,
+            data(|it| it.reason = Some("bad".to_string())),
+        )),
+    ];
+    for change in [
+        (|it| it.cost = Some(f64::INFINITY)) as fn(&mut Data),
+        |it| it.duration = Some(-1.0),
+        |it| it.attrs = Some("1".to_string()),
+        |it| it.attrs = Some(String::new()),
+        |it| it.point = Some(Point::at(&[0.5, 0.5])),
+    ] {
+        refused.push(at(resulted(1, new, data(change))));
+        refused.push(at(resulted(0, amended, data(change))));
+    }
+    for (value, std) in [
+        (f64::NAN, None),
+        (1.0, Some(-1.0)),
+        (1.0, Some(f64::INFINITY)),
+    ] {
+        let reading = Reading { value, std };
+        refused.push(at(resulted(1, Happened::New(reading), plain())));
+        refused.push(at(resulted(0, Happened::Amended(reading), plain())));
+        let What::Added(it) = added(|_| {}) else {
+            unreachable!()
+        };
+        let results = vec![(0, reading)];
+        refused.push(at(What::Added(Added { results, ..it })));
+    }
+    for results in [vec![], vec![(1, new)], vec![(0, new), (0, new)]] {
+        let data = plain();
+        let trial = 1;
+        refused.push(at(What::Resulted(Resulted {
+            trial,
+            results,
+            data,
+        })));
     }
     for event in refused {
         let text = format!("{event:?}");
-        let result = ledger.append(event);
-        assert!(
-            matches!(
-                result,
-                Err(Error::Corrupt(_)
-                    | Error::InvalidPoint(_)
-                    | Error::InvalidContext(_)
-                    | Error::InvalidFidelity(_))
-            ),
-            "{text}"
-        );
+        assert!(ledger.append(event).is_err(), "{text}");
     }
-    assert_eq!(ledger.len(), before.len());
+    let unknown = ledger.append(at(resulted(2, new, plain())));
+    assert!(matches!(unknown, Err(Error::UnknownTrial { .. })));
+    assert_eq!(ledger.len(), before);
     // An event that meets all conditions is accepted.
-    let full = observation(|o| {
-        (o.reading.std, o.cost, o.duration) = (Some(0.0), Some(0.0), Some(0.0));
-        o.attrs = Some("{}".to_string());
-    });
-    for event in [
-        suggested(
-            at(),
-            context(),
-            Some(0.5),
-            0.0,
-            Some(9.0),
-            full.attrs.clone(),
+    let full = || {
+        data(|it| {
+            (it.cost, it.duration) = (Some(0.0), Some(0.0));
+            it.attrs = Some("{}".to_string());
+        })
+    };
+    let exact = Reading {
+        value: 1.0,
+        std: Some(0.0),
+    };
+    for what in [
+        suggested(|it| {
+            (it.fidelity, it.expires_at) = (Some(0.5), Some(9.0));
+            it.attrs = Some("{}".to_string());
+        }),
+        added(|it| {
+            it.results = vec![(0, Reading::default())];
+            it.data.cost = Some(1.0);
+        }),
+        added(|_| {}),
+        resulted(1, Happened::New(exact), full()),
+        resulted(0, Happened::Amended(exact), full()),
+        resulted(
+            2,
+            Happened::Failed,
+            data(|it| it.attrs = Some("{}".to_string())),
         ),
-        added(
-            at(),
-            context(),
-            Some(0.5),
-            Some(full.clone()),
-            0.0,
-            full.attrs.clone(),
+        resulted(2, Happened::Abandoned, plain()),
+        resulted(
+            0,
+            Happened::Withdrawn { awaited: false },
+            data(|it| it.reason = Some(String::new())),
         ),
-        added(at(), context(), None, None, 0.0, None),
-        observed(1, full.clone(), 2.0, Some(0.0)),
-        amended(0, full),
-        failed(2, 2.0, Some("{}".to_string())),
-        Event::Abandoned {
-            number: 2,
-            now: 2.0,
-            at: None,
-        },
-        Event::Withdrawn {
-            number: 0,
-            reason: Some(String::new()),
-            now: 2.0,
-            at: Some(0.0),
-        },
     ] {
-        ledger.append(event).unwrap();
+        ledger.append(at(what)).unwrap();
     }
 }
 
 #[test]
-fn an_event_returns_its_trial_point_and_context() {
+fn an_event_returns_its_trial_and_point() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     let context = || vec![0.25];
     let run = Observation {
@@ -205,20 +225,18 @@ fn an_event_returns_its_trial_point_and_context() {
     ] {
         act(&mut ledger, action, 1.0).unwrap();
     }
-    let mut known = Vec::new();
-    for event in ledger.events(0) {
-        let at = event.point().cloned();
-        let context = event.context().map(<[f64]>::to_vec);
-        known.push((event.trial_number(9), at, context));
-    }
+    let events = ledger.events(0);
+    let known: Vec<_> = events
+        .map(|event| (event.trial_number(9), event.point().cloned()))
+        .collect();
     let expected = [
-        (Some(9), Some(point(0.5)), Some(context())),
-        (None, Some(point(0.75)), None),
-        (Some(0), None, None),
-        (Some(0), Some(point(0.25)), None),
-        (Some(9), Some(point(0.5)), Some(context())),
-        (Some(1), None, None),
-        (Some(1), None, None),
+        (Some(9), Some(point(0.5))),
+        (None, Some(point(0.75))),
+        (Some(0), None),
+        (Some(0), Some(point(0.25))),
+        (Some(9), Some(point(0.5))),
+        (Some(1), None),
+        (Some(1), None),
     ];
     assert_eq!(known, expected);
 }

@@ -38,7 +38,7 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     act(&mut ledger, report(0, plain(4.0), Again::Replicate), 2.0).unwrap();
     act(&mut ledger, report(0, run(5.0, 0.5), Again::Replicate), 2.0).unwrap();
     assert_eq!((ledger.x(2), ledger.x(3)), (&[0.75][..], &[0.5][..]));
-    assert_eq!(ledger.trials()[3].value, Some(5.0));
+    assert_eq!(ledger.view().of(3).value(), Some(5.0));
     assert_eq!(ledger.best(), Some(3));
 }
 
@@ -56,11 +56,11 @@ fn a_failure_keeps_its_error_after_later_events() {
     act(&mut ledger, fail(Some("first")), 2.0).unwrap();
     act(&mut ledger, fail(Some("second")), 3.0).unwrap();
     assert_eq!(ledger.len(), 3);
-    assert_eq!(ledger.trials()[0].ended_at(), Some(1.0));
+    assert_eq!(ledger.view().of(0).ended_at(), Some(1.0));
     act(&mut ledger, Action::Abandon { number: 0 }, 4.0).unwrap();
     act(&mut ledger, fail(Some("third")), 5.0).unwrap();
     observe(&mut ledger, 0, 1.0, 6.0, false).unwrap();
-    let trial = &ledger.trials()[0];
+    let trial = ledger.view().of(0);
     assert_eq!(trial.error(), Some(&failure("third")));
     let attrs = ledger.attrs(0);
     assert_eq!(attrs, [r#"{"first":1}"#, r#"{"third":1}"#]);
@@ -86,7 +86,7 @@ fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
     )
     .unwrap();
     act(&mut ledger, report(2.0, None, None, Some(4.0)), 1.0).unwrap();
-    let trial = &ledger.trials()[0];
+    let trial = ledger.view().of(0);
     assert_eq!(
         (trial.std(), trial.cost(), trial.duration()),
         (None, Some(2.0), Some(4.0))
@@ -258,7 +258,7 @@ fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
         act(&mut ledger, add, 0.0).unwrap();
     }
     let data = |number: usize| {
-        let trial = &ledger.trials()[number];
+        let trial = ledger.view().of(number);
         (trial.std(), trial.cost(), trial.duration())
     };
     assert_eq!(data(0), (full.reading.std, full.cost, full.duration));
@@ -288,13 +288,13 @@ fn trials_have_the_wall_clock_times_of_their_events() {
     ];
     for (action, at) in steps {
         let event = ledger.validate(action, 1.0, at).unwrap().unwrap();
-        assert_eq!(event.at(), at);
+        assert_eq!(event.at, at);
         ledger.append(event).unwrap();
     }
-    let times = |number| (ledger.started_at(number), ledger.finished_at(number));
+    let times = |number| (ledger.started_at(number), ledger.view().finished_at(number));
     assert_eq!(times(1), (Some(10.0), Some(15.0)));
     assert_eq!(times(0), (None, None));
-    let all: Vec<_> = ledger.events(0).map(|event| event.at()).collect();
+    let all: Vec<_> = ledger.events(0).map(|event| event.at).collect();
     let expected = [None, Some(10.0), Some(12.0), Some(15.0), Some(19.0), None];
     assert_eq!(all, expected);
     assert_eq!(replay(ledger.events(0)).unwrap().trials(), ledger.trials());

@@ -98,7 +98,8 @@ impl BayesOpt {
             training.fold.complete(fit.clone());
         }
         if let (false, Some(fit)) = (purpose.is_logged(), &fit) {
-            self.kept_fits.insert(purpose, (log.len(), fit.clone()));
+            self.kept_fits
+                .insert(purpose, (log.n_events(), fit.clone()));
         }
         Ok(fit)
     }

@@ -96,7 +96,7 @@ impl Rounds {
     /// Updates the rounds with the new events of the log.
     pub fn catch_up(&mut self, log: View) -> Result<()> {
         for i in self.folded..log.len() {
-            if let Some(Change { number, effect }) = log.change(i) {
+            for Change { number, effect } in log.changes(i) {
                 match effect {
                     Effect::Started { note, .. } => {
                         if log.of(number).is_chosen() {
@@ -117,7 +117,7 @@ impl Rounds {
                             round.data.remove(&number);
                         }
                     }
-                    Effect::Reported => {}
+                    Effect::Moved | Effect::Reported => {}
                 }
             }
             self.folded = i + 1;

@@ -132,7 +132,7 @@ impl Forest {
             *self = Self::new(partition, instances, self.refresh, bias);
         }
         for i in self.folded.min(log.len())..log.len() {
-            if let Some(change) = log.change(i) {
+            for change in log.changes(i) {
                 let is_withdrawn = log.is_withdrawn_later(change.number, i);
                 self.fold(change, is_withdrawn, log)?;
             }
@@ -199,7 +199,7 @@ impl Forest {
             Effect::Dropped | Effect::Stopped | Effect::Withdrawn => {
                 self.set(number, State::Abandoned, log)
             }
-            Effect::Reported => {}
+            Effect::Moved | Effect::Reported => {}
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::ledger::{Action, Again, Event, Observation};
+use crate::ledger::{Action, Again, Event, Observation, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
 use crate::problem::{
@@ -371,7 +371,7 @@ fn points_satisfy_the_constraints_and_empty_cells_are_skipped() {
     }
     // The largest x of any point on the ring is 0.91.
     let best = opt.ledger().best().unwrap();
-    assert!(opt.ledger().trials()[best].value.unwrap() > 0.9);
+    assert!(opt.ledger().value(best).unwrap() > 0.9);
 }
 
 #[test]
@@ -398,21 +398,23 @@ fn invalid_notes_are_refused_and_the_log_is_unchanged() {
     let mut opt = optimizer(&square, json!({"kind": "TreeSearch"}), 3);
     play(&mut opt, &mut Rng::seed_from_u64(1), 30, true);
     let expected = next(&mut opt, 3);
-    let Some(Event::Suggested { point, .. }) = expected.first() else {
+    let Some(What::Suggested(Suggested { point, .. })) = expected.first().map(|it| &it.what) else {
         unreachable!()
     };
     let n = opt.ledger().len();
     for bad in ["", "x", "9999", "9999l", "0l", "-0 0", "-5"] {
-        let event = Event::Suggested {
-            point: point.clone(),
-            context: vec![],
-            fidelity: None,
-            now: 100.0,
-            expires_at: None,
-            queued: false,
-            note: Some(bad.to_string()),
-            attrs: None,
+        let event = Event {
             at: None,
+            now: 100.0,
+            what: What::Suggested(Suggested {
+                point: point.clone(),
+                context: vec![],
+                fidelity: None,
+                expires_at: None,
+                queued: false,
+                note: Some(bad.to_string()),
+                attrs: None,
+            }),
         };
         assert!(
             matches!(opt.extend(vec![event]), Err(Error::Corrupt(_))),
@@ -439,7 +441,7 @@ fn the_front_finds_a_valley_that_crosses_cell_borders() {
                     .unwrap();
             }
             let best = opt.ledger().best().unwrap();
-            opt.ledger().trials()[best].value.unwrap()
+            opt.ledger().value(best).unwrap()
         });
         best.fold(0.0, f64::min)
     };

@@ -299,7 +299,7 @@ def test_notes_with_another_format_are_refused(cls):
     [event] = opt._log.propose(1, None, None)
     facts = json.loads(event)
     for note in ("", "?", "{}", "null", "-1", "1e9", '{"kernel": "matern52"}'):
-        facts["Suggested"]["note"] = note
+        facts["what"]["Suggested"]["note"] = note
         with pytest.raises(bl.BelatedError):
             opt._log.extend([json.dumps(facts)])
         assert opt.n_trials == 0

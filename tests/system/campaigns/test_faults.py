@@ -189,5 +189,5 @@ def test_killed_workers_lose_no_trial_and_no_report(program, engine):
         pytest.importorskip({"dask": "distributed", "ray": "ray"}[engine], reason=f"{engine} is not installed")
     figures = clean(program("workers").run(kills=2, workers=2, every=10, engine=engine))
     events = figures["events"]
-    assert figures["kills"] == 2 and events["Observed"] + events["Stopped"] == figures["trials"]
+    assert figures["kills"] == 2 and events["New"] + events["Stopped"] == figures["trials"]
     assert 0 < figures["accepted_reports"] <= events["Reported"]

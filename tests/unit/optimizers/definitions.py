@@ -251,15 +251,23 @@ def ended_in_order(log):
     """Return the numbers of the observed and failed trials in the order in which they ended, read from the log."""
     ended, n_trials = [], 0
     for event in log.events(0):
-        [(kind, facts)] = json.loads(event).items()
-        number = facts.get("number", n_trials)
+        kind, facts = happened(event)
+        number = facts.get("trial", n_trials)
         n_trials += kind in ("Suggested", "Added")
         if kind == "Abandoned" and number in ended:
             ended.remove(number)
-        is_value = kind == "Added" and facts.get("observation") is not None
-        if (is_value or kind in ("Observed", "Amended", "Failed")) and number not in ended:
+        is_value = kind == "Added" and facts["results"]
+        if (is_value or kind in ("New", "Amended", "Failed")) and number not in ended:
             ended.append(number)
     return ended
+
+
+def happened(event):
+    """Return the kind of an event and its fields. The kind of a report is what happened to its first result."""
+    [(kind, facts)] = json.loads(event)["what"].items()
+    if kind == "Resulted":
+        [_, kind] = facts["results"][0]
+    return (kind if isinstance(kind, str) else next(iter(kind))), facts
 
 
 @dataclass
@@ -316,6 +324,7 @@ def success(x, failed, z, lengthscale=0.5):
         similar = [other for at, other in seen if at == level]
         region *= (similar.count(fails) + (1 - p if fails else p)) / (len(similar) + 1)
         seen.append((level, fails))
+
     def success_rate(levels, prior):
         found = [fails for level, fails in seen if level in levels]
         return (found.count(False) + prior) / (len(found) + 1)

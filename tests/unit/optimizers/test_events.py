@@ -33,24 +33,22 @@ def test_added_points_are_logged_bit_for_bit(direction, C, n, k, value):
     params = {"C": C, "n": n, "step": step, "kernel": None, "size": 64, "version": "constant"}
     trial = opt.add(params, value, context={"age": 33.3})
     [event] = events(opt)
-    assert event == {
-        "Added": {
-            "point": {"numbers": [C, n, step, 2, 2, None]},
-            "context": [33.3],
-            "observation": {"reading": {"value": value}},
-            "now": 0.0,
-            "at": 7.5,
-        }
+    added = {
+        "point": {"numbers": [C, n, step, 2, 2, None]},
+        "context": [33.3],
+        "results": [[0, {"value": value}]],
+        "awaited": True,
+        "data": {},
     }
+    assert event == {"at": 7.5, "now": 0.0, "what": {"Added": added}}
     assert (trial.params, trial.value, trial.context) == (params, value, {"age": 33.3})
     opt.observe(trial, -value, amend=True, params=params | {"kernel": "poly", "degree": 3})
-    assert events(opt)[1] == {
-        "Amended": {
-            "number": 0,
-            "observation": {"reading": {"value": -value}, "point": {"numbers": [C, n, step, 1, 2, 3]}},
-            "at": 7.5,
-        }
+    resulted = {
+        "trial": 0,
+        "results": [[0, {"Amended": {"value": -value}}]],
+        "data": {"point": {"numbers": [C, n, step, 1, 2, 3]}},
     }
+    assert events(opt)[1] == {"at": 7.5, "now": 0.0, "what": {"Resulted": resulted}}
     assert opt.best_value_ == -value
 
 
@@ -61,7 +59,7 @@ def test_suggested_points_are_logged_as_trials_show_them(direction):
     for _ in range(20):
         trial = opt.suggest()
         trial.observe(trial.params["C"])
-    logged = [event["Suggested"] for event in events(opt) if "Suggested" in event]
+    logged = [event["what"]["Suggested"] for event in events(opt) if "Suggested" in event["what"]]
     assert [each["point"]["numbers"] for each in logged] == [list(trial.params.values()) for trial in opt.trials]
     assert [each["fidelity"] for each in logged] == [trial.fidelity for trial in opt.trials]
     assert all(100 <= trial.fidelity <= 5000 and type(trial.fidelity) is int for trial in opt.trials)
@@ -72,5 +70,5 @@ def test_candidates_are_logged_by_their_row():
     opt = bl.BayesOpt(candidates=candidates, seed=0)
     for _ in range(5):
         opt.suggest().observe(0.5)
-    places = [event["Suggested"]["point"] for event in events(opt) if "Suggested" in event]
+    places = [event["what"]["Suggested"]["point"] for event in events(opt) if "Suggested" in event["what"]]
     assert places == [{"candidate": trial.index} for trial in opt.trials]

@@ -179,11 +179,11 @@ def test_the_number_of_fidelities_must_equal_the_number_of_points():
 def test_events_of_other_processes_are_checked():
     opt, plain = search(), search(fidelity=None)
     [event] = opt._log.propose(1, None, None, fidelity=3550)
-    assert json.loads(event)["Suggested"]["fidelity"] == 3550
+    assert json.loads(event)["what"]["Suggested"]["fidelity"] == 3550
     refused(lambda: plain._log.extend([event]), "none is declared; declare it with fidelity=$")
     for z in (99, 7001, 100.5):
         facts = json.loads(event)
-        facts["Suggested"]["fidelity"] = z
+        facts["what"]["Suggested"]["fidelity"] = z
         refused(lambda facts=facts: opt._log.extend([json.dumps(facts)]), "is not in the declared range")
         refused(lambda z=z: opt._log.suggest(1, None, None, None, z), "is not in the declared range")
         refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), "is not in the declared range")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from scipy.special import erfcx, ndtr
 
-from tests.unit.optimizers.definitions import BOX, CONTEXT, ROWS, encoded, ended_in_order, settings_of
+from tests.unit.optimizers.definitions import BOX, CONTEXT, ROWS, encoded, ended_in_order, happened, settings_of
 from tests.unit.optimizers.histories import FULL, Run, few, histories, policies
 
 
@@ -99,10 +99,10 @@ def recently_abandoned(opt):
     """Return the trials that were abandoned after the last result, read from the log."""
     numbers = []
     for event in reversed(opt._log.events(0)):
-        [(kind, facts)] = json.loads(event).items()
+        kind, facts = happened(event)
         if kind == "Abandoned":
-            numbers.append(facts["number"])
-        elif kind in ("Observed", "Amended", "Failed") or (kind == "Added" and facts.get("observation") is not None):
+            numbers.append(facts["trial"])
+        elif kind in ("New", "Amended", "Failed") or (kind == "Added" and facts["results"]):
             break
     return numbers
 

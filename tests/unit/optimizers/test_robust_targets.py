@@ -29,7 +29,7 @@ def searched(bad=-1e6, n=24, direction="maximize", **arguments):
 
 def last_note(opt):
     """Return the note of the last fit."""
-    notes = [json.loads(event).get("Suggested", {}).get("note") for event in opt._log.events(0)]
+    notes = [json.loads(event)["what"].get("Suggested", {}).get("note") for event in opt._log.events(0)]
     return json.loads([note for note in notes if note][-1])
 
 
@@ -46,7 +46,7 @@ def test_values_stay_compressed_at_later_fits(seed):
     bad = 0
     for _ in range(50):
         trial = opt.suggest()
-        note = json.loads(opt._log.events(0)[-1])["Suggested"].get("note")
+        note = json.loads(opt._log.events(0)[-1])["what"]["Suggested"].get("note")
         assert not note or not bad or "warp" in json.loads(note)
         diverges = trial.params["x5"] + trial.params["x6"] > 1.55
         bad += diverges

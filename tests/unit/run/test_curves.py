@@ -275,8 +275,8 @@ class Busy(MemoryStore):
         with super().writing(study) as log:
             yield log
             for record in log.added:
-                [(kind, facts)] = json.loads(record.body).items()
-                if (kind, facts.get("step")) == self.refused and facts["number"] == 1:
+                [(kind, facts)] = json.loads(record.body)["what"].items()
+                if (kind, facts.get("step")) == self.refused and facts["trial"] == 1:
                     raise bl.errors.StoreError("the store is busy")
 
 
@@ -375,7 +375,7 @@ def test_the_first_and_the_last_exchange_with_the_store():
             study, error = run_in(MemoryStore(), reporting, {})
         assert str(error) == "the store is busy" and study.trial(1).state == "pending"
     store = Busy()
-    store.refused = ("Observed", None)
+    store.refused = ("Resulted", None)
     study, error = run_in(store, reporting, {})
     value = study.trial(1).params["x"]
     assert study.trial(

@@ -110,7 +110,7 @@ def test_salvage_reads_the_write_ahead_log_and_overflow_pages(path):
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE events SET body = replace(body, '\"number\":3', '\"number\":4') WHERE seq = 7",
+        "UPDATE events SET body = replace(body, '\"trial\":3', '\"trial\":4') WHERE seq = 7",
         "UPDATE events SET at = at + 1 WHERE seq = 7",
         "UPDATE events SET key = 'suggest:0:other' WHERE seq = 0",
         "UPDATE events SET seq = -1 WHERE seq = 7",
@@ -219,10 +219,8 @@ def test_hostile_definitions_are_refused(path, definition):
         load(path)
 
 
-SUGGESTED = (
-    '{"Suggested":{"point":{"x":[0.5,0.5],"index":null},"context":[],"now":0.0,"note":null,"queued":false,'
-    '"expires_at":null}}'
-)
+SUGGESTED = '{"now":0.0,"what":{"Suggested":{"point":{"numbers":[0.5,0.5]},"context":[],"queued":false}}}'
+OBSERVED = '{"now":0.0,"what":{"Resulted":{"trial":0,"results":[[0,{"New":{"value":1.0}}]]}}}'
 
 
 @pytest.mark.parametrize(
@@ -231,11 +229,12 @@ SUGGESTED = (
         ["nonsense"],
         ["null"],
         ["[" * 100_000],
-        ['{"Exploded":{}}'],
-        ['{"Observed":{"number":0,"value":1.0,"now":0.0}}'],
-        [SUGGESTED, '{"Observed":{"number":0,"value":1e999,"now":0.0}}'],
-        [SUGGESTED, '{"Observed":{"number":0,"value":"1","now":0.0}}'],
-        [SUGGESTED, '{"Amended":{"number":0,"value":1.0}}'],
+        ['{"now":0.0,"what":{"Exploded":{}}}'],
+        [OBSERVED],
+        [SUGGESTED, OBSERVED.replace("1.0", "1e999")],
+        [SUGGESTED, OBSERVED.replace("1.0", '"1"')],
+        [SUGGESTED, OBSERVED.replace("New", "Amended")],
+        [SUGGESTED, OBSERVED, OBSERVED],
         [SUGGESTED.replace("0.5,0.5", "0.5")],
         [SUGGESTED.replace("0.5,0.5", "null,0.5")],
     ],
@@ -347,7 +346,7 @@ def test_export_is_the_log_with_or_without_salvage(filled, capsys):
     first, *rest = map(json.loads, plain.splitlines())
     assert first["study"] == "s" and first["definition"]["strategy"] == {"kind": "RandomSearch"}
     assert [line["seq"] for line in rest] == list(range(120))
-    assert re.fullmatch("suggest:0-[0-9a-f]{16}:k0", rest[0]["key"]) and "Suggested" in rest[0]["event"]
+    assert re.fullmatch("suggest:0-[0-9a-f]{16}:k0", rest[0]["key"]) and "Suggested" in rest[0]["event"]["what"]
     assert run("export", "--salvage", filled, "s") == cli.DONE
     assert capsys.readouterr().out == plain
 

@@ -25,11 +25,11 @@ def test_times_and_changes_agree_with_the_stored_events(tmp_path):
     # Events of some kinds start a trial. All other events contain the number of their trial.
     times, changes, n = {}, [], 0
     for record in study._store.events(study._log.id, 0):
-        [(kind, facts)] = json.loads(record.body).items()
+        [(kind, facts)] = json.loads(record.body)["what"].items()
         if kind in ("Suggested", "Added"):
             number, n = n, n + 1
         else:
-            number = facts.get("number")
+            number = facts.get("trial")
         changes.append(number)
         if number is not None:
             times.setdefault(number, []).append(record.at)

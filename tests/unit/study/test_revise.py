@@ -77,8 +77,8 @@ def replayed(study, converted):
     fresh = type(old)(**old.get_params(deep=False) | {"seed": study.seed_, "time": None})
     for event in study._log.events(0, study._log.core.last_revision()):
         data = json.loads(event)
-        [(kind, fields)] = data.items()
-        for place in (fields, fields.get("observation") or {}):
+        [(kind, fields)] = data["what"].items()
+        for place in (fields, fields.get("data") or {}):
             if "point" in place:
                 place["point"] = {"numbers": converted(place["point"]["numbers"])}
         text = json.dumps(data)
@@ -468,7 +468,7 @@ def test_an_interrupted_revision_is_read_again(store, monkeypatch):
     note = type(study._log)._note
 
     def interrupted(log, records, numbers):
-        if any(record.body.startswith('{"Revised"') for record in records):
+        if any("Revised" in json.loads(record.body)["what"] for record in records):
             raise KeyboardInterrupt
         note(log, records, numbers)
 
@@ -571,8 +571,8 @@ def test_a_damaged_revision_is_refused(store):
     study.revise(space=LAB | {"heat": (20.0, 150.0)})
     opened = open_store(store)
     for body in [
-        '{"Revised":{"constrained":false,"definition":"{}"}}',
-        '{"Revised":{"constrained":false,"definition":"["}}',
+        '{"now":0.0,"what":{"Revised":{"constrained":false,"definition":"{}"}}}',
+        '{"now":0.0,"what":{"Revised":{"constrained":false,"definition":"["}}}',
     ]:
         with pytest.raises(StoreError, match="revision"):
             log = load(store)._log

@@ -18,7 +18,7 @@ def test_a_log_is_replaced_completely_or_not_at_all():
     other.suggest(3, None, None)
     events, others = core.events(0), other.events(0)
     with pytest.raises(bl.BelatedError):
-        core.replace([*others, others[0].replace('"Suggested"', '"Observed"')])
+        core.replace([*others, others[0].replace('"Suggested"', '"Resulted"')])
     assert core.events(0) == events
     assert core.replace(others) == [0, 1, 2] and core.events(0) == others and len(core) == 3
 

@@ -16,7 +16,7 @@ from belated._core import InvalidSetting, without_time
 from belated.study.definition import differences
 
 FORMAT = "search of belated for Ray Tune"
-VERSION = 5
+VERSION = 6
 
 
 class DamagedFile(InvalidSetting):

@@ -1,7 +1,7 @@
 //! Tests of the first points, the recommendation and the notes of Bayesian optimisation.
 
 use super::*;
-use crate::ledger::{Action, Event, Ledger};
+use crate::ledger::{Action, Event, Ledger, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Coordinate, Direction, Point};
 use crate::random::Call;
@@ -63,16 +63,18 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
 }
 
 fn log_suggestion(log: &mut Ledger, point: &Member, note: Option<String>) {
-    let event = Event::Suggested {
-        point: log.problem().decode(&point.x, None),
-        context: vec![],
-        fidelity: None,
-        now: 0.0,
-        expires_at: None,
-        queued: false,
-        note,
-        attrs: None,
+    let event = Event {
         at: None,
+        now: 0.0,
+        what: What::Suggested(Suggested {
+            point: log.problem().decode(&point.x, None),
+            context: vec![],
+            fidelity: None,
+            expires_at: None,
+            queued: false,
+            note,
+            attrs: None,
+        }),
     };
     log.append(event).unwrap();
 }

@@ -34,7 +34,7 @@ pub fn recent_trials(
             let age = query.now - log.of(*number).suggested_at;
             !is_beyond(age, window)
         };
-        return log.pending().iter().copied().filter(counts).collect();
+        return log.pending().filter(counts).collect();
     }
     let counts = |(_, trial): &(usize, Viewed)| match trial.state() {
         _ if trial.left_out => false,
@@ -61,7 +61,7 @@ pub fn multiplier(
     settings: &Settings,
 ) -> f64 {
     let in_flight = match bound.per_batch {
-        true => log.pending().len(),
+        true => log.pending().count(),
         false => 0,
     };
     let j = log.n_trials() - in_flight + 1;
@@ -101,7 +101,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::gp::{Hyperparameters, RowNoise};
-    use crate::ledger::{Action, Event, Ledger};
+    use crate::ledger::{Action, Event, Ledger, Suggested, What};
     use crate::problem::{Clock, Point};
     use crate::strategy::bayes::acquisitions::bound::Beta;
     use crate::strategy::theory::Theory;
@@ -125,16 +125,18 @@ mod tests {
     fn log(times: &[f64]) -> Ledger {
         let mut log = Ledger::in_unit_cube(Clock::Seconds, 1, 0);
         for (number, &now) in times.iter().enumerate() {
-            let event = Event::Suggested {
-                point: Point::at(&[0.5]),
-                context: vec![],
-                fidelity: None,
-                now,
-                expires_at: (number == 6).then_some(10.0),
-                queued: false,
-                note: None,
-                attrs: None,
+            let event = Event {
                 at: None,
+                now,
+                what: What::Suggested(Suggested {
+                    point: Point::at(&[0.5]),
+                    context: vec![],
+                    fidelity: None,
+                    expires_at: (number == 6).then_some(10.0),
+                    queued: false,
+                    note: None,
+                    attrs: None,
+                }),
             };
             log.append(event).unwrap();
         }

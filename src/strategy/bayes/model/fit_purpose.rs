@@ -52,11 +52,11 @@ impl FitPurpose {
         })
     }
 
-    /// Whether a fit to `rows` rows, which was made when the log had `len` events, is still used.
+    /// Whether a fit to `rows` rows, which was made when the view had `len` events, is still used.
     pub fn keeps(self, len: usize, rows: Option<usize>, training: &TrainingSet, log: View) -> bool {
         match self {
             FitPurpose::Suggest => false,
-            FitPurpose::Predict | FitPurpose::Durations => len == log.len(),
+            FitPurpose::Predict | FitPurpose::Durations => len == log.n_events(),
             FitPurpose::Decide => {
                 training.fit().is_none()
                     && !has_grown_since(training, rows, training.fold.rows.len(), log)

@@ -31,7 +31,7 @@ impl PseudoObservations {
         n_revisions: usize,
         rows: &[TrialNumber],
     ) -> Result<()> {
-        let Some(declared) = log.problem().curve else {
+        let Some(declared) = log.curve() else {
             return Ok(());
         };
         let with_curve = ended.iter().map(|&number| log.of(number));
@@ -73,7 +73,7 @@ impl PseudoObservations {
     /// The pseudo-observation of the value of a trial, in units of f, or `None` if its curve lacks usable reports. If
     /// the curve has a report at the last step, the result is this report, without noise.
     pub fn of(&self, log: View, number: TrialNumber) -> Option<PseudoObservation> {
-        let declared = log.problem().curve?;
+        let declared = log.curve()?;
         let curve = finite_curve(log.of(number), declared);
         match curve.last()? {
             &(step, value) if step == declared.steps => Some(PseudoObservation {

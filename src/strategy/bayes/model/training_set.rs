@@ -294,7 +294,7 @@ impl TrainingSet {
     /// The pending trials that count as arriving.
     pub fn arriving(&self, log: View, query: Query) -> Vec<TrialNumber> {
         let window = self.window();
-        let pending = log.pending().iter().copied();
+        let pending = log.pending();
         let arriving = |number: &TrialNumber| {
             let trial = log.of(*number);
             trial.is_arriving(query.now, query.wall_time, window)
@@ -311,9 +311,8 @@ impl TrainingSet {
         let contexts = self.context_units();
         let mut tail: Vec<(TrialNumber, Target)> = log
             .pending()
-            .iter()
             .filter(|number| !self.fold.rows.contains(number))
-            .filter_map(|&number| {
+            .filter_map(|number| {
                 let trial = log.of(number);
                 let arriving = trial.is_arriving(query.now, query.wall_time, window);
                 let target = pending.target(arriving, targets.levels)?;
@@ -536,7 +535,7 @@ fn encode(log: View, numbers: &[TrialNumber], width: usize) -> Array2<f64> {
 /// stopped trials, because improvement needs an incumbent.
 fn unranked_rows(fold: &Fold, log: View) -> Vec<usize> {
     let trial = |row: &usize| log.of(fold.rows[*row]);
-    let is_stopped = |row: &usize| trial(row).state == State::Stopped;
+    let is_stopped = |row: &usize| trial(row).state() == State::Stopped;
     let is_unranked = |row: &usize| is_stopped(row) || trial(row).is_outside();
     let unranked: Vec<usize> = (0..fold.rows.len()).filter(is_unranked).collect();
     match unranked.len() < fold.rows.len() {

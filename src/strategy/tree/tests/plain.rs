@@ -130,14 +130,14 @@ impl Plain {
         if !lacks(0) && !lacks(1) {
             return None;
         }
-        let known = optimizer.ledger().trials();
+        let known = optimizer.ledger().view();
         let has_failed = |path: &[usize]| {
             let mut numbers = self.trials[path].iter();
-            numbers.any(|i| known[*i].state == State::Failed)
+            numbers.any(|i| known.of(*i).state() == State::Failed)
         };
         let mean = |path: &[usize]| {
             let values = self.trials.get(path)?.iter();
-            let values: Vec<f64> = values.filter_map(|i| known[*i].value).collect();
+            let values: Vec<f64> = values.filter_map(|i| known.of(*i).value()).collect();
             let mean = values.iter().sum::<f64>() / values.len() as f64;
             (!values.is_empty()).then_some(mean)
         };
@@ -182,13 +182,13 @@ impl Plain {
         let Some(own) = self.trials.get(path) else {
             return f64::INFINITY;
         };
-        let known = optimizer.ledger().trials();
+        let known = optimizer.ledger().view();
         let failed = self.below(path);
-        let failed = failed.filter(|number| known[*number].state == State::Failed);
+        let failed = failed.filter(|number| known.of(*number).state() == State::Failed);
         let failed = failed.count() as f64;
         let inside = self.mean_and_optimism(path, optimizer, constants);
         let (mean, optimism) = inside.unwrap_or(around);
-        let n_values = self.below(path).filter_map(|i| known[i].value).count() as f64;
+        let n_values = self.below(path).filter_map(|i| known.of(i).value()).count() as f64;
         // p⁺ solves p⁺ − p = 2·√(p⁺(1 − p⁺)/n), where p is the rate of success.
         let n = n_values + failed;
         let (mut low, mut high) = (n_values / n, 1.0);
@@ -213,7 +213,7 @@ impl Plain {
             };
             return upper.min(half(0).max(half(1)));
         }
-        let in_flight = |number: &usize| known[*number].state == State::Pending;
+        let in_flight = |number: &usize| known.of(*number).state() == State::Pending;
         match own.iter().any(in_flight) {
             true => f64::NEG_INFINITY,
             false => upper,
@@ -235,8 +235,11 @@ impl Plain {
         optimizer: &Optimizer,
         constants: &Constants,
     ) -> Option<(f64, f64)> {
-        let known = optimizer.ledger().trials();
-        let values: Vec<f64> = self.below(path).filter_map(|i| known[i].value).collect();
+        let known = optimizer.ledger().view();
+        let values: Vec<f64> = self
+            .below(path)
+            .filter_map(|i| known.of(i).value())
+            .collect();
         let s = values.len() as f64;
         let mean = values.iter().sum::<f64>() / s;
         let variance = values.iter().map(|y| (y - mean).powi(2)).sum::<f64>() / s;

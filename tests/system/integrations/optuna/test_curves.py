@@ -66,8 +66,8 @@ def test_points_and_events_equal_those_of_belateds_loop(first):
             study.tell(trial, value)
     derived, expected = events(log_of(study)), events(own._log)
     assert derived == expected
-    assert sum("Stopped" in event for event in expected) == 5
-    assert sum("Reported" in event for event in expected) == 5 * (6 + 3 + 2 + 6)
+    assert sum("Stopped" in str(event["what"]) for event in expected) == 5
+    assert sum("Reported" in event["what"] for event in expected) == 5 * (6 + 3 + 2 + 6)
 
 
 def test_trials_in_every_state_have_their_curves():
@@ -108,12 +108,12 @@ def test_reports_precede_the_suggestions_that_used_them():
     run(study, trials[1], {1: 5.0})
     run(study, trials[0], {3: 1.0, 4: 0.5}, TrialState.PRUNED)
     study.ask(DISTRIBUTIONS)
-    told = [next(iter(each.items())) for each in events(log_of(study))]
-    order = [(kind, facts.get("number"), facts.get("step")) for kind, facts in told]
+    told = [next(iter(each["what"].items())) for each in events(log_of(study))]
+    order = [(kind, facts.get("trial"), facts.get("step")) for kind, facts in told]
     started, reported = ("Suggested", None, None), "Reported"
     assert order[2:9] == [
         *[(reported, 0, 1), (reported, 0, 2), started],
-        *[(reported, 0, 3), (reported, 0, 4), ("Stopped", 0, None), (reported, 1, 1)],
+        *[(reported, 0, 3), (reported, 0, 4), ("Resulted", 0, None), (reported, 1, 1)],
     ]
     # The log was extended and not derived again.
     assert study.sampler._log._core is followed

@@ -82,7 +82,7 @@ def test_points_equal_the_points_of_belateds_loop_with_late_or_missing_values(op
     derived = log_of(study)
     # The samplers derive the log of belated's loop, bit for bit, including the fitted hyperparameters.
     assert events(derived) == events(own._log)
-    assert sum("note" in event.get("Suggested", {}) for event in events(own._log)) > 5
+    assert sum("note" in event["what"].get("Suggested", {}) for event in events(own._log)) > 5
 
 
 def ask_and_tell(url, n):

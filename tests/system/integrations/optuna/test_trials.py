@@ -266,7 +266,9 @@ def test_a_note_that_contradicts_the_order_is_dropped():
         study.tell(trial, f(trial.params))
     trials = study.trials
     notes = [
-        k for k, trial in enumerate(trials) if "note" in json.loads(trial.system_attrs[NOTE]["event"])["Suggested"]
+        k
+        for k, trial in enumerate(trials)
+        if "note" in json.loads(trial.system_attrs[NOTE]["event"])["what"]["Suggested"]
     ]
     late = optuna.create_study(direction="minimize", sampler=sampler_of())
     trials = [trials[notes[-1]], *trials[:10]]  # the trial with the note becomes the first trial
@@ -274,7 +276,7 @@ def test_a_note_that_contradicts_the_order_is_dropped():
         trial.system_attrs = {NOTE: trial.system_attrs[NOTE] | {"number": number}}
     late.add_trials(trials)
     assert late.ask(DISTRIBUTIONS).params.keys() == DISTRIBUTIONS.keys()
-    assert "note" not in events(late.sampler._log._core)[0]["Suggested"]
+    assert "note" not in events(late.sampler._log._core)[0]["what"]["Suggested"]
 
 
 def test_notes_of_another_optimizer_are_ignored():

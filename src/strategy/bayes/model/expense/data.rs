@@ -34,7 +34,7 @@ fn expense_of(log: View, number: TrialNumber, resource: Resource) -> Option<f64>
         return trial.cost();
     }
     let complete = || {
-        let curve = log.problem().curve?;
+        let curve = log.curve()?;
         trial.complete_duration(log.started_at(number), curve.steps)
     };
     match trial.outcome() {

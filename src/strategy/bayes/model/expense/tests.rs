@@ -2,7 +2,7 @@
 //! censored ages against the known durations.
 
 use super::*;
-use crate::ledger::{Action, Event, Ledger, Observation, View};
+use crate::ledger::{Action, Event, Ledger, Observation, Suggested, View, What};
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
@@ -71,16 +71,18 @@ fn suggest(bayes: &mut BayesOpt, log: &mut Ledger, context: &[f64]) -> Vec<f64> 
     };
     let proposal = bayes.propose(log.view(), query, &mut Call::new(&mut rng, &mut go_on));
     let Proposal { point, note, .. } = proposal.unwrap();
-    let event = Event::Suggested {
-        point: log.problem().decode(&point.x, None),
-        context: context.to_vec(),
-        fidelity: None,
-        now: 0.0,
-        expires_at: None,
-        queued: false,
-        note,
-        attrs: None,
+    let event = Event {
         at: Some(0.0),
+        now: 0.0,
+        what: What::Suggested(Suggested {
+            point: log.problem().decode(&point.x, None),
+            context: context.to_vec(),
+            fidelity: None,
+            expires_at: None,
+            queued: false,
+            note,
+            attrs: None,
+        }),
     };
     log.append(event).unwrap();
     point.x

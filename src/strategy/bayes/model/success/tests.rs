@@ -2,7 +2,7 @@
 //! kept model is compared with a new model.
 
 use super::*;
-use crate::ledger::{Action, Event, Ledger, Observation, View};
+use crate::ledger::{Action, Event, Ledger, Observation, Suggested, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
@@ -331,16 +331,18 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         .propose(log.view(), QUERY, &mut Call::new(&mut rng, &mut go_on))
         .unwrap();
     let x = proposal.point.x.clone();
-    let event = Event::Suggested {
-        point: log.problem().decode(&x, None),
-        context: vec![],
-        fidelity: None,
-        now: 0.0,
-        expires_at: None,
-        queued: false,
-        note: proposal.note,
-        attrs: None,
+    let event = Event {
         at: None,
+        now: 0.0,
+        what: What::Suggested(Suggested {
+            point: log.problem().decode(&x, None),
+            context: vec![],
+            fidelity: None,
+            expires_at: None,
+            queued: false,
+            note: proposal.note,
+            attrs: None,
+        }),
     };
     log.append(event).unwrap();
     match number % 7 {

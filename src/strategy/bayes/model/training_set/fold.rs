@@ -70,7 +70,7 @@ impl Fold {
     pub(super) fn catch_up(&mut self, log: View, settings: &Settings) -> Result<()> {
         self.rewind(log);
         while self.cursor < log.len() {
-            if let Some(change) = log.change(self.cursor) {
+            for change in log.changes(self.cursor) {
                 self.fold(change, log, settings)?;
             }
             self.cursor += 1;
@@ -96,6 +96,7 @@ impl Fold {
                     self.set_row(number, Some(value), std);
                 }
             }
+            Effect::Moved => self.move_row(number),
             Effect::Reported => self.n_revisions += usize::from(self.ended_set.contains(&number)),
             Effect::Valued { reading, run } => {
                 self.waiting.remove(&number);

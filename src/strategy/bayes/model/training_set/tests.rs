@@ -4,7 +4,7 @@ use super::*;
 use crate::gp::Hyperparameters;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::tests::wave;
-use crate::ledger::{Action, Again, Event, Ledger, Observation, View};
+use crate::ledger::{Action, Again, Event, Ledger, Observation, Suggested, View, What};
 use crate::problem::{Clock, Point};
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::training_set::fold::discarded;
@@ -39,16 +39,18 @@ fn started(n: usize, note: Option<&str>) -> Ledger {
 
 fn suggest(log: &mut Ledger, now: f64, note: Option<&str>) {
     let x = (now * 0.618).fract();
-    let event = Event::Suggested {
-        point: Point::at(&[x]),
-        context: vec![],
-        fidelity: None,
-        now,
-        expires_at: None,
-        queued: false,
-        note: note.map(str::to_string),
-        attrs: None,
+    let event = Event {
         at: None,
+        now,
+        what: What::Suggested(Suggested {
+            point: Point::at(&[x]),
+            context: vec![],
+            fidelity: None,
+            expires_at: None,
+            queued: false,
+            note: note.map(str::to_string),
+            attrs: None,
+        }),
     };
     log.append(event).unwrap();
 }
