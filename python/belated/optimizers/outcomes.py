@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -318,15 +319,18 @@ def values_of(
         )
     if not value:
         raise InvalidValue(f"value of {what} is empty: pass the value of at least one of {names}")
-    return [
-        (
-            names.index(name),
-            as_number("value", value[name], f"{name!r} of {what}"),
-            as_amount("std", stds.get(name), f"{name!r} of {what}", warn_once),
-        )
-        for name in names
-        if name in value and not (is_given_by_name and is_gap(value[name]))
-    ]
+    found = []
+    for position, name in enumerate(names):
+        if name not in value:
+            continue
+        y, own = value[name], stds.get(name)
+        if own is not None or type(y) is not float or not math.isfinite(y):  # the others need no conversion
+            if is_given_by_name and is_gap(y):
+                continue
+            what_of = f"{name!r} of {what}"
+            y, own = as_number("value", y, what_of), as_amount("std", own, what_of, warn_once)
+        found.append((position, y, own))
+    return found
 
 
 def advice_on_unknown(name: Any, names: Sequence[str]) -> str:
