@@ -221,6 +221,7 @@ pub(crate) fn divergence(log: View, number: TrialNumber) -> Result<Option<Action
         None
     };
     Ok(message.map(|message| Action::Fail {
+        outcome: None,
         number,
         error: Some(Failure {
             kind: DIVERGED.to_string(),
@@ -416,7 +417,7 @@ mod tests {
                 &mut log,
                 Action::Observe {
                     number,
-                    observation,
+                    observations: vec![(0, observation)],
                     again,
                 },
             );
@@ -448,7 +449,7 @@ mod tests {
                     &mut log,
                     Action::Observe {
                         number,
-                        observation,
+                        observations: vec![(0, observation)],
                         again,
                     },
                 );

@@ -337,30 +337,25 @@ class Action:
     """A report on a trial. The report is checked when it is recorded."""
 
     @staticmethod
-    def observe(number: int, observation: Observation, amend: bool, replicate: bool) -> Action:
-        """An observed value. By default, a different value for an observed trial is an error. With `amend`, the new
-        value replaces the old value. With `replicate`, the value is added as a new trial at the same point."""
+    def observe(number: int, observations: list[tuple[int, Observation]], amend: bool, replicate: bool) -> Action:
+        """Observed values of outcomes, by the positions of the outcomes. Either all are logged, or none.
 
-    @staticmethod
-    def observe_outcomes(
-        number: int, observations: list[tuple[int, Observation]], amend: bool, replicate: bool
-    ) -> Action:
-        """Observed values of outcomes, by the positions of the outcomes. Either all are logged, or none."""
-
-    def of_outcome(self, outcome: int) -> Action:
-        """The same failure, abandonment or withdrawal of one outcome."""
-
-    def with_outcomes(self, observations: list[tuple[int, Observation]]) -> Action:
-        """This action, which adds a pending trial, together with values of its outcomes."""
+        Without declared outcomes, a trial has one outcome, at position 0. By default, a different value for an observed
+        outcome is an error. With `amend`, the new value replaces the old value. With `replicate`, the values are added
+        as a new trial at the same point."""
 
     @staticmethod
     def fail(
-        number: int, error: tuple[str, str, str | None] | None, attrs: str | None, duration: float | None = None
+        number: int,
+        error: tuple[str, str, str | None] | None,
+        attrs: str | None,
+        duration: float | None = None,
+        outcome: int | None = None,
     ) -> Action:
-        """A failure. ``error`` is (type, message, traceback)."""
+        """A failure of one outcome, or of the trial. ``error`` is (type, message, traceback)."""
 
     @staticmethod
-    def abandon(number: int) -> Action: ...
+    def abandon(number: int, outcome: int | None = None) -> Action: ...
     @staticmethod
     def report(number: int, step: int, value: float, attempt: int = 0) -> Action:
         """The value of the curve at a step, or NaN for a step that failed."""
@@ -370,14 +365,14 @@ class Action:
         """The end of an evaluation before the last step of its curve."""
 
     @staticmethod
-    def withdraw(number: int, reason: str | None = None) -> Action:
-        """The result of an observed, failed or stopped trial was wrong and is taken back."""
+    def withdraw(number: int, reason: str | None = None, outcome: int | None = None) -> Action:
+        """The result of an observed, failed or stopped outcome or trial was wrong and is taken back."""
 
     @staticmethod
     def add(
         place: _Place,
         context: list[float] | None,
-        observation: Observation | None,
+        observations: list[tuple[int, Observation]],
         fidelity: float | None = None,
         attrs: str | None = None,
     ) -> Action:

@@ -305,22 +305,25 @@ pub enum Again {
     Replicate,
 }
 
-/// A request of the caller. The log checks the request and converts it to an event.
+/// A request of the caller. The log checks the request and converts it to an event. An outcome is given by its position
+/// in the declaration. Without declared outcomes, a trial has one outcome, at position 0.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Action {
-    /// The value of a trial has arrived. Trials in every state accept a value.
+    /// Values of a trial have arrived. All of them are logged, or none. Trials in every state accept values.
     Observe {
         /// The trial.
         number: TrialNumber,
-        /// The value with its data.
-        observation: Observation,
-        /// The rule that applies if the trial already has a value.
+        /// The outcomes, and their values with their data.
+        observations: Vec<(usize, Observation)>,
+        /// The rule for outcomes that already have a value.
         again: Again,
     },
     /// The trial crashed. The model of success counts the point of the trial as a failure.
     Fail {
         /// The trial.
         number: TrialNumber,
+        /// The outcome that failed, or None for all missing outcomes.
+        outcome: Option<usize>,
         /// The error, if known.
         error: Option<Failure>,
         /// The duration of the evaluation in seconds, until it failed.
@@ -332,6 +335,8 @@ pub enum Action {
     Abandon {
         /// The trial.
         number: TrialNumber,
+        /// The outcome that is no longer expected, or None for all missing outcomes.
+        outcome: Option<usize>,
     },
     /// The value of the learning curve at a step. Trials in every state accept reports.
     Report {
@@ -353,6 +358,8 @@ pub enum Action {
     Withdraw {
         /// The trial.
         number: TrialNumber,
+        /// The outcome that is wrong, or None for all outcomes with a result.
+        outcome: Option<usize>,
         /// The reason, if known.
         reason: Option<String>,
     },
@@ -365,48 +372,13 @@ pub enum Action {
         context: Vec<f64>,
         /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
-        /// The value with its data. If the observation is None, the trial is pending.
-        observation: Option<Observation>,
+        /// The outcomes that are known, and their values with their data. The other outcomes are missing.
+        observations: Vec<(usize, Observation)>,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
-    },
-    /// Values of several outcomes of a trial have arrived. All of them are logged, or none.
-    ObserveOutcomes {
-        /// The trial.
-        number: TrialNumber,
-        /// The outcomes, by their positions in the declaration, and their values.
-        observations: Vec<(usize, Observation)>,
-        /// The rule for outcomes that have a value.
-        again: Again,
-    },
-    /// An action on one outcome of a trial: [`Action::Fail`], [`Action::Abandon`] or [`Action::Withdraw`].
-    OfOutcome {
-        /// The position of the outcome in the declaration.
-        outcome: usize,
-        /// The action.
-        action: Box<Action>,
-    },
-    /// A trial was started outside this optimizer, and values of its outcomes may be known.
-    AddOutcomes {
-        /// The action [`Action::Add`] without an observation.
-        add: Box<Action>,
-        /// The outcomes, by their positions in the declaration, and their values.
-        observations: Vec<(usize, Observation)>,
     },
     /// A point that will be suggested before the strategy proposes a further point.
-    Enqueue {
-        /// The point.
-        point: Point,
-        /// The searched parameters whose numbers the user gave, by their positions in ascending order. The strategy
-        /// chooses the other numbers when the point is suggested, if it can. None means that the whole point was
-        /// given.
-        given: Option<Vec<usize>>,
-        /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the
-        /// fidelity.
-        fidelity: Option<f64>,
-        /// The user's attributes, as JSON.
-        attrs: Option<String>,
-    },
+    Enqueue(Queued),
 }
 
 impl Action {
@@ -414,7 +386,7 @@ impl Action {
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
-            observation: Observation::new(value, std),
+            observations: vec![(0, Observation::new(value, std))],
             again: if amend { Again::Amend } else { Again::Refuse },
         }
     }
@@ -423,7 +395,16 @@ impl Action {
     pub fn withdraw(number: TrialNumber) -> Self {
         Action::Withdraw {
             number,
+            outcome: None,
             reason: None,
+        }
+    }
+
+    /// Creates an abandonment of all missing outcomes.
+    pub fn abandon(number: TrialNumber) -> Self {
+        Action::Abandon {
+            number,
+            outcome: None,
         }
     }
 
@@ -431,6 +412,7 @@ impl Action {
     pub fn fail(number: TrialNumber) -> Self {
         Action::Fail {
             number,
+            outcome: None,
             error: None,
             duration: None,
             attrs: None,
@@ -443,18 +425,21 @@ impl Action {
             point,
             context,
             fidelity: None,
-            observation: value.map(|value| Observation::new(value, std)),
+            observations: value
+                .map(|value| (0, Observation::new(value, std)))
+                .into_iter()
+                .collect(),
             attrs: None,
         }
     }
 
     /// Creates an enqueued point without a fidelity.
     pub fn enqueue(point: Point) -> Self {
-        Action::Enqueue {
+        Action::Enqueue(Queued {
             point,
             given: None,
             fidelity: None,
             attrs: None,
-        }
+        })
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::{Debug, Display};
 
-use crate::error::{Error, Result, refuse};
+use crate::error::{Error, Result};
 use crate::ledger::event::{
     Action, Added, Again, Data, Event, Failure, Happened, Observation, Reading, Resulted, Step,
     Suggested, TrialNumber, What,
@@ -11,9 +11,6 @@ use crate::ledger::event::{
 use crate::ledger::trial::Entry;
 use crate::ledger::{Ledger, Queued, State, json};
 use crate::problem::Point;
-
-/// The results that an action changes, and the data of the report.
-type Draft = (Vec<(u32, Happened)>, Data);
 
 // Drafts.
 
@@ -27,61 +24,42 @@ impl Ledger {
         at: Option<f64>,
     ) -> Result<Option<Event>> {
         let what = match action {
-            Action::OfOutcome { outcome, action } => {
-                self.check_declared(outcome)?;
-                self.ended(*action, Some(outcome))?
-            }
-            Action::ObserveOutcomes {
+            Action::Observe {
                 number,
                 observations,
                 again,
-            } => {
-                self.check_has_outcomes()?;
-                self.observed(number, observations, again)?
-            }
-            Action::Observe { .. }
-            | Action::Add {
-                observation: Some(_),
-                ..
-            } if self.has_outcomes() => {
-                return Err(refuse(
-                    "value",
-                    "a number",
-                    "outcomes are declared: give a mapping of their names to values",
-                ));
-            }
-            Action::Observe {
+            } => self.observed(number, observations, again)?,
+            Action::Fail {
                 number,
-                observation,
-                again,
-            } => self.observed(number, vec![(0, observation)], again)?,
-            Action::AddOutcomes { add, observations } => {
-                self.check_has_outcomes()?;
-                Some(self.added(*add, observations)?)
-            }
-            action @ Action::Add { .. } => Some(self.added(action, Vec::new())?),
-            Action::Enqueue {
-                point,
-                given,
-                fidelity,
+                outcome,
+                error,
+                duration,
                 attrs,
-            } => {
-                let queued = Queued {
-                    point,
-                    given,
-                    fidelity,
-                    attrs,
-                };
-                self.check_queued(&queued)?;
-                Some(What::Enqueued(queued))
-            }
+            } => self.failed(number, outcome, error, duration, attrs)?,
+            Action::Abandon { number, outcome } => self.abandoned(number, outcome)?,
+            Action::Stop { number } => self.stopped(number)?,
+            Action::Withdraw {
+                number,
+                outcome,
+                reason,
+            } => self.withdrawn(number, outcome, reason)?,
             Action::Report {
                 number,
                 step,
                 value,
                 attempt,
             } => self.reported(number, step, value, attempt)?,
-            action => self.ended(action, None)?,
+            Action::Add {
+                point,
+                context,
+                fidelity,
+                observations,
+                attrs,
+            } => Some(self.added(point, context, fidelity, observations, attrs)?),
+            Action::Enqueue(queued) => {
+                self.check_queued(&queued)?;
+                Some(What::Enqueued(queued))
+            }
         };
         Ok(what.map(|what| Event { at, now, what }))
     }
@@ -146,16 +124,7 @@ impl Ledger {
         if data.point.is_some() {
             self.list_moved(number, &mut results);
         }
-        Ok(self.resulted(number, (results, data)))
-    }
-
-    /// A report of these results, or None if it concerns no outcome.
-    fn resulted(&self, trial: TrialNumber, (results, data): Draft) -> Option<What> {
-        (!results.is_empty()).then_some(What::Resulted(Resulted {
-            trial,
-            results,
-            data,
-        }))
+        Ok(resulted(number, results, data))
     }
 
     /// Adds the values that belong to the point of the report from now on.
@@ -170,43 +139,6 @@ impl Ledger {
         }
     }
 
-    /// A failure, an abandonment, a stop or a withdrawal of one outcome, or of the trial.
-    fn ended(&self, action: Action, only: Option<usize>) -> Result<Option<What>> {
-        let (number, draft) = match action {
-            Action::Fail {
-                number,
-                error,
-                duration,
-                attrs,
-            } => (number, self.failed(number, only, error, duration, attrs)?),
-            Action::Abandon { number } => {
-                let open = self.open(number, only)?;
-                let open = open.into_iter().filter(|(_, it)| !it.state.is_dropped());
-                let results = open.map(|(outcome, _)| (outcome, Happened::Abandoned));
-                (number, (results.collect(), Data::default()))
-            }
-            Action::Stop { number } if only.is_none() => {
-                (number, (self.stopped(number)?, Data::default()))
-            }
-            Action::Withdraw { number, reason } => {
-                let results = self.withdrawn(number, only)?;
-                let data = Data {
-                    reason,
-                    ..Data::default()
-                };
-                (number, (results, data))
-            }
-            action => {
-                return Err(refuse(
-                    "outcome",
-                    format!("{action:?}"),
-                    "fail, abandon or withdraw an outcome",
-                ));
-            }
-        };
-        Ok(self.resulted(number, draft))
-    }
-
     fn failed(
         &self,
         number: TrialNumber,
@@ -214,7 +146,7 @@ impl Ledger {
         error: Option<Failure>,
         duration: Option<f64>,
         attrs: Option<String>,
-    ) -> Result<Draft> {
+    ) -> Result<Option<What>> {
         let open = self.open(number, only)?;
         check_amount("duration", duration, format_args!("trial {number}"))?;
         check_attrs(attrs.as_deref())?;
@@ -240,27 +172,41 @@ impl Ledger {
             attrs,
             ..Data::default()
         };
-        Ok((results, data))
+        Ok(resulted(number, results, data))
+    }
+
+    fn abandoned(&self, number: TrialNumber, only: Option<usize>) -> Result<Option<What>> {
+        let open = self.open(number, only)?;
+        let open = open.into_iter().filter(|(_, it)| !it.state.is_dropped());
+        let results = open.map(|(outcome, _)| (outcome, Happened::Abandoned));
+        Ok(resulted(number, results.collect(), Data::default()))
     }
 
     /// A stop concerns the curve of the objective. The other outcomes are abandoned.
-    fn stopped(&self, number: TrialNumber) -> Result<Vec<(u32, Happened)>> {
+    fn stopped(&self, number: TrialNumber) -> Result<Option<What>> {
         let open = self.open(number, None)?;
-        let is_stopped = |it: &Entry| it.outcome() == State::Stopped;
-        if open.iter().all(|(_, it)| is_stopped(it)) {
-            return Ok(Vec::new());
+        if open.iter().all(|(_, it)| it.outcome() == State::Stopped) {
+            return Ok(None);
         }
-        let stopped = |(outcome, it): (u32, &Entry)| match Some(outcome as usize)
-            == self.objective_column()
-        {
-            true => (!is_stopped(it)).then_some((outcome, Happened::Stopped)),
-            false => (it.state != State::Abandoned).then_some((outcome, Happened::Abandoned)),
+        let stopped = |(outcome, it): (u32, &Entry)| {
+            let (state, happened) = match Some(outcome as usize) == self.objective_column() {
+                true => (State::Stopped, Happened::Stopped),
+                false => (State::Abandoned, Happened::Abandoned),
+            };
+            (it.state != state).then_some((outcome, happened))
         };
-        Ok(open.into_iter().filter_map(stopped).collect())
+        let results = open.into_iter().filter_map(stopped).collect();
+        Ok(resulted(number, results, Data::default()))
     }
 
-    fn withdrawn(&self, number: TrialNumber, only: Option<usize>) -> Result<Vec<(u32, Happened)>> {
+    fn withdrawn(
+        &self,
+        number: TrialNumber,
+        only: Option<usize>,
+        reason: Option<String>,
+    ) -> Result<Option<What>> {
         self.trial(number)?;
+        only.map_or(Ok(()), |outcome| self.check_outcome(outcome))?;
         let results = self.results(number).iter().enumerate();
         let concerned = results.filter(|(i, _)| only.is_none_or(|only| only == *i));
         let ended: Vec<u32> = concerned
@@ -276,31 +222,31 @@ impl Ledger {
         }
         let awaited = self.is_pending(number);
         let withdrawn = |outcome| (outcome, Happened::Withdrawn { awaited });
-        Ok(ended.into_iter().map(withdrawn).collect())
+        let results = ended.into_iter().map(withdrawn).collect();
+        let data = Data {
+            reason,
+            ..Data::default()
+        };
+        Ok(resulted(number, results, data))
     }
 
-    fn added(&self, add: Action, observations: Vec<(usize, Observation)>) -> Result<What> {
-        let Action::Add {
-            point,
-            context,
-            fidelity,
-            observation,
-            attrs,
-        } = add
-        else {
-            return Err(refuse("add", format!("{add:?}"), "give a point to add"));
-        };
-        let mut known = observations;
-        known.extend(observation.map(|observation| (0, observation)));
-        for (outcome, observation) in &known {
+    fn added(
+        &self,
+        point: Point,
+        context: Vec<f64>,
+        fidelity: Option<f64>,
+        observations: Vec<(usize, Observation)>,
+        attrs: Option<String>,
+    ) -> Result<What> {
+        for (outcome, observation) in &observations {
             self.check_outcome(*outcome)?;
             self.check_observation(self.trials.len(), observation)?;
         }
-        let (results, mut data) = split(known);
+        let (results, mut data) = split(observations);
         // An added trial has a single point, the point where the trial was run.
         let run = data.point.take();
         let added = Added {
-            point: run.filter(|_| !self.has_outcomes()).unwrap_or(point),
+            point: run.unwrap_or(point),
             context,
             fidelity,
             attrs,
@@ -402,6 +348,7 @@ impl Ledger {
     /// without a value if none is missing. An error if all of them have values.
     fn open(&self, number: TrialNumber, only: Option<usize>) -> Result<Vec<(u32, &Entry)>> {
         self.trial(number)?;
+        only.map_or(Ok(()), |outcome| self.check_outcome(outcome))?;
         let is_concerned = |i: usize| only.is_none_or(|only| only == i);
         let is_pending = only.is_none() && self.is_pending(number);
         let results = self.results(number).iter().enumerate();
@@ -433,27 +380,11 @@ impl Ledger {
         }
     }
 
-    fn check_has_outcomes(&self) -> Result<()> {
-        match self.has_outcomes() {
-            true => Ok(()),
-            false => Err(refuse(
-                "outcome",
-                "the name of an outcome",
-                "no outcomes are declared: report a number, or declare outcomes=",
-            )),
-        }
-    }
-
-    fn check_declared(&self, outcome: usize) -> Result<()> {
-        self.check_has_outcomes()?;
-        self.check_outcome(outcome)
-    }
-
     /// Refuses a position that is not one of an outcome.
     fn check_outcome(&self, outcome: usize) -> Result<()> {
         match outcome < self.n_outcomes() {
             true => Ok(()),
-            false => self.declared(outcome).map(|_| ()),
+            false => self.declared(outcome).map(drop),
         }
     }
 }
@@ -686,6 +617,15 @@ impl Observation {
         check_amount("cost", self.cost, what)?;
         check_amount("duration", self.duration, what)
     }
+}
+
+/// A report of these results, or None if it concerns no outcome.
+fn resulted(trial: TrialNumber, results: Vec<(u32, Happened)>, data: Data) -> Option<What> {
+    (!results.is_empty()).then_some(What::Resulted(Resulted {
+        trial,
+        results,
+        data,
+    }))
 }
 
 /// The readings of observations, and their data.

@@ -94,7 +94,7 @@ fn point(x: f64) -> Point {
 fn a_value_is_accepted_in_every_state() {
     let mut ledger = started(Clock::Iterations, 3);
     act(&mut ledger, Action::fail(1), 3.0).unwrap();
-    act(&mut ledger, Action::Abandon { number: 2 }, 3.0).unwrap();
+    act(&mut ledger, Action::abandon(2), 3.0).unwrap();
     for number in 0..3 {
         observe(&mut ledger, number, number as f64, 3.0, false).unwrap();
         assert_eq!(ledger.view().of(number).state(), State::Observed);
@@ -198,7 +198,7 @@ fn refused_actions_leave_the_ledger_unchanged() {
             },
         ),
         (
-            act(&mut ledger, Action::Abandon { number: 2 }, 2.0),
+            act(&mut ledger, Action::abandon(2), 2.0),
             Error::UnknownTrial {
                 number: 2,
                 known: 2,
@@ -244,7 +244,7 @@ fn a_withdrawn_value_is_repeated_without_effect_and_replaced_by_another() {
     for action in [
         first,
         Action::observe(0, 54.0, None, false),
-        Action::Abandon { number: 0 },
+        Action::abandon(0),
     ] {
         act(&mut ledger, action, 8.0).unwrap();
         assert_eq!(facts(&ledger, 0), withdrawn);
@@ -268,6 +268,7 @@ fn a_withdrawn_value_is_repeated_without_effect_and_replaced_by_another() {
 fn a_withdrawn_failure_is_repeated_without_effect() {
     let mut ledger = started(Clock::Iterations, 2);
     let fail = |text| Action::Fail {
+        outcome: None,
         number: 0,
         error: Some(failure(text)),
         duration: None,
@@ -293,7 +294,7 @@ fn a_withdrawn_failure_is_repeated_without_effect() {
 #[test]
 fn only_ended_trials_with_a_result_can_be_withdrawn() {
     let mut ledger = started(Clock::Iterations, 4);
-    act(&mut ledger, Action::Abandon { number: 1 }, 2.0).unwrap();
+    act(&mut ledger, Action::abandon(1), 2.0).unwrap();
     act(&mut ledger, Action::Stop { number: 2 }, 2.0).unwrap();
     act(&mut ledger, Action::withdraw(2), 2.0).unwrap();
     let before = ledger.len();
@@ -411,18 +412,18 @@ proptest! {
                 0 => act(&mut ledger, Action::enqueue(point(value.abs() / 4.0)), now).unwrap(),
                 1 | 6 => {
                     let again = [Again::Refuse, Again::Amend, Again::Replicate][number % 3];
-                    act(&mut ledger, Action::Observe { number, observation, again }, now).ok();
+                    act(&mut ledger, Action::Observe { number, observations: vec![(0, observation)], again }, now).ok();
                 }
                 2 => {
                     let error = (value > 0.0).then(|| failure("bad"));
-                    act(&mut ledger, Action::Fail { number, error, duration, attrs }, now).ok();
+                    act(&mut ledger, Action::Fail { outcome: None, number, error, duration, attrs }, now).ok();
                 }
-                3 => { act(&mut ledger, Action::Abandon { number }, now).ok(); }
+                3 => { act(&mut ledger, Action::abandon(number), now).ok(); }
                 7 => { act(&mut ledger, Action::Stop { number }, now).ok(); }
-                8 => { act(&mut ledger, Action::Withdraw { number, reason: attrs }, now).ok(); }
+                8 => { act(&mut ledger, Action::Withdraw { outcome: None, number, reason: attrs }, now).ok(); }
                 4 => {
                     let observation = (value > 0.0).then_some(observation);
-                    let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, observation, attrs };
+                    let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, observations: observation.map(|it| (0, it)).into_iter().collect(), attrs };
                     act(&mut ledger, add, now).unwrap();
                 }
                 _ => {

@@ -462,7 +462,7 @@ fn negative_zeros_become_zeros() {
         point: Point::at(&[-0.0]),
         context: vec![-0.0],
         fidelity: Some(-0.0),
-        observation: None,
+        observations: vec![],
         attrs: None,
     };
     let event = log.validate(add, 0.0, None).unwrap().unwrap();

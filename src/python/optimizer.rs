@@ -260,7 +260,7 @@ impl Optimizer {
                 // If warnings are raised as errors, the caller does not receive the new trials, so abandon them.
                 self.with_core(py, |core, _| {
                     numbers.iter().try_for_each(|&number| {
-                        core.record(Action::Abandon { number }, time).map(drop)
+                        core.record(Action::abandon(number), time).map(drop)
                     })
                 })?;
                 return Err(raised);

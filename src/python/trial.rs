@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, State, TrialNumber, View, What};
+use crate::ledger::{self, Again, Event, Failure, Ledger, Queued, State, TrialNumber, View, What};
 use crate::problem::Point;
 use crate::stopping::DIVERGED;
 
@@ -169,55 +169,35 @@ type ErrorFacts = (String, String, Option<String>);
 
 #[pymethods]
 impl Action {
+    /// The observations of outcomes, by the positions of the outcomes.
     #[staticmethod]
-    fn observe(number: usize, observation: &Observation, amend: bool, replicate: bool) -> Self {
-        let core = ledger::Action::Observe {
-            number,
-            observation: observation.core.clone(),
-            again: again(amend, replicate),
-        };
-        Self { core }
-    }
-
-    /// The observations of several outcomes, by the positions of the outcomes.
-    #[staticmethod]
-    fn observe_outcomes(
+    fn observe(
         number: usize,
         observations: Vec<(usize, PyRef<'_, Observation>)>,
         amend: bool,
         replicate: bool,
     ) -> Self {
-        let core = ledger::Action::ObserveOutcomes {
+        let again = match (amend, replicate) {
+            (_, true) => Again::Replicate,
+            (true, false) => Again::Amend,
+            (false, false) => Again::Refuse,
+        };
+        let core = ledger::Action::Observe {
             number,
             observations: cores(observations),
-            again: again(amend, replicate),
-        };
-        Self { core }
-    }
-
-    /// The same action on one outcome, by its position.
-    fn of_outcome(&self, outcome: usize) -> Self {
-        let action = Box::new(self.core.clone());
-        let core = ledger::Action::OfOutcome { outcome, action };
-        Self { core }
-    }
-
-    /// This action, which adds a pending trial, together with values of its outcomes.
-    fn with_outcomes(&self, observations: Vec<(usize, PyRef<'_, Observation>)>) -> Self {
-        let core = ledger::Action::AddOutcomes {
-            add: Box::new(self.core.clone()),
-            observations: cores(observations),
+            again,
         };
         Self { core }
     }
 
     #[staticmethod]
-    #[pyo3(signature = (number, error, attrs, duration=None))]
+    #[pyo3(signature = (number, error, attrs, duration=None, outcome=None))]
     fn fail(
         number: usize,
         error: Option<ErrorFacts>,
         attrs: Option<String>,
         duration: Option<f64>,
+        outcome: Option<usize>,
     ) -> Self {
         let error = error.map(|(kind, message, traceback)| Failure {
             kind,
@@ -226,6 +206,7 @@ impl Action {
         });
         let core = ledger::Action::Fail {
             number,
+            outcome,
             error,
             duration,
             attrs,
@@ -234,8 +215,9 @@ impl Action {
     }
 
     #[staticmethod]
-    fn abandon(number: usize) -> Self {
-        let core = ledger::Action::Abandon { number };
+    #[pyo3(signature = (number, outcome=None))]
+    fn abandon(number: usize, outcome: Option<usize>) -> Self {
+        let core = ledger::Action::Abandon { number, outcome };
         Self { core }
     }
 
@@ -258,18 +240,23 @@ impl Action {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (number, reason=None))]
-    fn withdraw(number: usize, reason: Option<String>) -> Self {
-        let core = ledger::Action::Withdraw { number, reason };
+    #[pyo3(signature = (number, reason=None, outcome=None))]
+    fn withdraw(number: usize, reason: Option<String>, outcome: Option<usize>) -> Self {
+        let core = ledger::Action::Withdraw {
+            number,
+            outcome,
+            reason,
+        };
         Self { core }
     }
 
+    /// A trial that was started elsewhere, and the outcomes that are known, by their positions.
     #[staticmethod]
-    #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
+    #[pyo3(signature = (place, context, observations, fidelity=None, attrs=None))]
     fn add(
         place: Point,
         context: Option<Vec<f64>>,
-        observation: Option<&Observation>,
+        observations: Vec<(usize, PyRef<'_, Observation>)>,
         fidelity: Option<f64>,
         attrs: Option<String>,
     ) -> Self {
@@ -277,7 +264,7 @@ impl Action {
             point: place,
             context: context.unwrap_or_default(),
             fidelity,
-            observation: observation.map(|observed| observed.core.clone()),
+            observations: cores(observations),
             attrs,
         };
         Self { core }
@@ -286,12 +273,12 @@ impl Action {
     #[staticmethod]
     #[pyo3(signature = (place, fidelity=None, given=None))]
     fn enqueue(place: Point, fidelity: Option<f64>, given: Option<Vec<usize>>) -> Self {
-        let core = ledger::Action::Enqueue {
+        let core = ledger::Action::Enqueue(Queued {
             point: place,
             given,
             fidelity,
             attrs: None,
-        };
+        });
         Self { core }
     }
 }
@@ -301,14 +288,6 @@ fn withdrawal(view: View, number: TrialNumber) -> Option<WithdrawalFacts> {
     let last = view.of(number).withdrawals().last()?;
     let at = view.log.time(last.by as usize);
     Some((last.outcome.name(), last.value, last.reason.clone(), at))
-}
-
-fn again(amend: bool, replicate: bool) -> Again {
-    match (amend, replicate) {
-        (_, true) => Again::Replicate,
-        (true, false) => Again::Amend,
-        (false, false) => Again::Refuse,
-    }
 }
 
 fn cores(observations: Vec<(usize, PyRef<'_, Observation>)>) -> Vec<(usize, ledger::Observation)> {

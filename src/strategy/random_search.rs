@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
-use crate::ledger::{Effect, TrialNumber, View};
+use crate::ledger::{Effect, State, TrialNumber, View};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
@@ -79,7 +79,11 @@ impl Tried {
     /// If the point that a trial tried counts as tried, adds this point to the tried points.
     fn count(&mut self, number: TrialNumber, domain: &Domain, log: View) {
         let trial = log.of(number);
-        let is_tried = !trial.is_dropped() || self.abandoned.contains(&number);
+        let is_tried = match trial.state() {
+            State::Withdrawn => false,
+            State::Abandoned => self.abandoned.contains(&number),
+            _ => true,
+        };
         let tried = log.tried(number).filter(|_| is_tried);
         let key = tried.and_then(|(x, row)| Excluded::key(domain, &x, row));
         let counted = key.map(|key| (key_of_row(log.context(number).into()), key));
@@ -275,11 +279,11 @@ mod tests {
                         search.rewind(log.view());
                         None
                     }
-                    3 => Some(Action::Abandon { number }),
-                    4 => Some(Action::Fail { number, error: None, duration: None, attrs: None }),
+                    3 => Some(Action::abandon(number)),
+                    4 => Some(Action::Fail { outcome: None, number, error: None, duration: None, attrs: None }),
                     _ => Some(Action::Observe {
                         number,
-                        observation: Observation { point: moved, ..Observation::new(row as f64, None) },
+                        observations: vec![(0, Observation { point: moved, ..Observation::new(row as f64, None) })],
                         again: Again::Amend,
                     }),
                 };

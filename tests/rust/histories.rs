@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use belated::{
     Action, Again, Clock, Curve, CurveValue, Definition, Direction, Error, Failure, Feasible,
-    Fidelity, Members, Observation, Optimizer, Parameter, Point, Problem, Real, Request, State,
-    Stop,
+    Fidelity, Members, Observation, Optimizer, Parameter, Point, Problem, Queued, Real, Request,
+    State, Stop,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -402,7 +402,7 @@ impl Step {
                     };
                     let action = Action::Observe {
                         number,
-                        observation,
+                        observations: vec![(0, observation)],
                         again,
                     };
                     optimizer.record(action, later).map(drop)
@@ -410,6 +410,7 @@ impl Step {
             }
             Step::Fail(which) => report(which, &|optimizer, number| {
                 let action = Action::Fail {
+                    outcome: None,
                     duration: None,
                     number,
                     error: which.is_multiple_of(2).then(|| Failure {
@@ -422,9 +423,7 @@ impl Step {
                 optimizer.record(action, later).map(drop)
             })?,
             Step::Abandon(which) => report(which, &|optimizer, number| {
-                optimizer
-                    .record(Action::Abandon { number }, later)
-                    .map(drop)
+                optimizer.record(Action::abandon(number), later).map(drop)
             })?,
             Step::Report { which, value } => report(which, &|optimizer, number| {
                 let action = Action::Report {
@@ -454,18 +453,22 @@ impl Step {
                     point,
                     context,
                     fidelity: place.fidelity(optimizer),
-                    observation: value.map(|y| Observation::new(y, Some(y).filter(|y| *y > 0.5))),
+                    observations: value
+                        .map(|y| Observation::new(y, Some(y).filter(|y| *y > 0.5)))
+                        .map(|it| (0, it))
+                        .into_iter()
+                        .collect(),
                     attrs: None,
                 };
                 optimizer.record(add, later)?;
             }
             Step::Enqueue(place) => {
-                let enqueue = Action::Enqueue {
+                let enqueue = Action::Enqueue(Queued {
                     point: place.point(optimizer),
                     given: None,
                     fidelity: place.fidelity(optimizer),
                     attrs: None,
-                };
+                });
                 optimizer.record(enqueue, later)?;
             }
             Step::Recommend(place) => {

@@ -72,9 +72,9 @@ def _observed(
     present = problem if carrier is None else carrier.problem
     if not present.outcomes:
         observation = _observation_of(problem, carrier, number, started, value, facts)
-        return [Action.observe(number, observation, amend, replicate)]
+        return [Action.observe(number, [(0, observation)], amend, replicate)]
     parts = _outcome_observations(problem, carrier, number, started, value, facts)
-    return [Action.observe_outcomes(number, parts, amend, replicate)]
+    return [Action.observe(number, parts, amend, replicate)]
 
 
 def _observation_of(
@@ -167,27 +167,28 @@ def _failed(
     duration: float | None,
     outcome: str | None,
 ) -> list[Action]:
-    return [_of_outcome(Action.fail(number, error, attrs, duration), problem, carrier, outcome)]
+    return [Action.fail(number, error, attrs, duration, _position(problem, carrier, outcome))]
 
 
 def _abandoned(
     problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None
 ) -> list[Action]:
-    return [_of_outcome(Action.abandon(number), problem, carrier, outcome)]
+    return [Action.abandon(number, _position(problem, carrier, outcome))]
 
 
 def _withdrawn(
     problem: Problem, log: Records, carrier: Carrier | None, numbers: list[int], reason: str | None, outcome: str | None
 ) -> list[Action]:
-    return [_of_outcome(Action.withdraw(number, reason), problem, carrier, outcome) for number in numbers]
+    i = _position(problem, carrier, outcome)
+    return [Action.withdraw(number, reason, i) for number in numbers]
 
 
-def _of_outcome(action: Action, problem: Problem, carrier: Carrier | None, outcome: str | None) -> Action:
-    """Return the action on the outcome of this name; the whole trial for None."""
+def _position(problem: Problem, carrier: Carrier | None, outcome: str | None) -> int | None:
+    """Return the position of the outcome of this name in the present problem; None for the whole trial."""
     if outcome is None:
-        return action
+        return None
     i = position(problem.outcomes, outcome)
-    return action.of_outcome(i if carrier is None else carrier.outcome(outcome))
+    return i if carrier is None else carrier.outcome(outcome)
 
 
 def _stopped(problem: Problem, log: Records, carrier: Carrier | None, number: int) -> list[Action]:
@@ -273,15 +274,14 @@ def added_action(
     place, context, fidelity, attrs = start
     present = problem if carrier is None else carrier.problem
     if not present.outcomes:
-        observation = Observation(values[0][1], values[0][2], *amounts, what=what) if values else None
-        return Action.add(place, context, observation, fidelity, attrs)
-    action = Action.add(place, context, None, fidelity, attrs)
+        known = [(0, Observation(y, own, *amounts, what=what)) for _, y, own in values]
+        return Action.add(place, context, known, fidelity, attrs)
     parts: list[tuple[int, Observation]] = []
     positions = positions_of(problem, carrier, [name for name, *_ in values])
     for name, y, own in values:
         if name in positions:
             parts.append((positions[name], Observation(y, own, *((None, None) if parts else amounts), what=what)))
-    return action.with_outcomes(parts) if parts else action
+    return Action.add(place, context, parts, fidelity, attrs)
 
 
 def _enqueued(

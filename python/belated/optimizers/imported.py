@@ -65,18 +65,14 @@ class ImportedTrial(NamedTuple):
             if state == "observed" and withdrawal is None and at == started_at and self.error is None:
                 assert value is not None
                 observation = Observation(value, std, self.cost, self.duration, None, self.attrs, what=self.what)
-                return Action.add(place, context, observation, fidelity, attrs), _nothing
+                return Action.add(place, context, [(0, observation)], fidelity, attrs), _nothing
         plain = self.error is None or any(each.state == "failed" for each in results)
         plain = plain and all(each.withdrawal is None for each in results)
         times = {each.at for each in results if each.value is not None}
         # Values that arrived at the start are added with the trial, unless other results came before them.
         if not plain or times != {started_at}:
-            return Action.add(place, context, None, fidelity, attrs), self.actions
-        parts = self._observations(range(len(results)))
-        if self.has_outcomes:
-            added = Action.add(place, context, None, fidelity, attrs).with_outcomes(parts)
-        else:
-            added = Action.add(place, context, parts[0][1], fidelity, attrs)
+            return Action.add(place, context, [], fidelity, attrs), self.actions
+        added = Action.add(place, context, self._observations(range(len(results))), fidelity, attrs)
         is_complete = not self.curve and all(each.state in ("observed", "pending") for each in results)
         return added, _nothing if is_complete else partial(self.actions, without_values=True)
 
@@ -134,7 +130,7 @@ class ImportedTrial(NamedTuple):
         before = [k for k in others if _time(self._withdrawal(k)[3]) <= _time(time)]
         for k in range(len(self.results)):
             if k not in together and k not in before:
-                yield Action.abandon(number).of_outcome(k), self.results[k].at
+                yield Action.abandon(number, k), self.results[k].at
         stopped = [k for k in together if self._withdrawal(k)[0] == "stopped"]
         for k in before:
             yield from self._earlier(number, k)
@@ -164,10 +160,7 @@ class ImportedTrial(NamedTuple):
             # Values that arrived together are one report. The first report has the data of the trial.
             for at in sorted({results[k].at for k in observed}, key=_time):
                 parts = self._observations([k for k in observed if results[k].at == at])
-                if self.has_outcomes:
-                    yield Action.observe_outcomes(number, parts, True, False), at
-                else:
-                    yield Action.observe(number, parts[0][1], True, False), at
+                yield Action.observe(number, parts, True, False), at
         ended = [k for k in outcomes if results[k].state in ("failed", "abandoned")]
         # A stop ends all outcomes that are missing. It abandons the outcomes beside the stopped one.
         stopped = [k for k in outcomes if results[k].state == "stopped"]
@@ -179,15 +172,15 @@ class ImportedTrial(NamedTuple):
         else:
             for k in sorted(ended, key=lambda k: results[k].state != "failed"):
                 if results[k].state == "abandoned" and self._fails_again(k):
-                    yield self._of(k, self._fail(number)), results[k].at
+                    yield self._fail(number, k), results[k].at
                 yield self._end(number, k)
         for k in stopped:
             yield Action.stop(number), results[k].at
 
     def _end(self, number: int, k: int, whole: bool = False) -> Dated:
-        result = self.results[k]
-        action = self._fail(number) if result.state == "failed" else Action.abandon(number)
-        return (action if whole else self._of(k, action)), result.at
+        result, outcome = self.results[k], None if whole else k
+        action = self._fail(number, outcome) if result.state == "failed" else Action.abandon(number, outcome)
+        return action, result.at
 
     def _early_failure(self, number: int) -> Iterator[Dated]:
         """Yield the failure that had the error of the trial, if another result has replaced this failure."""
@@ -200,7 +193,7 @@ class ImportedTrial(NamedTuple):
         known = [k for k, each in enumerate(self.results) if each.state != "pending" or each.withdrawal is not None]
         known.sort(key=lambda k: (self.results[k].withdrawal is None, self._value_of(self.results[k]) is None))
         for k in known[:1]:
-            yield self._of(k, self._fail(number)), self.results[k].at
+            yield self._fail(number, k), self.results[k].at
 
     def _fails_again(self, k: int) -> bool:
         """Return whether the last result is a failure, or needs one: a withdrawn result cannot be abandoned."""
@@ -216,16 +209,13 @@ class ImportedTrial(NamedTuple):
             # The trial keeps the std of its last value.
             std = self.results[k].std if self.results[k].value is None else None
             observation = Observation(value, std, self.cost, self.duration, what=self.what)
-            if self.has_outcomes:
-                yield Action.observe_outcomes(number, [(k, observation)], True, False), at
-            else:
-                yield Action.observe(number, observation, True, False), at
+            yield Action.observe(number, [(k, observation)], True, False), at
         elif state == "stopped":
             yield Action.stop(number), at
         else:
             # A second failure with the same error would have no effect.
             again = any(map(self._fails_again, range(len(self.results))))
-            yield self._of(k, Action.fail(number, None, None) if again else self._fail(number)), at
+            yield Action.fail(number, None, None, None, k) if again else self._fail(number, k), at
 
     def _observations(self, outcomes: Sequence[int]) -> list[tuple[int, Observation]]:
         """Return the values of outcomes, of which the first has the data of the trial."""
@@ -238,13 +228,13 @@ class ImportedTrial(NamedTuple):
             made.append((k, Observation(result.value, result.std, cost, duration, None, attrs, what=self.what)))
         return made
 
-    def _fail(self, number: int) -> Action:
+    def _fail(self, number: int, outcome: int | None) -> Action:
         measured = any(self._value_of(each) is not None for each in self.results)
-        return Action.fail(number, self.error, None, None if measured else self.duration)
+        return Action.fail(number, self.error, None, None if measured else self.duration, outcome)
 
     def _withdraw(self, number: int, k: int) -> Dated:
         _, _, reason, at = self._withdrawal(k)
-        return self._of(k, Action.withdraw(number, reason)), at
+        return Action.withdraw(number, reason, k), at
 
     def _withdrawal(self, k: int) -> Withdrawn:
         found = self.results[k].withdrawal
@@ -256,8 +246,6 @@ class ImportedTrial(NamedTuple):
         """Return the value, or else the withdrawn value."""
         return result.value if result.value is not None or result.withdrawal is None else result.withdrawal[1]
 
-    def _of(self, k: int, action: Action) -> Action:
-        return action.of_outcome(k) if self.has_outcomes else action
 
 
 def of_record(record: TrialRecord, results: Sequence[Result] | None, has_curve: bool) -> ImportedTrial:

@@ -1151,9 +1151,6 @@ def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> 
         name: Result(state, value, std, at, withdrawal)
         for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
     }
-    if problem.objective is not None and problem.outcomes:
-        # The trial keeps the std of a withdrawn value.
-        known[problem.objective] = known[problem.objective]._replace(std=record.std)
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
         known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}

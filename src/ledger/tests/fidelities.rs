@@ -7,7 +7,11 @@ fn add(ledger: &mut Ledger, fidelity: Option<f64>, value: Option<f64>) {
         point: point(0.5),
         context: vec![],
         fidelity,
-        observation: value.map(|value| Observation::new(value, None)),
+        observations: value
+            .map(|value| Observation::new(value, None))
+            .map(|it| (0, it))
+            .into_iter()
+            .collect(),
         attrs: None,
     };
     act(ledger, action, 0.0).unwrap();
@@ -39,11 +43,13 @@ fn the_best_trial_has_the_highest_fidelity_observed() {
 #[test]
 fn a_queued_point_keeps_the_fidelity_it_was_given() {
     let mut ledger = started(Clock::Iterations, 0);
-    let enqueue = |fidelity| Action::Enqueue {
-        point: point(0.5),
-        given: None,
-        fidelity,
-        attrs: None,
+    let enqueue = |fidelity| {
+        Action::Enqueue(Queued {
+            point: point(0.5),
+            given: None,
+            fidelity,
+            attrs: None,
+        })
     };
     act(&mut ledger, enqueue(Some(0.25)), 0.0).unwrap();
     act(&mut ledger, enqueue(None), 0.0).unwrap();

@@ -43,30 +43,40 @@ fn random_step(ledger: &mut Ledger, (kind, number, outcome, observation): Step4)
         0 => vec![(outcome, observation)],
         _ => vec![(outcome, observation), ((outcome + 1) % 3, second)],
     };
+    let outcome = Some(outcome).filter(|_| kind < 18);
     let end = match kind / 2 % 3 {
-        0 => Action::fail(number),
-        1 => Action::Abandon { number },
-        _ => Action::withdraw(number),
+        0 => Action::Fail {
+            number,
+            outcome,
+            error: None,
+            duration: None,
+            attrs: None,
+        },
+        1 => Action::Abandon { number, outcome },
+        _ => Action::Withdraw {
+            number,
+            outcome,
+            reason: None,
+        },
     };
     let action = match kind {
         0..4 => {
             suggest(ledger, point(0.5), now, false);
             return;
         }
-        4..10 => Action::ObserveOutcomes {
+        4..10 => Action::Observe {
             number,
             observations,
             again: [Again::Refuse, Again::Amend, Again::Replicate][usize::from(kind) % 3],
         },
-        10..12 => Action::AddOutcomes {
-            add: Box::new(Action::add(point(0.25), vec![], None, None)),
+        10..12 => Action::Add {
+            point: point(0.25),
+            context: vec![],
+            fidelity: None,
             observations,
+            attrs: None,
         },
-        12..18 => Action::OfOutcome {
-            outcome,
-            action: Box::new(end),
-        },
-        18..24 => end,
+        12..24 => end,
         _ => Action::Stop { number },
     };
     let _ = act(ledger, action, now);
@@ -154,7 +164,7 @@ fn an_event_lists_every_outcome_that_it_concerns() {
         suggest(&mut ledger, point(0.5), 0.0, false);
     }
     let value = |outcome, value| (outcome, Observation::new(value, None));
-    let observe = |number, observations| Action::ObserveOutcomes {
+    let observe = |number, observations| Action::Observe {
         number,
         observations,
         again: Again::Refuse,
@@ -185,7 +195,7 @@ fn an_event_lists_every_outcome_that_it_concerns() {
         point: Some(point(0.25)),
         ..Observation::new(2.0, None)
     };
-    let moved = Action::ObserveOutcomes {
+    let moved = Action::Observe {
         number: 1,
         observations: vec![(1, moved)],
         again: Again::Amend,

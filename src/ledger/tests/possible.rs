@@ -211,7 +211,7 @@ fn an_event_returns_its_trial_and_point() {
     };
     let observe = |observation, again| Action::Observe {
         number: 0,
-        observation,
+        observations: vec![(0, observation)],
         again,
     };
     for action in [
@@ -221,7 +221,7 @@ fn an_event_returns_its_trial_and_point() {
         observe(run, Again::Amend),
         Action::add(point(0.5), context(), None, None),
         Action::fail(1),
-        Action::Abandon { number: 1 },
+        Action::abandon(1),
     ] {
         act(&mut ledger, action, 1.0).unwrap();
     }

@@ -12,7 +12,7 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     };
     let report = |number, observation, again| Action::Observe {
         number,
-        observation,
+        observations: vec![(0, observation)],
         again,
     };
     let (same, amend) = (Again::Refuse, Again::Amend);
@@ -45,6 +45,7 @@ fn a_value_belongs_to_the_point_where_the_trial_was_run() {
 #[test]
 fn a_failure_keeps_its_error_after_later_events() {
     let fail = |error: Option<&str>| Action::Fail {
+        outcome: None,
         duration: None,
         number: 0,
         error: error.map(failure),
@@ -57,7 +58,7 @@ fn a_failure_keeps_its_error_after_later_events() {
     act(&mut ledger, fail(Some("second")), 3.0).unwrap();
     assert_eq!(ledger.len(), 3);
     assert_eq!(ledger.view().of(0).ended_at(), Some(1.0));
-    act(&mut ledger, Action::Abandon { number: 0 }, 4.0).unwrap();
+    act(&mut ledger, Action::abandon(0), 4.0).unwrap();
     act(&mut ledger, fail(Some("third")), 5.0).unwrap();
     observe(&mut ledger, 0, 1.0, 6.0, false).unwrap();
     let trial = ledger.view().of(0);
@@ -71,11 +72,14 @@ fn a_failure_keeps_its_error_after_later_events() {
 fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
     let report = |value, std, cost, duration| Action::Observe {
         number: 0,
-        observation: Observation {
-            cost,
-            duration,
-            ..Observation::new(value, std)
-        },
+        observations: vec![(
+            0,
+            Observation {
+                cost,
+                duration,
+                ..Observation::new(value, std)
+            },
+        )],
         again: Again::Amend,
     };
     let mut ledger = started(Clock::Iterations, 1);
@@ -138,14 +142,14 @@ fn the_fields_of_a_report_are_checked() {
     ] {
         let observe = Action::Observe {
             number: 0,
-            observation: bad.clone(),
+            observations: vec![(0, bad.clone())],
             again: Again::Refuse,
         };
         let add = Action::Add {
             point: point(0.5),
             context: vec![],
             fidelity: None,
-            observation: Some(bad),
+            observations: vec![(0, bad)],
             attrs: None,
         };
         for action in [observe, add] {
@@ -154,6 +158,7 @@ fn the_fields_of_a_report_are_checked() {
         }
     }
     let fail = Action::Fail {
+        outcome: None,
         duration: None,
         number: 0,
         error: None,
@@ -182,7 +187,7 @@ fn the_same_value_with_different_data_is_a_new_report() {
     let mut ledger = started(Clock::Iterations, 1);
     let observe = |observation, again| Action::Observe {
         number: 0,
-        observation,
+        observations: vec![(0, observation)],
         again,
     };
     act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
@@ -223,10 +228,13 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
     }
     let moved = Action::Observe {
         number: 1,
-        observation: Observation {
-            point: Some(Point::at(&[0.0, 1.0])),
-            ..Observation::new(1.0, None)
-        },
+        observations: vec![(
+            0,
+            Observation {
+                point: Some(Point::at(&[0.0, 1.0])),
+                ..Observation::new(1.0, None)
+            },
+        )],
         again: Again::Refuse,
     };
     act(&mut ledger, moved, 1.0).unwrap();
@@ -252,7 +260,7 @@ fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
             point: point(0.25),
             context: vec![],
             fidelity: Some(0.125),
-            observation,
+            observations: observation.map(|it| (0, it)).into_iter().collect(),
             attrs: Some(r#"{"a":1}"#.to_string()),
         };
         act(&mut ledger, add, 0.0).unwrap();

@@ -69,7 +69,7 @@ fn random_step(ledger: &mut Ledger, kind: u8, number: usize, x: f64) {
     };
     let observed = |observation| Action::Observe {
         number,
-        observation,
+        observations: vec![(0, observation)],
         again: Again::Amend,
     };
     let action = match kind {
@@ -78,7 +78,7 @@ fn random_step(ledger: &mut Ledger, kind: u8, number: usize, x: f64) {
         3 => observed(Observation::new(x, None)),
         4 => observed(run),
         5 => Action::fail(number),
-        6 => Action::Abandon { number },
+        6 => Action::abandon(number),
         _ => Action::Stop { number },
     };
     let _ = act(ledger, action, now);

@@ -184,12 +184,15 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 let place = (rng.random_range(0..8) == 0).then_some(x);
                 let action = Action::Observe {
                     number: any,
-                    observation: Observation {
-                        point: place
-                            .clone()
-                            .map(|x| opt.definition().problem.decode(&x, None)),
-                        ..Observation::new(value, None)
-                    },
+                    observations: vec![(
+                        0,
+                        Observation {
+                            point: place
+                                .clone()
+                                .map(|x| opt.definition().problem.decode(&x, None)),
+                            ..Observation::new(value, None)
+                        },
+                    )],
                     again: Again::Amend,
                 };
                 opt.record(action, now).unwrap();
@@ -199,7 +202,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 }
             }
             10 if n > 0 => drop(opt.record(Action::fail(any), now)),
-            11 if n > 0 => drop(opt.record(Action::Abandon { number: any }, now)),
+            11 if n > 0 => drop(opt.record(Action::abandon(any), now)),
             12 => {
                 let value = rng.random::<bool>().then_some(value);
                 let point = opt.definition().problem.decode(&x, None);
@@ -248,7 +251,7 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
         let value = rng.random::<f64>();
         drop(match rng.random_range(0..8) {
             0 => opt.record(Action::fail(number), None),
-            1 if abandons => opt.record(Action::Abandon { number }, None),
+            1 if abandons => opt.record(Action::abandon(number), None),
             _ => opt.record(Action::observe(number, value, None, true), None),
         });
     }

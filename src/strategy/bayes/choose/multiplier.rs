@@ -145,7 +145,7 @@ mod tests {
             Action::observe(2, 1.0, None, false),
             Action::observe(3, 1.0, None, false),
             Action::fail(4),
-            Action::Abandon { number: 5 },
+            Action::abandon(5),
             added,
         ] {
             let event = log.validate(action, 6.0, None).unwrap().unwrap();

@@ -42,7 +42,7 @@ fn add(log: &mut Ledger, x: [f64; 2], context: &[f64], duration: f64) {
         point: Point::at(&x),
         context: context.to_vec(),
         fidelity: None,
-        observation: Some(observation),
+        observations: vec![(0, observation)],
         attrs: None,
     };
     act(log, action);
@@ -173,7 +173,7 @@ fn check_kept_model(rows: usize, suggestions: usize) {
                 };
                 let action = Action::Observe {
                     number,
-                    observation,
+                    observations: vec![(0, observation)],
                     again: crate::ledger::Again::Refuse,
                 };
                 act(&mut log, action);

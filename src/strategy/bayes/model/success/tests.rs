@@ -348,7 +348,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     match number % 7 {
         // One failed trial is abandoned, another failed trial gets a value, and a third failed trial is reported to
         // have been run at another point.
-        3 => act(log, Action::Abandon { number: number - 1 }),
+        3 => act(log, Action::abandon(number - 1)),
         5 => {
             let again = crate::ledger::Again::Amend;
             let observation = Observation {
@@ -360,7 +360,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
                 log,
                 Action::Observe {
                     number,
-                    observation,
+                    observations: vec![(0, observation)],
                     again,
                 },
             );

@@ -68,7 +68,7 @@ fn amend(log: &mut Ledger, number: TrialNumber, observation: Observation) {
     let again = Again::Amend;
     let action = Action::Observe {
         number,
-        observation,
+        observations: vec![(0, observation)],
         again,
     };
     act(log, action, 9.0);
@@ -91,7 +91,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
         (&[2][..], &[2, 0][..])
     );
     observe(&mut log, 1, 1.0, 6.0);
-    act(&mut log, Action::Abandon { number: 3 }, 6.0);
+    act(&mut log, Action::abandon(3), 6.0);
     let pending = Action::add(Point::at(&[0.5]), vec![], None, None);
     let known = Action::add(Point::at(&[0.5]), vec![], Some(2.0), Some(0.5));
     act(&mut log, pending, 6.0);
@@ -101,7 +101,7 @@ fn rows_are_the_observed_trials_in_the_order_of_their_ends() {
     assert_eq!(set.fold.ended, [2, 0, 1, 6]);
     // If a failed trial is abandoned, the trial is removed from `ended`. If an abandoned trial gets a value, the trial
     // becomes a row.
-    act(&mut log, Action::Abandon { number: 0 }, 7.0);
+    act(&mut log, Action::abandon(0), 7.0);
     set.catch_up(log.view()).unwrap();
     assert_eq!(
         (&set.fold.rows[..], &set.fold.ended[..]),
@@ -257,7 +257,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
             4 => observe(&mut log, 5, 0.25, 6.0),
             5 => amend(&mut log, 3, with_std(0.5)),
             6 => amend(&mut log, 0, moved()),
-            7 => act(&mut log, Action::Abandon { number: 1 }, 7.0),
+            7 => act(&mut log, Action::abandon(1), 7.0),
             8 => observe(&mut log, 4, 0.75, 7.0),
             _ => amend(&mut log, 5, Observation::new(0.5, None)),
         }
@@ -348,7 +348,7 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     let (number, again) = (1, Again::Refuse);
     let action = Action::Observe {
         number,
-        observation,
+        observations: vec![(0, observation)],
         again,
     };
     act(&mut log, action, 5.0);
