@@ -135,15 +135,13 @@ impl Ledger {
             self.last_withdrawal = Some(self.len());
         }
         if self.has_outcomes() {
-            let is_dropped =
-                |it: &Happened| matches!(it, Happened::Abandoned | Happened::Withdrawn { .. });
-            let is_news = results.iter().any(|(_, it)| !is_dropped(it));
-            let by = value_before.filter(|_| is_withdrawn);
-            self.settle(number, now, by, data.reason.as_ref());
-            let (column, state) = (
-                self.trial_column(),
-                self.entry(number, self.trial_column()).state,
-            );
+            let withdrawn = value_before.filter(|_| is_withdrawn);
+            self.settle(number, now, withdrawn, data.reason.as_ref());
+            let column = self.trial_column();
+            let state = self.entry(number, column).state;
+            let is_news = results
+                .iter()
+                .any(|(_, it)| !matches!(it, Happened::Abandoned | Happened::Withdrawn { .. }));
             let abandoned = &mut self.columns[column].abandoned;
             if is_news {
                 abandoned.clear();

@@ -1,6 +1,5 @@
 //! The rules of the log: which event an action causes, and which events are valid.
 
-use std::collections::BTreeSet;
 use std::fmt::{Debug, Display};
 
 use crate::error::{Error, Result};
@@ -76,6 +75,7 @@ impl Ledger {
             self.check_outcome(*outcome)?;
             self.check_observation(number, observation)?;
         }
+        self.check_listed(observations.iter().map(|(outcome, _)| *outcome as u32))?;
         let value = |outcome: usize| self.entry(number, outcome).value();
         let run = observations.iter().find_map(|(_, it)| it.point.clone());
         if again == Again::Replicate && observations.iter().any(|(i, _)| value(*i).is_some()) {
@@ -542,14 +542,16 @@ impl Ledger {
     }
 
     /// Refuses positions that are not those of outcomes, or that occur twice.
-    fn check_listed(&self, outcomes: impl Iterator<Item = u32>) -> Result<()> {
-        let mut known = BTreeSet::new();
-        for outcome in outcomes {
-            if outcome as usize >= self.n_outcomes() || !known.insert(outcome) {
-                return Err(self.impossible(format_args!("outcome {outcome}")));
-            }
+    fn check_listed(&self, outcomes: impl Iterator<Item = u32> + Clone) -> Result<()> {
+        let mut numbered = outcomes.clone().enumerate();
+        let is_wrong = |&(i, outcome): &(usize, u32)| {
+            let is_repeated = outcomes.clone().take(i).any(|earlier| earlier == outcome);
+            is_repeated || outcome as usize >= self.n_outcomes()
+        };
+        match numbered.find(is_wrong) {
+            None => Ok(()),
+            Some((_, outcome)) => Err(self.impossible(format_args!("outcome {outcome}"))),
         }
-        Ok(())
     }
 
     fn check_data(&self, number: TrialNumber, data: &Data) -> Result<()> {
