@@ -337,12 +337,14 @@ class Action:
     """A report on a trial. The report is checked when it is recorded."""
 
     @staticmethod
-    def observe(number: int, observations: list[tuple[int, Observation]], amend: bool, replicate: bool) -> Action:
+    def observe(
+        number: int, observations: Observation | list[tuple[int, Observation]], amend: bool, replicate: bool
+    ) -> Action:
         """Observed values of outcomes, by the positions of the outcomes. Either all are logged, or none.
 
-        Without declared outcomes, a trial has one outcome, at position 0. By default, a different value for an observed
-        outcome is an error. With `amend`, the new value replaces the old value. With `replicate`, the values are added
-        as a new trial at the same point."""
+        One observation is of the outcome at position 0; without declared outcomes, a trial has no other. By default, a
+        different value for an observed outcome is an error. With `amend`, the new value replaces the old value. With
+        `replicate`, the values are added as a new trial at the same point."""
 
     @staticmethod
     def fail(
@@ -372,7 +374,7 @@ class Action:
     def add(
         place: _Place,
         context: list[float] | None,
-        observations: list[tuple[int, Observation]],
+        observations: Observation | list[tuple[int, Observation]],
         fidelity: float | None = None,
         attrs: str | None = None,
     ) -> Action:

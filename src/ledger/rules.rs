@@ -95,11 +95,12 @@ impl Ledger {
                 },
             })));
         }
-        let has_value = self.results(number).iter().any(|it| it.value().is_some());
-        if self.has_outcomes()
+        let has_value = || self.results(number).iter().any(|it| it.value().is_some());
+        if let Some(run) = &run
+            && self.has_outcomes()
             && again == Again::Refuse
-            && has_value
-            && run.as_ref().is_some_and(|run| *run != self.point(number))
+            && has_value()
+            && *run != self.point(number)
         {
             return Err(Error::RunElsewhere { number });
         }
@@ -118,8 +119,7 @@ impl Ledger {
                 Some(value) => return Err(self.already_observed(number, outcome, value)),
             };
             results.push((outcome as u32, happened));
-            let (_, own) = split(vec![(outcome, observation)]);
-            data = merged(data, own);
+            data = merged(data, data_of(observation));
         }
         if data.point.is_some() {
             self.list_moved(number, &mut results);
@@ -300,6 +300,9 @@ impl Ledger {
         number: TrialNumber,
         mut observations: Vec<(usize, Observation)>,
     ) -> Vec<(usize, Observation)> {
+        if observations.len() < 2 {
+            return observations;
+        }
         let known = |(outcome, observation): &(usize, Observation)| {
             let value = observation.reading.value;
             let withdrawn = self.repeats_withdrawn(number, *outcome, value);
@@ -520,10 +523,11 @@ impl Ledger {
                 return Err(self.impossible(format_args!("outcome {outcome}: {happened:?}")));
             }
         }
-        let mut all = it.results.clone();
-        if data.point.is_some() {
+        let moves_others = data.point.is_some() && {
+            let mut all = it.results.clone();
             self.list_moved(number, &mut all);
-        }
+            all.len() > it.results.len()
+        };
         let has = |found: Happened| it.results.iter().any(|(_, other)| *other == found);
         let withdraws = it
             .results
@@ -531,7 +535,7 @@ impl Ledger {
             .any(|(_, it)| matches!(it, Happened::Withdrawn { .. }));
         let values = it.results.iter().any(|(_, it)| it.reading().is_some());
         match !it.results.is_empty()
-            && all.len() == it.results.len()
+            && !moves_others
             && (data.error.is_none() || has(Happened::Failed))
             && (data.reason.is_none() || withdraws)
             && ((data.point.is_none() && data.cost.is_none()) || values)
@@ -635,16 +639,19 @@ fn split(observations: Vec<(usize, Observation)>) -> (Vec<(u32, Reading)>, Data)
     let (mut readings, mut data) = (Vec::new(), Data::default());
     for (outcome, observation) in observations {
         readings.push((outcome as u32, observation.reading));
-        let own = Data {
-            cost: observation.cost,
-            duration: observation.duration,
-            point: observation.point,
-            attrs: observation.attrs,
-            ..Data::default()
-        };
-        data = merged(data, own);
+        data = merged(data, data_of(observation));
     }
     (readings, data)
+}
+
+fn data_of(observation: Observation) -> Data {
+    Data {
+        cost: observation.cost,
+        duration: observation.duration,
+        point: observation.point,
+        attrs: observation.attrs,
+        ..Data::default()
+    }
 }
 
 /// The data of two reports that were made together.

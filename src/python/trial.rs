@@ -167,13 +167,19 @@ type OutcomeFacts = (
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
 
+/// The observation of the first outcome, or the observations of outcomes by the positions of the outcomes.
+#[derive(FromPyObject)]
+enum Observations<'py> {
+    One(PyRef<'py, Observation>),
+    Several(Vec<(usize, PyRef<'py, Observation>)>),
+}
+
 #[pymethods]
 impl Action {
-    /// The observations of outcomes, by the positions of the outcomes.
     #[staticmethod]
     fn observe(
         number: usize,
-        observations: Vec<(usize, PyRef<'_, Observation>)>,
+        observations: Observations<'_>,
         amend: bool,
         replicate: bool,
     ) -> Self {
@@ -256,7 +262,7 @@ impl Action {
     fn add(
         place: Point,
         context: Option<Vec<f64>>,
-        observations: Vec<(usize, PyRef<'_, Observation>)>,
+        observations: Observations<'_>,
         fidelity: Option<f64>,
         attrs: Option<String>,
     ) -> Self {
@@ -290,11 +296,15 @@ fn withdrawal(view: View, number: TrialNumber) -> Option<WithdrawalFacts> {
     Some((last.outcome.name(), last.value, last.reason.clone(), at))
 }
 
-fn cores(observations: Vec<(usize, PyRef<'_, Observation>)>) -> Vec<(usize, ledger::Observation)> {
-    let observations = observations.into_iter();
-    observations
-        .map(|(outcome, observation)| (outcome, observation.core.clone()))
-        .collect()
+fn cores(observations: Observations) -> Vec<(usize, ledger::Observation)> {
+    match observations {
+        Observations::One(observation) => vec![(0, observation.core.clone())],
+        Observations::Several(all) => {
+            let all = all.into_iter();
+            all.map(|(outcome, observation)| (outcome, observation.core.clone()))
+                .collect()
+        }
+    }
 }
 
 impl TrialRecord {

@@ -72,7 +72,7 @@ def _observed(
     present = problem if carrier is None else carrier.problem
     if not present.outcomes:
         observation = _observation_of(problem, carrier, number, started, value, facts)
-        return [Action.observe(number, [(0, observation)], amend, replicate)]
+        return [Action.observe(number, observation, amend, replicate)]
     parts = _outcome_observations(problem, carrier, number, started, value, facts)
     return [Action.observe(number, parts, amend, replicate)]
 

@@ -65,7 +65,7 @@ class ImportedTrial(NamedTuple):
             if state == "observed" and withdrawal is None and at == started_at and self.error is None:
                 assert value is not None
                 observation = Observation(value, std, self.cost, self.duration, None, self.attrs, what=self.what)
-                return Action.add(place, context, [(0, observation)], fidelity, attrs), _nothing
+                return Action.add(place, context, observation, fidelity, attrs), _nothing
         plain = self.error is None or any(each.state == "failed" for each in results)
         plain = plain and all(each.withdrawal is None for each in results)
         times = {each.at for each in results if each.value is not None}
