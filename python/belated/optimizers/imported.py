@@ -247,7 +247,6 @@ class ImportedTrial(NamedTuple):
         return result.value if result.value is not None or result.withdrawal is None else result.withdrawal[1]
 
 
-
 def of_record(record: TrialRecord, results: Sequence[Result] | None, has_curve: bool) -> ImportedTrial:
     """Return a trial of another log; `results` has the result of each outcome, or is None without outcomes."""
     if results is None:

@@ -219,8 +219,8 @@ def test_results_precede_the_suggestions_that_used_them():
     study.tell(0, 0.0)
     study.ask(DISTRIBUTIONS)  # at this suggestion the results of trials 0 and 2 are also known
     study.tell(4, 4.0)
-    told = [next(iter(each.values())) for each in events(log_of(study))]
-    order = [facts.get("number", "start") for facts in told]
+    told = [next(iter(each["what"].values())) for each in events(log_of(study))]
+    order = [facts.get("trial", "start") for facts in told]
     assert order == ["start", "start", "start", 1, "start", 0, 2, "start", 4]
 
 
@@ -286,7 +286,7 @@ def test_notes_of_another_optimizer_are_ignored():
         study.tell(trial, f(trial.params))
     study.sampler = sampler_of(optimizer=functools.partial(bl.BayesOpt, acquisition="ucb"))
     study.ask(DISTRIBUTIONS)
-    started = [next(iter(each)) for each in events(study.sampler._log._core)]
+    started = [next(iter(each["what"])) for each in events(study.sampler._log._core)]
     assert started.count("Added") == 12
     reference = bl.BayesOpt(SPACE, direction="minimize", seed=3, acquisition="ucb")
     for trial in study.trials[:12]:
