@@ -150,14 +150,14 @@ class Trial:
     def context(self) -> dict[str, Any] | None:
         """The context of the suggestion; None if contexts were not declared."""
         record = self._record
-        contexts = self._owner._problem_of(record.problem).context_space
+        contexts = self._owner._problem_of(record.problem_of_context).context_space
         return None if contexts is None else contexts.params_at(list(record.context))
 
     @property
     def fidelity(self) -> Any:
         """The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared."""
         record = self._record
-        return self._owner._problem_of(record.problem).fidelity_of(record.fidelity)
+        return self._owner._problem_of(record.problem_of_fidelity).fidelity_of(record.fidelity)
 
     @property
     def state(self) -> str:
@@ -386,7 +386,7 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
     for trial in shown:
         domain = trial._owner._problem_of(trial._record.problem).domain
         point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
-        error, contexts = trial.error, trial._owner._problem_of(trial._record.problem).context_space
+        error, contexts = trial.error, trial._owner._problem_of(trial._record.problem_of_context).context_space
         context = {} if contexts is None else contexts.flat(trial.context or {})
         state = f"{trial.state}, best" if trial == best else trial.state
         values = [_shown(each) for each in trial.outcomes.values()] if outcomes else [trial.value]

@@ -1015,7 +1015,7 @@ class Study(Trials[SharedLog]):
                 left_out["pending"].append(number)
             elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
-                reason = reason or found[4]
+                reason = reason or found[-1]
         if self._create(name, target, made, made.time, self.attrs) is None:
             raise InvalidSetting(exists)
         copied = type(self)(name, target, time=made.time, constraints=made.constraints)
@@ -1163,8 +1163,8 @@ def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None,
 
     `results` has the result of each outcome of the new problem.
     """
-    start, run, context, fidelity, reason, _ = converted
-    place = run if record.run is not None else None if start is None else start[0]
+    start, run, context, fidelity, _, reason = converted
+    place = start if record.run is None else run
     if reason is not None or place is None:
         return False
     # A problem without curves does not have reports of trials from before the revision that removed its curve.
