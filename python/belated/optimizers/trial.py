@@ -13,7 +13,7 @@ from belated.optimizers.log import Log
 from belated.optimizers.outcomes import OutcomeRecord, outcome_records
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, Withdrawal, headline, merged_attrs
-from belated.space.space import Space
+from belated.space.space import Place, Space
 
 
 def rounded(value: Any) -> str:
@@ -133,9 +133,9 @@ class Trial:
 
     @property
     def index(self) -> int | None:
-        """The candidate's row number; None in a space, and for an added point that is not a candidate."""
-        place = self._record.place
-        return place if isinstance(place, int) else None
+        """The candidate's row number; None in a space, and for a point that is not a candidate."""
+        record = self._record
+        return self._present_index(record.place, record.problem)
 
     @property
     def index_run(self) -> int | None:
@@ -143,8 +143,13 @@ class Trial:
 
         It is None in a space, and for a point that is not a candidate.
         """
-        run = self._record.run
-        return self.index if run is None else run if isinstance(run, int) else None
+        record = self._record
+        return self.index if record.run is None else self._present_index(record.run, record.problem_of_run)
+
+    def _present_index(self, place: Place, problem: int) -> int | None:
+        # A row number of an earlier problem may be the number of another row now.
+        is_present = self._owner._problem_of(problem) is self._owner._problem
+        return place if isinstance(place, int) and is_present else None
 
     @property
     def context(self) -> dict[str, Any] | None:

@@ -172,3 +172,20 @@ def test_a_withdrawal_keeps_the_value_of_a_trial_that_is_left_out(new_study):
     for each in (study, load()):
         withdrawal = each.trials[0].withdrawal
         assert (withdrawal.state, withdrawal.value, withdrawal.reason) == ("observed", 1.0, "typo")
+
+
+NAMED = [{"ligand": "B", "load": 1.0}, {"ligand": "P", "load": 2.0}, {"ligand": "X", "load": 3.0}]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"), [(NAMED, NAMED[1:]), ([[1.0], [2.0], [3.0]], [[1.0, 0.0], [2.0, 0.0], [3.0, 0.0]])]
+)
+def test_an_index_is_a_row_number_of_the_present_candidates(tmp_path, before, after):
+    study = bl.Study("s", f"sqlite:///{tmp_path}/lab.db", bl.RandomSearch(candidates=before, seed=0))
+    study.add(0, 1.0)
+    trial = study.add(1)
+    trial.observe(2.0, params=0)
+    assert [(each.index, each.index_run) for each in study.trials] == [(0, 0), (1, 0)]
+    study.revise(candidates=after)
+    now = 0 if before is NAMED else None  # row 1 of the named rows is row 0 now
+    assert [(each.index, each.index_run) for each in study.trials] == [(None, None), (now, None)]
