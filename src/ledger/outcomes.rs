@@ -176,9 +176,7 @@ impl Ledger {
         self.failures = failures;
         if self.has_outcomes() {
             for number in 0..self.trials.len() {
-                if !self.trials[number].left_out {
-                    self.settle(number, self.trials[number].ended_at, None);
-                }
+                self.settle(number, self.trials[number].ended_at, None);
             }
         }
     }
@@ -300,18 +298,18 @@ impl Ledger {
         now: f64,
         at: Option<f64>,
     ) -> Result<Vec<Event>> {
-        let trial = self.trial(number)?;
+        self.trial(number)?;
         let is_known = |(outcome, _): &(usize, Observation)| {
             self.part(*outcome)
                 .is_ok_and(|part| part.value(number).is_some())
         };
         if again == Again::Replicate && observations.iter().any(is_known) {
-            self.check_placed(number)?;
             let run = observations.iter().find_map(|(_, it)| it.point.clone());
+            let (point, context, fidelity) = self.replicated(number, run)?;
             let added = Event::Added {
-                point: run.unwrap_or_else(|| self.point(number)),
-                context: self.context_numbers(number),
-                fidelity: trial.fidelity(),
+                point,
+                context,
+                fidelity,
                 observation: None,
                 now,
                 at,
@@ -326,7 +324,9 @@ impl Ledger {
         }
         let run = observations.iter().find_map(|(_, it)| it.point.as_ref());
         let has_value = self.parts.iter().any(|part| part.value(number).is_some());
-        if again == Again::Refuse && has_value && run.is_some_and(|run| *run != self.point(number))
+        if again == Again::Refuse
+            && has_value
+            && run.is_some_and(|run| !self.was_run_at(number, run))
         {
             return Err(Error::RunElsewhere { number });
         }
@@ -755,21 +755,29 @@ impl Ledger {
         };
         let objective = self.objective_part();
         let value = objective.and_then(|part| part.trials[number].value);
+        let mut before = self.trials[number].value;
+        if self.trials[number].left_out {
+            // The value is not in the trial.
+            let present = self.value(number);
+            let known = std::mem::replace(&mut self.revised[number].value, present);
+            before = known.map(|y| self.problem.direction.oriented(y));
+        }
         let trial = &mut self.trials[number];
         self.n_observed -= usize::from(trial.value.is_some());
         self.n_observed += usize::from(value.is_some());
         let by = self.events.len() as u32;
         match (trial.state, state) {
             (State::Pending, State::Pending) => trial.value = value,
-            (before, State::Withdrawn) if before != State::Withdrawn => {
-                let withdrawn = trial.value.take();
-                trial.withdraw(withdrawn, reason, by);
+            (known, State::Withdrawn) if known != State::Withdrawn => {
+                trial.value = None;
+                trial.withdraw(before, reason, by);
                 self.pending.remove(&number);
+                self.pending_left_out.remove(&number);
             }
             (_, State::Pending) => {
                 trial.value = value;
                 trial.state = State::Pending;
-                self.pending.insert(number);
+                self.insert_pending(number);
             }
             _ => {
                 trial.value = value;
@@ -788,9 +796,17 @@ impl Ledger {
         for part in &mut self.parts {
             if part.trials[number].state == State::Withdrawn {
                 part.trials[number].state = State::Pending;
-                part.pending.insert(number);
+                part.insert_pending(number);
             }
         }
+    }
+
+    /// Adds a trial to the pending trials.
+    fn insert_pending(&mut self, number: TrialNumber) {
+        match self.trials[number].left_out {
+            true => self.pending_left_out.insert(number),
+            false => self.pending.insert(number),
+        };
     }
 
     /// Copies the end of a renewed lease to the outcomes that do not have the curve.
@@ -829,7 +845,7 @@ impl Ledger {
         let observation = Observation {
             point: self
                 .run_point(number)
-                .filter(|_| self.problem_of_run(number) == self.n_revisions()),
+                .filter(|_| self.problems(number).run == self.n_revisions()),
             ..Observation::new(0.0, None)
         };
         let withdrawn = Event::Withdrawn {

@@ -22,7 +22,7 @@ impl Ledger {
                 observation,
                 again,
             } => {
-                let trial = self.trial(number)?;
+                self.trial(number)?;
                 self.check_observation(number, &observation)?;
                 match (self.value(number), again) {
                     (None, Again::Refuse) if self.repeats_withdrawn(number, &observation) => None,
@@ -33,12 +33,12 @@ impl Ledger {
                         at,
                     }),
                     (Some(_), Again::Replicate) => {
-                        let (mut observation, fidelity) = (observation, trial.fidelity());
+                        let mut observation = observation;
                         let run = observation.point.take();
-                        self.check_placed(number)?;
+                        let (point, context, fidelity) = self.replicated(number, run)?;
                         Some(Event::Added {
-                            point: run.unwrap_or_else(|| self.point(number)),
-                            context: self.context_numbers(number),
+                            point,
+                            context,
                             fidelity,
                             observation: Some(observation),
                             now,
@@ -212,7 +212,7 @@ impl Ledger {
             && same(&observation.reading.std, trial.std())
             && same(&observation.cost, trial.cost())
             && same(&observation.duration, trial.duration())
-            && run.is_none_or(|point| *point == self.point(number))
+            && run.is_none_or(|point| self.was_run_at(number, point))
     }
 
     /// Whether an observation repeats a withdrawn value of a withdrawn trial. A repeated report must not restore a value

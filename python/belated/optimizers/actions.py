@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -45,36 +46,32 @@ def actions_of(submission: Submission, problem: Problem, log: Records, carrier: 
     `log` has the present records of the trials. If `problem` is not the present problem of the study, `carrier` carries
     what was read to the present problem.
     """
-    return _OF_VERBS[submission.verb](problem, log, carrier, submission.trial, *submission.given)
+    return READERS[submission.verb](problem, log, carrier, submission.trial, *submission.given)
 
 
-def _observed(
+def observed(
     problem: Problem,
     log: Records,
     carrier: Carrier | None,
     number: int,
     value: Any,
-    std: Any,
-    cost: Any,
-    duration: Any,
-    params: Any,
-    attrs: Any,
+    facts: Facts,
     fidelity: Any,
     amend: bool,
     replicate: bool,
-) -> list[Action]:
+) -> Action:
+    """Return the action of a report of values; see `READERS`."""
     if amend and replicate:
         raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
     if fidelity is not None:
         _check_same_fidelity(problem, carrier, number, fidelity, log.trial(number))
-    started = None if params is None else log.trial(number)
-    facts = (std, cost, duration, params, attrs)
+    started = None if facts[3] is None else log.trial(number)
     present = problem if carrier is None else carrier.problem
     if not present.outcomes:
         observation = _observation_of(problem, carrier, number, started, value, facts)
-        return [Action.observe(number, observation, amend, replicate)]
+        return Action.observe(number, observation, amend, replicate)
     parts = _outcome_observations(problem, carrier, number, started, value, facts)
-    return [Action.observe_outcomes(number, parts, amend, replicate)]
+    return Action.observe_outcomes(number, parts, amend, replicate)
 
 
 def _observation_of(
@@ -85,10 +82,13 @@ def _observation_of(
     If params were given, `started` is the record of the trial, whose suggested point is compared with the params.
     """
     std, cost, duration, params, attrs = facts
+    is_plain = std is None and cost is None and duration is None and params is None and attrs is None
+    if is_plain and type(value) is float and isfinite(value):
+        return Observation(value)  # the most frequent case
     what = f"trial {number}"
-    y = value if type(value) is float else as_number("value", value, what)
-    if std is None and cost is None and duration is None and params is None and attrs is None:
-        return Observation(y, what=what)  # the most frequent case
+    y = as_number("value", value, what)
+    if is_plain:
+        return Observation(y, what=what)
     place = None
     if started is not None:
         place = problem.domain.locate(params, measured=True)
@@ -440,9 +440,10 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
     return completed(free.core.numbers(core.trial(0)))
 
 
-# The functions that read submissions, by the name of the method.
-_OF_VERBS: Mapping[str, Callable[..., list[Action]]] = {
-    "observe": _observed,
+# The functions that read the arguments of calls, by the name of the method. They take the problem of the arguments, the
+# records of the trials, the carrier to the present problem, the number of the trial, and the arguments.
+READERS: Mapping[str, Callable[..., list[Action]]] = {
+    "observe": lambda *given: [observed(*given)],
     "fail": _failed,
     "abandon": _abandoned,
     "withdraw": _withdrawn,

@@ -1,7 +1,8 @@
 """The arguments of calls that write to a log, kept as they were given until the log is up to date.
 
 A call of `suggest` is a *request*, and a call of any other method that writes is a *submission*. Both have the number
-of the problem in which their names and values are read. A study converts them while it holds the write lock.
+of the problem in which their names and values are read. A study converts them while it holds the write lock. A plain
+optimizer converts the arguments at once, with the same functions, because its log is always up to date.
 """
 
 import json
@@ -9,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from belated._core import InvalidPoint, TrialRecord
+from belated._core import InvalidPoint, InvalidSetting, TrialRecord
 from belated.optimizers.fixed import Fixed, Shared, fixed_of, shared_of
 from belated.optimizers.problem import Problem
-from belated.space.arguments import is_list, real_number
+from belated.short_repr import short_repr
+from belated.space.arguments import is_list, real_number, whole_number
 from belated.space.space import Place
 
 
@@ -35,15 +37,30 @@ class Request(NamedTuple):
         return _digest("suggest", self.n, self.context, self.fidelity, self.fixed, self.shared)
 
     def read_in(self, problem: Problem) -> "ReadRequest":
-        """Return the context, the fidelity, and the fixed and shared values in the form that the core takes."""
-        context, fidelity = problem.context_numbers(self.context), problem.check_fidelity(self.fidelity)
-        if self.fixed is None and self.shared is None:  # the most frequent case
-            return context, fidelity, None, None
-        return context, fidelity, fixed_of(problem, self.fixed), shared_of(problem, self.shared)
+        """Return the arguments in the form that the core takes."""
+        return read_request(problem, self.context, self.fidelity, self.fixed, self.shared)
 
 
 # The context, the fidelity, and the fixed and shared values of a request in the form that the core takes.
 ReadRequest: TypeAlias = tuple[list[float] | None, float | None, Fixed | None, Shared | None]
+
+
+def number_of_trials(n: Any) -> int:
+    """Return the argument `n` of `suggest`, or raise InvalidSetting."""
+    wanted = whole_number(n)
+    if wanted is None or not 0 <= wanted < 2**32:
+        raise InvalidSetting(
+            f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
+        )
+    return wanted
+
+
+def read_request(problem: Problem, context: Any, fidelity: Any, fixed: Any, shared: Any) -> ReadRequest:
+    """Return arguments of `suggest` in the form that the core takes."""
+    numbers, checked = problem.context_numbers(context), problem.check_fidelity(fidelity)
+    if fixed is None and shared is None:  # the most frequent case
+        return numbers, checked, None, None
+    return numbers, checked, fixed_of(problem, fixed), shared_of(problem, shared)
 
 
 class Submission(NamedTuple):
@@ -61,7 +78,7 @@ class Submission(NamedTuple):
 
     def digest(self) -> str:
         """Return a text that is equal for equal reports of values. Their durations and attrs do not count."""
-        value, std, cost, _, params, _, *others = self.given
+        value, (std, cost, _, params, _), *others = self.given
         return _digest(self.verb, self.trial, value, std, cost, params, *others)
 
 

@@ -154,7 +154,7 @@ def trial_columns(
         for name in InFlight._fields:
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
-        columns["fidelity"] = [problem_of(record.problem).fidelity_of(record.fidelity) for record in records]
+        columns["fidelity"] = [problem_of(each.problem_of_fidelity).fidelity_of(each.fidelity) for each in records]
     if any(record.outside for record in records):
         columns["outside"] = [record.outside for record in records]
     domain, runs = problem.domain, [record.run for record in records]
@@ -178,7 +178,7 @@ def trial_columns(
             columns |= _candidate_columns("_run", places)
     contexts = problem.context_space
     if contexts is not None:
-        found = [(problem_of(record.problem).context_space, record.context) for record in records]
+        found = [(problem_of(record.problem_of_context).context_space, record.context) for record in records]
         columns |= _columns("context_", contexts, [each.named_at(list(at)) if each else {} for each, at in found])
     if curves:
         rows = [dict(record.curve) for record in records]

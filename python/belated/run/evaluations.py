@@ -21,7 +21,7 @@ from belated.errors import AlreadyObserved, RunError, StoreError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.report import format_error
-from belated.optimizers.request import Request, Submission
+from belated.optimizers.request import Request
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, Reports, evaluate
@@ -276,13 +276,12 @@ class Evaluations:
         final = value.get(self.f.of_curve or "") if isinstance(value, dict) else value
         if final is not None:
             self.check_curve(trial, final)
-        given = (value, std, cost, duration, None, outcome.attrs, None, False, False)
-        submission = Submission("observe", trial.number, self.revision, given)
+        given = (value, (std, cost, duration, None, outcome.attrs), None, False, False)
 
         def notice(text: str) -> None:
             self.warn_once(text, f"{text}; further ones do not warn")
 
-        self.optimizer._observe(submission, notice=notice)
+        self.optimizer._observe(trial.number, given, self.revision, None, notice)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]

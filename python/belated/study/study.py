@@ -22,7 +22,7 @@ from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
-from belated.optimizers.request import Carrier, Request, Submission
+from belated.optimizers.request import Carrier, Request, Submission, number_of_trials
 from belated.optimizers.table_files import write_worklist
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
@@ -308,9 +308,7 @@ class Study(Trials[SharedLog]):
                 with suppress(StoreError):  # the file may not exist yet
                     there = short_repr(self._store.names())
                     advice = self._store.lost_tables() or advice
-                raise StoreError(
-                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}"
-                )
+                raise StoreError(f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}")
             created = self._create(self.name, self._store, given, self._time)
             found = self._store.header(self.name)
         definition = read_header(found)
@@ -449,10 +447,17 @@ class Study(Trials[SharedLog]):
         return self._log
 
     def _submit(
-        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+        self,
+        verb: str,
+        trial: Any,
+        given: tuple[Any, ...] = (),
+        revision: int | None = None,
+        key: str | None = None,
+        notice: Callable[[str], None] = warn,
     ) -> list[int | None]:
+        submission = Submission(verb, trial, revision, given)
         call = None if key is None else (key, submission.digest())
-        return self._record_from(partial(self._read_submission, submission), submission.revision, call, notice)
+        return self._record_from(partial(self._read_submission, submission), revision, call, notice)
 
     def _read_submission(
         self, submission: Submission, problem: Problem, log: Records, carrier: Carrier | None
@@ -461,7 +466,7 @@ class Study(Trials[SharedLog]):
             return actions_of(submission, problem, log, carrier)
         except InvalidPoint:
             read = submission.revision
-            if submission.verb != "observe" or read is None or not isinstance(submission.given[4], Mapping):
+            if submission.verb != "observe" or read is None or not isinstance(submission.given[1][3], Mapping):
                 raise
             # The evaluation may have started before this process read a revision.
             first = max(i for i, stage in enumerate(self._log.stages, 1) if stage.first <= submission.trial)
@@ -559,8 +564,11 @@ class Study(Trials[SharedLog]):
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
                 "or None"
             )
-        request = Request(1 if n is None else n, context, fidelity, fixed, shared, lease, revision)
-        started = self._start(request, n is None, partial(self._start_trials, key=key))
+        wanted = 1 if n is None else number_of_trials(n)
+        request = Request(wanted, context, fidelity, fixed, shared, lease, revision)
+        if not wanted:
+            request.read_in(self._problem)  # checks the other arguments
+        started = self._started(self._start_trials(request, key=key) if wanted else [], n is None)
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         return started
@@ -606,8 +614,8 @@ class Study(Trials[SharedLog]):
         """
         revision = self._n_read()
         _check_key(key)
-        given = (value, std, cost, duration, params, attrs, fidelity, bool(amend), bool(replicate))
-        self._observe(Submission("observe", self._number_of(trial), revision, given), key)
+        facts = (std, cost, duration, params, attrs)
+        self._observe(self._number_of(trial), (value, facts, fidelity, bool(amend), bool(replicate)), revision, key)
 
     # Revisions of the problem.
 
@@ -1015,7 +1023,7 @@ class Study(Trials[SharedLog]):
                 left_out["pending"].append(number)
             elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
-                reason = reason or found[4]
+                reason = reason or found[-1]
         if self._create(name, target, made, made.time, self.attrs) is None:
             raise InvalidSetting(exists)
         copied = type(self)(name, target, time=made.time, constraints=made.constraints)
@@ -1163,8 +1171,8 @@ def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None,
 
     `results` has the result of each outcome of the new problem.
     """
-    start, run, context, fidelity, reason, _ = converted
-    place = run if record.run is not None else None if start is None else start[0]
+    start, run, context, fidelity, _, reason = converted
+    place = start if record.run is None else run
     if reason is not None or place is None:
         return False
     # A problem without curves does not have reports of trials from before the revision that removed its curve.

@@ -227,6 +227,24 @@ def test_a_number_becomes_the_objective(asleep, fresh):
     assert fresh().trial(0).outcomes["yield"].std == 0.5 and fresh().trial(0).cost == 2.0
 
 
+def test_a_number_is_refused_if_no_outcome_is_the_objective(asleep, fresh):
+    [study] = asleep(BOX, [{"outcomes": {"purity": bl.Record()}}])
+    advice = "revision 2 declared outcomes without an objective, .* call sync, and pass the values as a dict"
+    with pytest.raises(InvalidValue, match=advice):
+        study.observe(0, 3.0)
+    study.sync()
+    study.observe(0, {"purity": 3.0})
+    assert fresh().trial(0).values == {"purity": 3.0}
+
+
+def test_a_context_that_was_added_and_removed_is_no_part_of_a_queued_point(asleep, fresh):
+    revisions = [{"context": {"site": ["a", "b"]}, "fill": {"site": "a"}}, {"context": None, "keep": {"site": "b"}}]
+    [study] = asleep(BOX, revisions)
+    study.enqueue({"x": 0.25})
+    study.enqueue({"x": 0.25, "y": 0.75})
+    assert [trial.params["x"] for trial in fresh().suggest(2)] == [0.25, 0.25]
+
+
 def test_the_direction_does_not_change_values(asleep, fresh):
     [study] = asleep(BOX, [{"direction": "minimize"}])
     study.observe(0, 3.0)
