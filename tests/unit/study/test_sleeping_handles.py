@@ -291,6 +291,13 @@ def test_a_fixed_parameter_that_was_removed_must_have_its_present_value(asleep):
     assert {*second.suggest(fixed={"solvent": "tea"}, shared=["solvent"]).params} == {"x"}
 
 
+def test_a_fixed_range_that_the_bounds_no_longer_contain_names_the_revision(asleep, fresh):
+    [study] = asleep(BOX, [{"space": BOX | {"x": (0.0, 0.75)}}])
+    with pytest.raises(InvalidPoint, match=r"fixed\['x'\]=\(0.5, 1.0\).*belong to revision 1, and revision 2 is"):
+        study.suggest(fixed={"x": (0.5, 1.0)})
+    assert len(fresh().trials) == 2
+
+
 def test_queued_candidates_are_the_given_rows(asleep, fresh):
     for rows, index in ((ROWS, 2), (TABLE, 2)):
         [study] = asleep(rows, [{"candidates": rows[::-1]}])
