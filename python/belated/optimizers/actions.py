@@ -46,10 +46,11 @@ def actions_of(submission: Submission, problem: Problem, log: Records, carrier: 
     `log` has the present records of the trials. If `problem` is not the present problem of the study, `carrier` carries
     what was read to the present problem.
     """
-    return READERS[submission.verb](problem, log, carrier, submission.trial, *submission.given)
+    verb, arguments = submission.verb, (problem, log, carrier, submission.trial, *submission.given)
+    return [READERS_OF_ONE[verb](*arguments)] if verb in READERS_OF_ONE else READERS_OF_SEVERAL[verb](*arguments)
 
 
-def observed(
+def _observed(
     problem: Problem,
     log: Records,
     carrier: Carrier | None,
@@ -60,7 +61,6 @@ def observed(
     amend: bool,
     replicate: bool,
 ) -> Action:
-    """Return the action of a report of values; see `READERS`."""
     if amend and replicate:
         raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
     if fidelity is not None:
@@ -166,14 +166,12 @@ def _failed(
     attrs: str | None,
     duration: float | None,
     outcome: str | None,
-) -> list[Action]:
-    return [_of_outcome(Action.fail(number, error, attrs, duration), problem, carrier, outcome)]
+) -> Action:
+    return _of_outcome(Action.fail(number, error, attrs, duration), problem, carrier, outcome)
 
 
-def _abandoned(
-    problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None
-) -> list[Action]:
-    return [_of_outcome(Action.abandon(number), problem, carrier, outcome)]
+def _abandoned(problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None) -> Action:
+    return _of_outcome(Action.abandon(number), problem, carrier, outcome)
 
 
 def _withdrawn(
@@ -190,18 +188,18 @@ def _of_outcome(action: Action, problem: Problem, carrier: Carrier | None, outco
     return action.of_outcome(i if carrier is None else carrier.outcome(outcome))
 
 
-def _stopped(problem: Problem, log: Records, carrier: Carrier | None, number: int) -> list[Action]:
-    return [Action.stop(number)]
+def _stopped(problem: Problem, log: Records, carrier: Carrier | None, number: int) -> Action:
+    return Action.stop(number)
 
 
 def _reported(
     problem: Problem, log: Records, carrier: Carrier | None, number: int, value: Any, step: Any, attempt: Any
-) -> list[Action]:
+) -> Action:
     given, y = converted_report(problem.curve, number, step, value)
     if carrier is not None:
         carrier.check_step(given)
     start = log.trial(number).attempt if attempt is None else as_index("attempt", attempt, 0, f"trial {number}")
-    return [Action.report(number, given, y, start)]
+    return Action.report(number, given, y, start)
 
 
 def _added(
@@ -442,13 +440,15 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
 
 # The functions that read the arguments of calls, by the name of the method. They take the problem of the arguments, the
 # records of the trials, the carrier to the present problem, the number of the trial, and the arguments.
-READERS: Mapping[str, Callable[..., list[Action]]] = {
-    "observe": lambda *given: [observed(*given)],
+READERS_OF_ONE: Mapping[str, Callable[..., Action]] = {
+    "observe": _observed,
     "fail": _failed,
     "abandon": _abandoned,
-    "withdraw": _withdrawn,
     "stop": _stopped,
     "report": _reported,
+}
+READERS_OF_SEVERAL: Mapping[str, Callable[..., list[Action]]] = {
+    "withdraw": _withdrawn,
     "add": _added,
     "enqueue": _enqueued,
 }

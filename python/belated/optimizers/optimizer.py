@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, overload
 
 from belated import _core
 from belated._core import Action, InvalidSetting
-from belated.optimizers.actions import READERS, Records, observed
+from belated.optimizers.actions import READERS_OF_ONE, READERS_OF_SEVERAL, Records
 from belated.optimizers.constraints import Constraint, Constraints, checked_functions, linear_of
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.log import Limit
@@ -256,7 +256,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         key: str | None = None,
         notice: Callable[[str], None] = warn,
     ) -> list[int | None]:
-        actions = READERS[verb](self._problem, self._log, None, trial, *given)
+        actions = READERS_OF_SEVERAL[verb](self._problem, self._log, None, trial, *given)
         time = self._problem.wall_time()
         if len(actions) == 1:
             return [self._log.record(actions[0], time)]
@@ -265,8 +265,8 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
                 self._log.validate(action, time)
         return [self._log.record(action, time) for action in actions]
 
-    def _submit_values(self, number: int, given: tuple[Any, ...], *more: Any) -> None:
-        action = observed(self._problem, self._log, None, number, *given)
+    def _submit_one(self, verb: str, trial: Any, given: tuple[Any, ...] = (), *more: Any) -> None:
+        action = READERS_OF_ONE[verb](self._problem, self._log, None, trial, *given)
         self._log.record(action, self._problem.wall_time())
 
     def _record_from(

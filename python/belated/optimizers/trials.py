@@ -818,8 +818,9 @@ class Trials(Reading, Generic[AnyLog]):
         be stored.
         """
 
-    def _submit_values(self, number: int, given: tuple[Any, ...], *more: Any) -> None:
-        self._submit("observe", number, given, *more)
+    def _submit_one(self, verb: str, trial: Any, given: tuple[Any, ...] = (), *more: Any) -> None:
+        """As `_submit`, for a verb of `READERS_OF_ONE`."""
+        self._submit(verb, trial, given, *more)
 
     @abstractmethod
     def _record_from(
@@ -936,7 +937,7 @@ class Trials(Reading, Generic[AnyLog]):
     def _observe(self, number: int, given: tuple[Any, ...], *more: Any) -> None:
         """Log a report of values; see `_submit`."""
         try:
-            self._submit_values(number, given, *more)
+            self._submit_one("observe", number, given, *more)
         except AlreadyObserved:
             if self._problem.outcomes:
                 raise
@@ -948,7 +949,8 @@ class Trials(Reading, Generic[AnyLog]):
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
-        if given[1][0] is not None:
+        std = given[1][0]
+        if std is not None and (type(std) is not float or std == 0.0):
             self._warn_of_contradiction([number], given[-1])
 
     def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
@@ -1109,7 +1111,7 @@ class Trials(Reading, Generic[AnyLog]):
         {1: 0.5, 2: 0.75}
         """
         revision = self._n_read()
-        self._submit("report", self._number_of(trial), (value, step, attempt), revision)
+        self._submit_one("report", self._number_of(trial), (value, step, attempt), revision)
 
     def should_stop(self, trial: Trial | int) -> bool:
         """Return True if the evaluation of a trial should end before the last step of its curve.
@@ -1214,7 +1216,7 @@ class Trials(Reading, Generic[AnyLog]):
     def _resolve(self, verb: str, number: int, given: tuple[Any, ...] = (), revision: int | None = None) -> None:
         """Log the end of a trial; see `_submit`."""
         try:
-            self._submit(verb, number, given, revision)
+            self._submit_one(verb, number, given, revision)
         except AlreadyObserved:
             trial = Trial(self, number)
             known = f"values {trial.values}" if self._problem.outcomes else f"value {trial.value!r}"

@@ -46,7 +46,7 @@ class DirectReports:
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
         try:
-            self._optimizer._submit("report", number, (value, step, attempt), self._revision)
+            self._optimizer._submit_one("report", number, (value, step, attempt), self._revision)
         except InvalidValue:
             curve = self._optimizer._problem.curve
             if 1 <= step <= self.curve.steps and (curve is None or step > curve.steps):

@@ -306,6 +306,11 @@ class Converter:
         spaces = [each.domain for each in self._problems[problem:] if isinstance(each.domain, Space)]
         return {name: value for name, value in values.items() if any(name in space for space in spaces)}
 
+    def _of_contexts(self, problem: int, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters of a context, also of one that a revision added and another removed."""
+        contexts = [each.context_space for each in self._problems[problem:] if each.context_space is not None]
+        return {name: value for name, value in values.items() if any(name in each for each in contexts)}
+
     def run(self, problem: int, place: Place, record: TrialRecord | None) -> Place:
         """Return the point of an earlier problem at which a trial was run, or raise InvalidPoint.
 
@@ -349,7 +354,7 @@ class Converter:
         for step in self._steps[problem:]:
             step.apply(values)
         given = {name: value for name, value in values.items() if old is not None and name in old}
-        self._check_removed(given, InvalidContext)
+        self._check_removed(self._of_contexts(problem, values), InvalidContext)
         for name in given:
             if new is None or name not in new:
                 raise InvalidContext(f"{name!r} belongs to the space now: pass it as fixed=")
@@ -397,7 +402,7 @@ class Converter:
         """Return a context in the new problem, or raise InvalidContext."""
         new = self._problems[-1].context_space
         values = self._values(context, point)
-        self._check_removed({name: value for name, value in values.items() if name in context[1]}, InvalidContext)
+        self._check_removed(self._of_contexts(context[0], values), InvalidContext)
         if new is None:
             return []
         return new.numbers(new.nested({name: value for name, value in values.items() if name in new}))

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError
-from belated.errors import InvalidSetting, StoreError
+from belated.errors import InvalidPoint, InvalidSetting, StoreError
 from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraint
 from belated.optimizers.log import Feasible, Limit
@@ -374,7 +374,13 @@ class SharedLog:
         def proposal() -> list[str]:
             (context, fidelity, fixed, shared), feasible = read()
             time, lease = self.stages[-1].problem.wall_time(), request.expires_after
-            return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
+            try:
+                return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
+            except InvalidPoint as error:  # the core checks the ranges of fixed values
+                carrier = self.carrier(request.revision)
+                if carrier is None:
+                    raise
+                raise carrier.refusal(error) from None
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""

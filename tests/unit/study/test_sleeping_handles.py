@@ -245,6 +245,16 @@ def test_a_context_that_was_added_and_removed_is_no_part_of_a_queued_point(aslee
     assert [trial.params["x"] for trial in fresh().suggest(2)] == [0.25, 0.25]
 
 
+def test_trials_of_a_context_that_was_added_and_removed_are_refused(asleep, fresh):
+    revisions = [{"context": {"site": ["a", "b"]}, "fill": {"site": "a"}}, {"context": None, "keep": {"site": "b"}}]
+    suggesting, adding = asleep(BOX, revisions, n=2)
+    with pytest.raises(InvalidContext, match="removed by revision 3"):
+        suggesting.suggest()
+    with pytest.raises(InvalidContext, match="removed by revision 3"):
+        adding.add({"x": 0.5, "y": 0.5}, 1.0)
+    assert len(fresh().trials) == 2
+
+
 def test_the_direction_does_not_change_values(asleep, fresh):
     [study] = asleep(BOX, [{"direction": "minimize"}])
     study.observe(0, 3.0)
@@ -289,6 +299,13 @@ def test_a_fixed_parameter_that_was_removed_must_have_its_present_value(asleep):
     first, second = asleep(LAB, [keep], n=2)
     assert {*first.suggest(fixed={"solvent": ["oil", "tea"]}).params} == {"x"}
     assert {*second.suggest(fixed={"solvent": "tea"}, shared=["solvent"]).params} == {"x"}
+
+
+def test_a_fixed_range_that_the_bounds_no_longer_contain_names_the_revision(asleep, fresh):
+    [study] = asleep(BOX, [{"space": BOX | {"x": (0.0, 0.75)}}])
+    with pytest.raises(InvalidPoint, match=r"fixed\['x'\]=\(0.5, 1.0\).*belong to revision 1, and revision 2 is"):
+        study.suggest(fixed={"x": (0.5, 1.0)})
+    assert len(fresh().trials) == 2
 
 
 def test_queued_candidates_are_the_given_rows(asleep, fresh):
