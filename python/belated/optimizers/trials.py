@@ -386,9 +386,11 @@ class Reading(ABC):
         ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). In a list, the observed
         points follow this point, in the order of their bounds. Points that violate a constraint or where a trial
         probably fails are left out, and so are points where an outcome was measured outside its bounds, unless its
-        noise is declared or repeated values differ. If no point lies within the bounds with probability 0.9, `BayesOpt`
-        returns the best trial within the bounds, or the trial with the smallest expected violation. `RandomSearch`
-        returns the best observed point. If a fidelity was declared, f is the function at the highest fidelity.
+        noise is declared or repeated values differ. If an outcome equals its bound or jumps over it, an observed point
+        is returned if exact values show that it lies within the bounds. If no point lies within the bounds with
+        probability 0.9, `BayesOpt` returns the best trial within the bounds, or the trial with the smallest expected
+        violation. `RandomSearch` returns the best observed point. If a fidelity was declared, f is the function at the
+        highest fidelity.
 
         Parameters
         ----------

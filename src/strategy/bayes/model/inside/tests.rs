@@ -26,6 +26,22 @@ fn only_values_that_equal_one_bound_touch_it() {
 }
 
 #[test]
+fn the_values_of_steps_repeat_beside_the_bound() {
+    let below = (f64::NEG_INFINITY, 0.0);
+    for (values, expected) in [
+        (vec![0.0, 0.0, 1.0, 1.0, 2.0], true),
+        (vec![0.0, 0.0, 1.0, 1.0, 2.0, 3.0], false),
+        (vec![0.0, 0.0, 0.0, 0.31, 0.32], false),
+        (vec![0.0, 0.0], false),
+        (vec![1.0, -1.0, 1.0, -1.0], true),
+    ] {
+        let mut values: Vec<Option<f64>> = values.into_iter().map(Some).collect();
+        values.push(None);
+        assert_eq!(repeats(&values, below), expected, "{values:?}");
+    }
+}
+
+#[test]
 fn a_censored_target_is_the_mean_of_the_latent_value_inside_the_bound() {
     let (points, targets) = ([0.1, 0.3, 0.5], [0.4, 0.6, 1.0]);
     for (side, low, high) in [(1.0, f64::NEG_INFINITY, 1.0), (-1.0, 1.0, f64::INFINITY)] {
