@@ -21,7 +21,7 @@ use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::columns::Columns;
-use crate::strategy::bayes::model::labels::{labels, repeats, touching};
+use crate::strategy::bayes::model::labels::{labels, touching};
 use crate::strategy::bayes::model::note::{InsideFit, LabelsFit};
 use crate::strategy::bayes::model::success::{at_least, fit_settings};
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
@@ -44,9 +44,6 @@ const POOR: f64 = -4.0;
 
 /// If no value equals a bound, another model is chosen only if its evidence is larger by this number of nats.
 const MARGIN: f64 = 3.0;
-
-/// The logarithm of the prior odds of the model of labels if a value equals a bound and values repeat.
-const PREFERENCE: f64 = 1.5;
 
 /// The noise explains a jump if the mean square difference between neighbours is below this share of its expectation.
 const JUMP: f64 = 0.1;
@@ -96,9 +93,8 @@ fn explains_jump(gp: &GaussianProcess, (rows, is_inside): (&[usize], &[bool])) -
 }
 
 /// Chooses the model after a fit of θ, which must be in use. If a value equals a bound, the model with the largest
-/// evidence is chosen. If other values repeat, the model of labels is preferred. Without a value that equals a bound, the
-/// model of labels is chosen if the fitted noise explains a jump, or if the evidence of the model of values is poor and
-/// the evidence of labels is clearly larger.
+/// evidence is chosen. Without such a value, the model of labels is chosen if the fitted noise explains a jump, or if the
+/// evidence of the model of values is poor and the evidence of labels is clearly larger.
 pub fn choose_inside(
     training: &mut TrainingSet,
     bounds: (f64, f64),
@@ -112,7 +108,6 @@ pub fn choose_inside(
     let (values, known) = (training.known_values(), training.known_rows());
     let touches = |value: &f64| *value == bounds.0 || *value == bounds.1;
     let is_touched = values.iter().flatten().any(touches);
-    let repeats = is_touched && repeats(values, bounds);
     let touching = touching(values, bounds);
     let labels = (&known[..], &is_inside[..]);
     let Some(posterior) = training.posterior(log, query, call.stop)? else {
@@ -142,8 +137,7 @@ pub fn choose_inside(
     let labels = (&(0..numbers.len()).collect::<Vec<_>>()[..], &is_inside[..]);
     let (gp, inside) = training.labelled(&fit, (bounds, EVEN, SOFT), log, call.stop)?;
     let labelled = log_evidence(&gp, &|_| inside, labels, call.stop)?;
-    let preference = if repeats { PREFERENCE } else { 0.0 };
-    if jumps || labelled + preference > best.0 {
+    if jumps || labelled > best.0 {
         best = (labelled, Some(InsideFit::Labels(fit)));
     }
     Ok(best.1)
