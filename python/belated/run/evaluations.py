@@ -94,11 +94,15 @@ class Evaluations:
     first: list[Place | None] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
-        """Evaluate trials until the run ends; return the reason for the end."""
+        """Evaluate trials until the run ends; return the reason for the end.
+
+        If a trial cannot be started, the running evaluations are completed before the error is raised.
+        """
+        refused: Exception | None = None
         while True:
-            to_start = len(self.trials) < self.n_trials
+            to_start = refused is None and len(self.trials) < self.n_trials
             if not to_start and not self.running:
-                return "n_trials"
+                break
             can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
@@ -110,9 +114,17 @@ class Evaluations:
             if future is not None:
                 self.complete(future)
             elif can_start:
-                self.start()
-            else:
+                try:
+                    self.start()
+                except Exception as error:
+                    refused = error
+            elif refused is None:
                 return "timeout"
+            else:
+                break
+        if refused is not None:
+            raise refused
+        return "n_trials"
 
     def start(self) -> None:
         """Submit the evaluation of a waiting trial. If no trial is waiting, start a new trial.
