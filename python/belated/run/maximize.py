@@ -330,9 +330,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     RunError
         All trials failed. The error is also raised if the optimizer does not have a value and all of the first trials
         raised the same error at the same line, or returned invalid values of the same type. The number of these first
-        trials is the number of workers, but at least 3. Errors that `catch` names do not count. The error is also
-        raised if the results of these trials all lack the objective or an outcome with bounds, and have entries that
-        were not declared. The error is also
+        trials is the number of workers, but at least 3. Errors that `catch` names do not count. A run also ends
+        if these results all lack the objective or an outcome with bounds and have undeclared entries. The error is also
         raised if the executor does not work, for example because a worker process of the given pool died; the running
         trials then stay pending.
     ImportError
@@ -348,11 +347,11 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     The logger ``logging.getLogger("belated")`` receives each result at the level INFO and each warning at WARNING.
 
     When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
-    their trials are abandoned. The run does not wait for running evaluations. The trials of running evaluations stay
-    pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: each thread continues
-    until f returns or the program ends, and the program does not wait for these threads at its exit. With
-    ``processes=True``, the processes are ended by SIGTERM; a process that is still running after a few seconds is
-    killed.
+    their trials are abandoned. The run does not wait for running evaluations, unless it ends because a trial could not
+    be started. The trials of running evaluations stay pending, and values may be reported later by
+    ``optimizer.observe``. Threads cannot be stopped: each thread continues until f returns or the program ends, and the
+    program does not wait for these threads at its exit. With ``processes=True``, the processes are ended by SIGTERM; a
+    process that is still running after a few seconds is killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
     the results. If only `timeout` ends the run, they also depend on the durations of f: see `per` of `LogEI`.
