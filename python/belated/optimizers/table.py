@@ -473,6 +473,11 @@ class _Reader:
                 f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
             )
             advice = separator_advice(list(self._cells)) or advice
+            if "params" in self._others and "number" in self._others:
+                advice = (
+                    "a table of Optuna has two lines of names here: write it with trials_dataframe(multi_index=False), "
+                    "or read both lines with header=[0, 1]"
+                )
             raise InvalidPoint(
                 f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
             )
