@@ -654,7 +654,9 @@ def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: 
     points = []
     for place in queue:
         try:
-            points.append(converter.queued(place))
+            points.append(queued := converter.queued(place))
+            if isinstance(converter.new.domain, Space) and not isinstance(queued, int):
+                converter.new.domain.core.check_linear(queued)
         except InvalidPoint as error:
             raise InvalidSetting(
                 f"an enqueued point is not a point of the new problem: {error}; suggest it first, and abandon the trial"

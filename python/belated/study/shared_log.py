@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError
-from belated.errors import InvalidSetting, StoreError
+from belated.errors import InvalidPoint, InvalidSetting, StoreError
 from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraint, Function, checked_functions
 from belated.optimizers.log import Feasible, Limit
@@ -371,21 +371,26 @@ class SharedLog:
         """
         n = request.n
         digest = None if key is None else request.digest()
-        known: tuple[int, tuple[ReadRequest, Feasible | None]] | None = None
+        known: tuple[int, tuple[ReadRequest, Feasible | None, StageCarrier | None]] | None = None
 
-        def read() -> tuple[ReadRequest, Feasible | None]:
-            """Return the request and the constraints in the present problem."""
+        def read() -> tuple[ReadRequest, Feasible | None, StageCarrier | None]:
+            """Return the request and the constraints in the present problem, and what carried the request."""
             nonlocal known
             if known is None or known[0] != len(self.stages):
                 carrier = self.carrier(request.revision)
                 present = request if carrier is None else carrier.request(request)
-                known = len(self.stages), (present.read_in(self.stages[-1].problem), constraints())
+                known = len(self.stages), (present.read_in(self.stages[-1].problem), constraints(), carrier)
             return known[1]
 
         def proposal() -> list[str]:
-            (context, fidelity, fixed, shared), feasible = read()
+            (context, fidelity, fixed, shared), feasible, carrier = read()
             time, lease = self.stages[-1].problem.wall_time(), request.expires_after
-            return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
+            try:
+                return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
+            except InvalidPoint as error:
+                if carrier is None or fixed is None:
+                    raise
+                raise carrier.refusal(error) from None
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
