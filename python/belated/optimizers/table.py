@@ -51,6 +51,7 @@ from belated.space.candidates import Candidates
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 from belated.space.space import Place, Space
+from belated.warn import warn
 
 _STATES = ("observed", "pending", "failed", "abandoned", "stopped", "withdrawn")
 
@@ -245,6 +246,11 @@ def is_trials_table(params: Any) -> bool:
 _MISSING = Result("pending")
 
 
+def _without_marks(name: str) -> str:
+    """Return the name of a column without spaces at its ends, and without the number of a repeated name in pandas."""
+    return re.sub(r"(\.[0-9]+)+$", "", name.strip("\ufeff").strip()).strip()
+
+
 class Row(NamedTuple):
     """A row of a table: the action that adds the trial, and a function from the trial's number to the others."""
 
@@ -338,6 +344,7 @@ class _Reader:
         self._read_facts(given, attrs)
         self._read_contexts(context)
         self._curve = [name for name in names if re.fullmatch(r"curve_[0-9]{1,9}", name) and name in self._others]
+        self._check_alike()
         if not self._curve:
             return
         curve, last = problem.curve, max(int(name.removeprefix("curve_")) for name in self._curve)
@@ -466,6 +473,11 @@ class _Reader:
                 f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
             )
             advice = separator_advice(list(self._cells)) or advice
+            if "params" in self._others and "number" in self._others:
+                advice = (
+                    "a table of Optuna has two lines of names here: write it with trials_dataframe(multi_index=False), "
+                    "or read both lines with header=[0, 1]"
+                )
             raise InvalidPoint(
                 f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
             )
@@ -502,6 +514,28 @@ class _Reader:
                 self._attrs_columns[name] = name
             attrs = None
         self._attrs = self._for_each("attrs", attrs)
+
+    def _check_alike(self) -> None:
+        """Refuse columns that repeat the name of a column that is read, and warn of those that almost do."""
+        parts = (self._point, self._run, self._outcomes, self._columns, self._attrs_columns, self._context)
+        read = {*self._of_outcomes, *self._curve, *(name for part in parts for name in part.values())}
+        read |= {"state", "error"} & set(self._others) if self._has_values else set()
+        known = {_without_marks(name): name for name in read}
+        folded = {name.casefold(): known[name] for name in known}
+        for name in self._others:
+            if name in read or name.startswith("params_"):  # trials that were left out may have other parameters
+                continue
+            plain = _without_marks(name)
+            if plain in known:
+                raise InvalidValue(
+                    f"the table has the columns {known[plain]!r} and {name!r}, which seem to be the same name twice: "
+                    "rename or remove one of them"
+                )
+            if plain.casefold() in folded:
+                warn(
+                    f"the table has the columns {folded[plain.casefold()]!r}, which is read, and {name!r}, which is "
+                    "ignored: rename or remove one of them"
+                )
 
     def _check_column(self, argument: str, name: str) -> None:
         if name not in self._cells:

@@ -103,6 +103,11 @@ class Stage:
         """The problem of the optimizer."""
         return self.optimizer._problem
 
+    @property
+    def is_constrained(self) -> bool:
+        """Whether the revision replaced the constraints. Functions of earlier stages are then outdated."""
+        return self.revision is not None and self.revision.constrained
+
     def after(self, revision: Revision, n_trials: int, functions: Sequence[Constraint] | None = None) -> "Stage":
         """Return the next stage. Unless the revision replaced the constraints, the functions stay in force."""
         functions = functions or (None if revision.constrained else self.optimizer.constraints)
@@ -654,7 +659,9 @@ def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: 
     points = []
     for place in queue:
         try:
-            points.append(converter.queued(place))
+            points.append(queued := converter.queued(place))
+            if isinstance(converter.new.domain, Space) and not isinstance(queued, int):
+                converter.new.domain.core.check_linear(queued)
         except InvalidPoint as error:
             raise InvalidSetting(
                 f"an enqueued point is not a point of the new problem: {error}; suggest it first, and abandon the trial"

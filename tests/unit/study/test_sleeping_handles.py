@@ -302,11 +302,25 @@ def test_a_fixed_parameter_that_was_removed_must_have_its_present_value(asleep):
     assert {*second.suggest(fixed={"solvent": "tea"}, shared=["solvent"]).params} == {"x"}
 
 
-def test_a_fixed_range_that_the_bounds_no_longer_contain_names_the_revision(asleep, fresh):
-    [study] = asleep(BOX, [{"space": BOX | {"x": (0.0, 0.75)}}])
-    with pytest.raises(InvalidPoint, match=r"fixed\['x'\]=\(0.5, 1.0\).*belong to revision 1, and revision 2 is"):
-        study.suggest(fixed={"x": (0.5, 1.0)})
-    assert len(fresh().trials) == 2
+@pytest.mark.parametrize(
+    ("revision", "fixed"),
+    [
+        ({"space": BOX | {"x": (0.0, 0.15)}}, {"x": (0.1, 0.2)}),
+        ({"space": BOX | {"x": (0.5, 1.0)}}, {"x": 0.25}),
+        ({"space": BOX | {"x": bl.Real(0.0, 1.0, step=0.25)}}, {"x": 0.3}),
+        ({"constraints": [bl.Mixture(["x", "y"], total=0.5)]}, {"x": 0.75}),
+        ({"constraints": [bl.Linear({"x": 1.0, "y": 1.0}, at_most=0.5)]}, {"x": 0.75, "y": (0.5, 1.0)}),
+        ({"constraints": [bl.Mixture(["x", "y"], total=0.5)]}, {"x": (0.6, 0.7)}),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 3])
+def test_fixed_values_that_a_revision_excludes_name_the_revision(asleep, fresh, revision, fixed, n):
+    (handle,) = asleep(BOX, [revision])
+    with pytest.raises(InvalidPoint, match=r"^fixed.* \(the arguments belong to revision 1, and revision 2"):
+        handle.suggest(n, fixed=fixed)
+    with pytest.raises(InvalidPoint, match="^fixed") as present:
+        fresh().suggest(n, fixed=fixed)
+    assert "revision" not in str(present.value) and fresh().n_trials == 2
 
 
 def test_queued_candidates_are_the_given_rows(asleep, fresh):
