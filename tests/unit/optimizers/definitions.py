@@ -186,7 +186,8 @@ class Dense:
             return None
         x = np.array([encoded(t) for t in ended])
         mode = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
-        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5))
+        n = len(self.log.numbers(None))
+        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5), n)
 
     def units(self, its, sign, floor):
         """Return the prior mean of f and the unit of the model."""
@@ -294,11 +295,12 @@ def evidence_of_rates(failed, change):
     return now, evidence([*failed, True]) / now
 
 
-def success(x, failed, z, lengthscale=0.5):
+def success(x, failed, z, lengthscale=0.5, number=None):
     """Return the terms of the model of success at the rows z.
 
     The rows x are in the order in which the trials ended. Successes have the label 1, and failures have the label
-    -4.25. The prior mean is 1, and the noise variance is 1e-4.
+    -4.25. The prior mean is 1, and the noise variance is 1e-4. `number` is the number of the next trial. Without it,
+    all trials have ended.
     """
     lengthscale = np.broadcast_to(lengthscale, x.shape[1])
     labels = np.where(failed, -5.25, 0.0)
@@ -328,7 +330,9 @@ def success(x, failed, z, lengthscale=0.5):
     elsewhere = (constant * (1 - next_constant) + changing * (1 - next_fails)) / region
     share = max(high - low, 0) / (elsewhere + high)
     has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
-    avoids = excludes or (next_fails > 0.5 and (has_risen or share > 0.05))
+    # A part of the suggestions avoids points although no region has the largest evidence.
+    turn = (len(x) if number is None else number) * (5**0.5 - 1) / 2 % 1
+    avoids = excludes or (next_fails > 0.5 and (has_risen or turn < share**0.5))
     mean, variance = moments(len(x), z)
     log_p = log_ndtr(mean / np.sqrt(variance + 0.01))
     return Success(
