@@ -35,7 +35,7 @@ class Candidates:
 
     Numbers that a long gap separates from at least 90 % of their column are scaled by their ranks, so that they do not
     compress the others. The gap is more than ten times as long as the range of the others. A column is scaled by ranks
-    if more than half of its different numbers are within 5 % of its range, as numbers over several decades are.
+    if more than half of its different numbers are within 10 % of its range, as numbers over several decades are.
 
     Parameters
     ----------
