@@ -3,7 +3,7 @@
 use super::*;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{Hyperparameters, RowNoise};
-use crate::strategy::bayes::model::labels::censor;
+use crate::strategy::bayes::model::labels::{censor, repeats};
 use ndarray::Array2;
 
 /// A process with rows at these points of the unit interval.
