@@ -134,7 +134,7 @@ def test_offsets_of_two_categorical_contexts_add_up():
     points = random_points(20, seed=9)
     true = np.array([loss(point) for point in points])
     mean, _ = opt.predict(points, context={"lot": "b", "device": "p"})
-    # There is no row of this pair. Its level is known only up to the accuracy of the sum of the offsets.
+    # No trial has this pair of contexts, so its level is the sum of the offsets, which is not exact.
     assert np.abs(mean - mean.mean() - true + true.mean()).max() < 0.1
     assert abs(mean.mean() - true.mean() - 40.0) < 2.0
     assert loss(opt.suggest(context={"lot": "b", "device": "p"}).params) < 0.1

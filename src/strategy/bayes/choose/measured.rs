@@ -161,8 +161,8 @@ impl Measured {
         }
     }
 
-    /// Whether only measured points are recommended: exact values show that some of these rows lies within the bounds, and
-    /// P is uncertain between the rows.
+    /// Whether only measured points are recommended: P is uncertain between the rows, and exact values show that at least
+    /// one of these rows lies within the bounds.
     pub fn suffices(&self, mut rows: impl Iterator<Item = Vec<f64>>) -> bool {
         self.jumps && rows.any(|row| self.exactly_inside(&row) == Some(true))
     }

@@ -104,10 +104,10 @@ pub struct Success {
     /// The share s of the probability of success that depends on the point. The next trial succeeds with a probability
     /// that is proportional to 1 − s + s P.
     pub share: f64,
-    /// Whether the next suggestion stays where P ≥ ½ if it can: if points are excluded, and while most trials fail, for
-    /// all suggestions if the rate of failures has risen, and for a part √s of them otherwise. The search could else try
-    /// one failing point many times, and these failures do not tell a region from a high rate of failures. The square
-    /// root makes a region found while its evidence is still small.
+    /// Whether the next suggestion stays where P ≥ ½ if it can. It does if points are excluded. While most trials fail,
+    /// all suggestions do if the rate of failures has risen; otherwise a part √s of them does. If all of them did, the
+    /// search could try one failing point many times, and such failures do not tell a region from a high rate of
+    /// failures. The square root, which was chosen by measurements, finds a region while its evidence is still small.
     pub avoids: bool,
     /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
     pub excludes: bool,
