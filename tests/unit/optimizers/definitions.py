@@ -120,6 +120,7 @@ class Dense:
         # The model of f does not contain rows for failures, which have a separate model.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
         self.ended, self.log = [t for t in trials if t.state in ("observed", "failed")], opt._log
+        self.n_trials = opt.n_trials  # the log grows after this moment
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
@@ -186,8 +187,7 @@ class Dense:
             return None
         x = np.array([encoded(t) for t in ended])
         mode = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
-        n = len(self.log.numbers(None))
-        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5), n)
+        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5), self.n_trials)
 
     def units(self, its, sign, floor):
         """Return the prior mean of f and the unit of the model."""
