@@ -14,9 +14,18 @@ with a probability of 5 or 20 %, and 4 trials are in flight. The figure is the m
 recommended point. A run with failures is continued until it has as many successes as the run without failures. The
 largest permitted figure with failures is the figure without failures, plus 1, plus two standard errors of the paired
 differences.
+
+The cases *anywhere* and *regions* run only if they are named. In the case *anywhere*, failures do not depend on the
+point. Each run is continued until it has 30 successes, with 1 or 8 trials in flight. Which of the ended trials fail is
+drawn beforehand: at a constant rate, at a rate that alternates between blocks of trials, or in series. The figures are
+the mean difference of log10 of the regret, with its standard error, to the same run where `abandon` is called in place
+of `fail`, and to random search. In the case *regions*, trials fail in 50, 80 or 95 % of the box, alone or with 30 % of
+accidents elsewhere. The figure is the share of failures after the first 20 of 60 trials. To compare two versions, run
+this file once with each version in PYTHONPATH.
 """
 
 import argparse
+import itertools
 import json
 import math
 import random
@@ -199,7 +208,111 @@ def accidents(name, seeds):
     return result
 
 
+# Case *anywhere*: number of successes, length of a block, and mean length of a series of failures.
+N_ANYWHERE, BLOCK, SERIES = 30, 20, 10
+RATES = (0.5, 0.7, 0.9, 0.95)
+
+
+def mixed(params):
+    """A function of a real, an integer and a choice; the maximum is 0."""
+    shift = {"a": 0.2, "b": 0.6, "c": 0.8}[params["kind"]]
+    level = {"a": 0.0, "b": 0.3, "c": 0.6}[params["kind"]]
+    return -((params["x"] - shift) ** 2) - 0.02 * (params["n"] - 7) ** 2 - level
+
+
+# For each problem: the space, and f, whose maximum is 0.
+ANYWHERE = {
+    "branin": (functions.BRANIN.space, lambda p: functions.BRANIN(p) - functions.BRANIN.optimum),
+    "hartmann3": (functions.HARTMANN3.space, lambda p: functions.HARTMANN3(p) - functions.HARTMANN3.optimum),
+    "mixed": ({"x": (0.0, 1.0), "n": (1, 10), "kind": ["a", "b", "c"]}, mixed),
+}
+
+
+def constant(rate, rng):
+    """Yield whether each trial fails, with this probability."""
+    while True:
+        yield bool(rng.random() < rate)
+
+
+def changing(rate, rng):
+    """Yield whether each trial fails. The probability alternates between two numbers with the mean `rate`."""
+    step, sign = min(rate, 1 - rate), rng.choice([-1, 1])
+    while True:
+        for _ in range(BLOCK):
+            yield bool(rng.random() < rate + sign * step)
+        sign = -sign
+
+
+def in_series(rate, rng):
+    """Yield whether each trial fails. The outcomes are a Markov chain whose stationary share of failures is `rate`."""
+    begins = min(rate / (1 - rate) / SERIES, 1.0)
+    ends = begins * (1 - rate) / rate
+    fails = rng.random() < rate
+    while True:
+        yield bool(fails)
+        fails = rng.random() >= ends if fails else rng.random() < begins
+
+
+PATTERNS = {"constant": constant, "changing": changing, "series": in_series}
+
+
+def run_anywhere(problem, pattern, rate, workers, how, seed):
+    """Return log10 of the regret after `N_ANYWHERE` successes. Failures are reported by the method `how` of a trial; if
+    `how` is "random", points are drawn by random search."""
+    space, f = ANYWHERE[problem]
+    opt = (bl.RandomSearch if how == "random" else bl.BayesOpt)(space, seed=seed)
+    fails = PATTERNS[pattern](rate, np.random.default_rng([seed, 58]))
+    in_flight, best, n = [opt.suggest() for _ in range(workers)], -math.inf, 0
+    while n < N_ANYWHERE:
+        trial = in_flight.pop(0)
+        if next(fails):
+            trial.abandon() if how == "abandon" else trial.fail()
+        else:
+            value = f(trial.params)
+            best = max(best, value)
+            trial.observe(value)
+            n += 1
+        in_flight.append(opt.suggest())
+    return math.log10(max(-best, LEAST_REGRET))
+
+
+def anywhere(problem, pattern, rate, workers, seeds):
+    logs = {
+        how: np.array([run_anywhere(problem, pattern, rate, workers, how, seed) for seed in seeds])
+        for how in ("fail", "abandon", "random")
+    }
+    result = {"log10_regret": {how: round(float(each.mean()), 2) for how, each in logs.items()}}
+    for how in ("abandon", "random"):
+        difference = logs["fail"] - logs[how]
+        error = difference.std(ddof=1) / math.sqrt(len(difference))
+        result[f"to_{how}"] = [round(float(difference.mean()), 2), round(float(error), 2)]
+    return result
+
+
+# For each region: whether a point of the unit cube fails, if the region covers this share of the cube.
+REGIONS = {
+    "slab": lambda u, share: u[0] > 1 - share,
+    "all but a corner": lambda u, share: max(u) > (1 - share) ** (1 / len(u)),
+}
+
+
+def regions(function, region, share, accidents, seeds, first=20, n=60):
+    """Return the mean share of failures after the first trials, with its standard error."""
+    shares = []
+    for seed in seeds:
+        opt = bl.BayesOpt(function.space, seed=seed)
+        rng = np.random.default_rng([seed, 59])
+        for _ in range(n):
+            trial, accident = opt.suggest(), rng.random() < accidents
+            fails = accident or REGIONS[region](unit(function, trial.params), share)
+            trial.fail() if fails else trial.observe(function(trial.params))
+        shares.append(np.mean([trial.state == "failed" for trial in opt.trials[first:]]))
+    error = np.std(shares, ddof=1) / math.sqrt(len(shares))
+    return [round(float(np.mean(shares)), 3), round(float(error), 3)]
+
+
 PARTS = ["failing", "diverging", "border", "accidents"]
+NAMED_PARTS = ["anywhere", "regions"]
 
 
 def main():
@@ -208,7 +321,11 @@ def main():
     parser.add_argument("--first", type=int, default=40, help="trials before failures are counted")
     parser.add_argument("--n", type=int, default=60, help="trials of a run")
     parser.add_argument("--problems", nargs="*", default=list(PROBLEMS), choices=list(PROBLEMS))
-    parser.add_argument("--parts", nargs="*", default=PARTS, choices=PARTS)
+    parser.add_argument("--parts", nargs="*", default=PARTS, choices=[*PARTS, *NAMED_PARTS])
+    parser.add_argument("--first-seed", type=int, default=0, help="first seed of the cases anywhere and regions")
+    parser.add_argument("--patterns", nargs="*", default=list(PATTERNS), choices=list(PATTERNS))
+    parser.add_argument("--rates", nargs="*", type=float, default=RATES)
+    parser.add_argument("--workers", nargs="*", type=int, default=[1, 8])
     parser.add_argument("--searches", nargs="*", default=[*SEARCHES, *NAMED], choices=[*SEARCHES, *NAMED])
     arguments = parser.parse_args()
     result = {}
@@ -229,7 +346,19 @@ def main():
         }
     if "accidents" in arguments.parts:
         result["accidents"] = {name: accidents(name, arguments.seeds) for name in searches}
-    print(json.dumps(result, indent=1))
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    if "anywhere" in arguments.parts:
+        its = (arguments.workers, arguments.patterns, arguments.rates, ANYWHERE)
+        for workers, pattern, rate, problem in itertools.product(*its):
+            name = f"{problem}, {pattern}, {rate:.0%}, {workers} in flight"
+            print(json.dumps({name: anywhere(problem, pattern, rate, workers, seeds)}), flush=True)
+    if "regions" in arguments.parts:
+        boxes = {"branin": functions.BRANIN, "hartmann3": functions.HARTMANN3}
+        for accident, box, region, share in itertools.product((0.0, 0.3), boxes, REGIONS, (0.5, 0.8, 0.95)):
+            name = f"{box}, {region}, {share:.0%}, {accident:.0%} accidents"
+            print(json.dumps({name: regions(boxes[box], region, share, accident, seeds)}), flush=True)
+    if result:
+        print(json.dumps(result, indent=1))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,9 @@
 
 from revised_problems import contains, context_of, has_curve, holds, is_allowed, is_measurable, names_of
 
+# A trial has the first of these states that one of its outcomes has.
+ORDER = ["pending", "observed", "withdrawn", "failed", "abandoned"]
+
 
 class Impossible(Exception):
     """A call cannot be made in this state, so that a shortened history is not a history."""
@@ -107,22 +110,27 @@ class Model:
 
     def point(self, params, first):
         """Return the present point of the argument `params`, and None if it cannot be carried."""
-        if isinstance(params, list):
-            params = dict(enumerate(params))
-        if isinstance(params, int):
-            rows = self.revisions[first]["problem"]["rows"]
-            if rows is None or params >= len(rows):
-                raise Impossible
-            params = rows[params]
+        params = self.named(params, first)
         if not is_measurable(self.revisions[first]["problem"], params):
             raise Impossible
         return self.carried_point(params, first)
 
+    def named(self, params, first):
+        """Return the argument `params` by name."""
+        if isinstance(params, list):
+            return dict(enumerate(params))
+        if not isinstance(params, int):
+            return params
+        rows = self.revisions[first]["problem"]["rows"]
+        if rows is None or params >= len(rows):
+            raise Impossible
+        return rows[params]
+
     def is_start(self, trial, params, first):
         """Return whether a trial that is left out was started at this point of revision `first`."""
         number, start = trial["start"]
-        is_dict = isinstance(params, dict) and trial["left_out"] and trial["run"] is None and number <= first
-        return is_dict and params == self.carried_point(start, number, first)
+        is_known = trial["left_out"] and trial["run"] is None and number <= first
+        return is_known and self.named(params, first) == self.carried_point(start, number, first)
 
     def present_fidelity(self, given, first):
         """Return (the present fidelity, whether there is one) of a call that names a fidelity of revision `first`."""
@@ -144,14 +152,18 @@ class Model:
         at = None if params is None else self.point(params, first)
         if fidelity is not None:
             present, exists = self.present_fidelity(fidelity, first)
-            if record["left_out"] or not exists or record["fidelity"][1] != present:
+            if not exists or record["fidelity"] != [len(self.revisions) - 1, present]:
                 raise Impossible
         if not kept:
             return None
         states = {record["results"][name][0] for name in kept}
         if (amend or replicate) != (states == {"observed"}) or (not (amend or replicate) and "observed" in states):
             raise Impossible
-        if record["left_out"] and (replicate or (amend and params is None)):
+        now = len(self.revisions) - 1
+        has_situation = record["context"][0] == record["fidelity"][0] == now
+        if record["left_out"] and replicate and (params is None or not has_situation):
+            raise Impossible
+        if record["left_out"] and amend and params is None:
             raise Impossible
         if params is not None and not replicate and any(each[0] == "observed" for each in record["results"].values()):
             raise Impossible  # all values of a trial are measured at one point
@@ -327,17 +339,15 @@ class Model:
         return [self._shown(each) for each in self.trials]
 
     def _shown(self, trial):
-        now = len(self.revisions) - 1
-        start, run = trial["start"], trial["run"] or trial["start"]
-        is_used = not trial["left_out"]
-        is_expressed = is_used and start[0] == now
+        run, states = trial["run"] or trial["start"], [each[0] for each in trial["results"].values()]
         return {
             "left_out": trial["left_out"],
-            "params": start[1] if is_expressed else None,
-            "params_run": run[1] if is_used else None,
-            "outside": is_used and not contains(self.problem, run[1]),
-            "context": trial["context"][1] if is_expressed else None,
-            "fidelity": trial["fidelity"][1] if is_expressed else None,
+            "params": trial["start"][1],
+            "params_run": run[1],
+            "outside": not trial["left_out"] and not contains(self.problem, run[1]),
+            "context": trial["context"][1],
+            "fidelity": trial["fidelity"][1],
+            "state": next(state for state in ORDER if state in states),
             "results": trial["results"],
             "curve": trial["curve"],
             "attrs": trial["attrs"],

@@ -158,7 +158,7 @@ def random_revision(chance, problem):
                 remove_parameter(changed, name)
         elif kind == "choice" and "c" in (changed["space"] or ()) and "c" not in changes.get("map", {}):
             texts = changed["space"]["c"]
-            if len(texts) > 2 and chance.random() < 0.5:
+            if len(texts) + 1 == len(TEXTS) or (len(texts) > 2 and chance.random() < 0.5):
                 texts.remove(chance.choice(texts))
             else:
                 texts.insert(0, chance.choice([each for each in TEXTS if each not in texts]))

@@ -148,20 +148,23 @@ class Story:
 
 
 def shown(study):
-    """Return the trials of a study as the model shows them. The params of a trial that is left out are not compared."""
-    return [shown_trial(each) for each in study.trials]
+    """Return the trials of a study as the model shows them."""
+    trials, pending = study.trials, {each.number for each in study.pending}
+    wrong = [each.number for each in trials if (each.number in pending) != (each.state == "pending")]
+    assert not wrong, f"{wrong} are pending, or are among the pending trials, but not both"
+    return [shown_trial(each) for each in trials]
 
 
 def shown_trial(trial):
     results = {name: [each.state, each.value, each.std] for name, each in trial.outcomes.items()}
-    is_used = trial.left_out is None
     return {
-        "left_out": not is_used,
-        "params": named(trial.params) if is_used else None,
-        "params_run": named(trial.params if trial.params_run is None else trial.params_run) if is_used else None,
-        "outside": is_used and trial.outside,
-        "context": dict(trial.context or {}) if is_used else None,
-        "fidelity": trial.fidelity if is_used else None,
+        "left_out": trial.left_out is not None,
+        "params": named(trial.params),
+        "params_run": named(trial.params_run),
+        "outside": trial.outside,
+        "context": dict(trial.context or {}),
+        "fidelity": trial.fidelity,
+        "state": trial.state,
         "results": results or {None: [trial.state, trial.value, trial.std]},
         "curve": dict(trial.curve),
         "attrs": dict(trial.attrs),
@@ -334,8 +337,7 @@ def difference(found, expected):
         return f"stored {len(found)} trials and not {len(expected)}"
     for number, (one, other) in enumerate(zip(found, expected, strict=True)):
         for name, value in other.items():
-            # The point, the context and the fidelity of a start that the problem cannot express are not compared.
-            if one[name] != value and not (name in ("params", "context", "fidelity") and value is None):
+            if one[name] != value:
                 return f"stored trial {number} with {name} {one[name]} and not {value}"
     return None
 

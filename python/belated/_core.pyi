@@ -424,11 +424,19 @@ class TrialRecord:
 
     @property
     def problem(self) -> int:
-        """The number of revisions before the problem to which ``place`` and ``context`` belong."""
+        """The number of revisions before the problem to which ``place`` belongs."""
 
     @property
     def problem_of_run(self) -> int:
         """The number of revisions before the problem to which ``run`` belongs."""
+
+    @property
+    def problem_of_context(self) -> int:
+        """The number of revisions before the problem to which ``context`` belongs."""
+
+    @property
+    def problem_of_fidelity(self) -> int:
+        """The number of revisions before the problem to which ``fidelity`` belongs."""
 
     @property
     def outcomes(
@@ -574,17 +582,15 @@ class Optimizer:
         strategy: str,
         stopping: str | None,
         event: str,
-        trials: Sequence[
-            tuple[tuple[_Place, list[float]] | None, _Place | None, list[float] | None, float | None, str | None, bool]
-        ],
+        trials: Sequence[tuple[_Place | None, _Place | None, list[float] | None, float | None, bool, str | None]],
         queue: Sequence[_Place],
         only_check: bool,
     ) -> None:
         """Replace the problem, the strategy and the rule that stops trials, and log the event of the revision.
 
-        ``trials`` has an entry for each trial: the point and the context of the start, the point of the run, the
-        context, the fidelity, why the trial is left out, and whether it may be used again when it is reported at a
-        point of the new problem. ``queue`` has the enqueued points. With ``only_check``, the optimizer is unchanged."""
+        ``trials`` has an entry for each trial: the point of the start, the point of the run, the context, the fidelity,
+        whether the new problem has the fidelity, and why the trial is left out. ``queue`` has the enqueued points. With
+        ``only_check``, the optimizer is unchanged."""
 
     def last_revision(self) -> int:
         """The number of the event of the last revision, or 0."""

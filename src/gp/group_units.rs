@@ -22,7 +22,7 @@ use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 use crate::numerics::simd::dot;
 
 /// The largest number of rows that are compared. Small groups keep all rows.
-const MAX_ROWS: usize = 80;
+const MAX_ROWS: usize = 50;
 
 /// The searches with equal shapes of f in all groups start from this multiple of the usual lengthscale of the category.
 const SHARED: f64 = 100.0;
@@ -130,43 +130,30 @@ pub fn fit_group_units(
     let mut found = Vec::new();
     let n_rounds = 1 + usize::from(one_category);
     'rounds: for (round, value) in values.iter_mut().enumerate().take(n_rounds) {
-        let mut p = shared.clone();
-        for _ in 0..2 {
-            if grouped.update(settings, &p, round == 1).is_none() {
-                break;
-            }
-            if round == 1 && grouped.range(&grouped.log_scales) < LIKE_SCALES.ln() {
+        let (with_scales, mut p) = (round == 1, shared.clone());
+        for is_searched in [false, true] {
+            let Some(penalty) = grouped.update(settings, &p, with_scales) else {
+                break 'rounds;
+            };
+            if with_scales && grouped.range(&grouped.log_scales) < LIKE_SCALES.ln() {
                 break 'rounds;
             }
             let (z, noise) = (grouped.comparable(), grouped.noise());
-            let data = Data {
+            let problem = problem.on(Data {
                 y: &z,
                 noise: &noise,
                 about_mean: false,
                 ..plain
-            };
-            let ends = problem
-                .on(data)
-                .search_all(std::slice::from_ref(&p), stop)?;
-            let Some((end, _)) = best(ends) else {
-                break;
-            };
-            p = end;
+            });
+            if is_searched {
+                let mut cancelled = || stop() == ControlFlow::Break(());
+                *value = problem.value(&p, &mut cancelled) + penalty;
+                check(stop)?;
+                found.push(grouped.units());
+            } else if let Some((end, _)) = best(problem.search_all(&[p.clone()], stop)?) {
+                p = end;
+            }
         }
-        let Some(penalty) = grouped.update(settings, &p, round == 1) else {
-            break;
-        };
-        let (z, noise) = (grouped.comparable(), grouped.noise());
-        let data = Data {
-            y: &z,
-            noise: &noise,
-            about_mean: false,
-            ..plain
-        };
-        let mut cancelled = || stop() == ControlFlow::Break(());
-        *value = problem.on(data).value(&p, &mut cancelled) + penalty;
-        check(stop)?;
-        found.push(grouped.units());
     }
     let with_offsets = values[0] < least - MIN_LOG_BAYES_FACTOR;
     let least = least.min(values[0]);

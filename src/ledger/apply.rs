@@ -306,12 +306,13 @@ impl Ledger {
         let Some(revised) = self.revised.get_mut(number) else {
             return true;
         };
-        revised.run_problem = here;
+        revised.problems.run = here;
+        let may_return = revised.problems.context == here && revised.problems.fidelity == here;
         let trial = &mut self.trials[number];
         if !trial.left_out {
             return true;
         }
-        if revised.may_return {
+        if may_return {
             trial.left_out = false;
             self.n_chosen_left_out -= usize::from(trial.is_chosen());
             for column in 0..self.columns.len() {

@@ -346,8 +346,9 @@ impl Ledger {
             What::Added(it) => (it.point, it.context, None, it.attrs),
             event => unreachable!("{event:?} starts a trial"),
         };
-        let revised = self.revised.get(number).and_then(|it| it.start.clone());
-        let (point, mut context) = revised.unwrap_or((point, context));
+        let revised = self.revised.get(number);
+        let point = revised.and_then(|it| it.start.clone()).unwrap_or(point);
+        let mut context = revised.and_then(|it| it.context.clone()).unwrap_or(context);
         context.iter_mut().for_each(|number| *number += 0.0);
         Start {
             point: point.unsigned_zeros(),
@@ -357,7 +358,7 @@ impl Ledger {
         }
     }
 
-    /// The context of a trial, with one number for each searched parameter.
+    /// The context of a trial in the last problem that has it, with one number for each searched parameter.
     pub fn context_numbers(&self, number: TrialNumber) -> Vec<f64> {
         self.start(number).context
     }
@@ -367,16 +368,29 @@ impl Ledger {
         self.entry(number, self.objective_column()?).value()
     }
 
-    /// The point where a trial was suggested or added.
+    /// The point where a trial was suggested or added, in the last problem that has it.
     pub fn started_point(&self, number: TrialNumber) -> Point {
         self.start(number).point
     }
 
-    /// The encoded point where a trial was suggested or added. If the present problem lacks this point, the result is the
-    /// point where the trial was run.
+    /// Whether the present problem has the point where a trial was suggested or added.
+    fn has_start(&self, number: TrialNumber) -> bool {
+        self.problems(number).start == self.n_revisions()
+    }
+
+    /// The point where a trial was suggested or added. If the present problem lacks this point, the result is the point
+    /// where the trial was run.
+    pub(crate) fn started_here(&self, number: TrialNumber) -> Point {
+        match self.has_start(number) {
+            true => self.started_point(number),
+            false => self.point(number),
+        }
+    }
+
+    /// As [`Ledger::started_here`], encoded.
     pub(crate) fn started_x(&self, number: TrialNumber) -> Result<Cow<'_, [f64]>> {
         Ok(match self.trials[number].run() {
-            Some(_) if self.problem_of_start(number) == self.n_revisions() => {
+            Some(_) if self.has_start(number) => {
                 Cow::Owned(self.problem.encode(&self.started_point(number))?)
             }
             _ => Cow::Borrowed(self.x(number)),
@@ -403,12 +417,6 @@ impl Ledger {
     /// The number of times that the problem was revised.
     pub fn n_revisions(&self) -> usize {
         self.revisions.len()
-    }
-
-    /// The number of revisions before the problem to which the start point and the context of a trial belong.
-    pub fn problem_of_start(&self, number: TrialNumber) -> usize {
-        let revised = self.revised.get(number);
-        revised.map_or(self.n_revisions(), |revised| revised.start_problem)
     }
 
     /// The number of the last event that withdrew a result, if any.
@@ -494,7 +502,7 @@ impl Ledger {
             let index = trial.index.map(|index| index as usize);
             return Some((Cow::Borrowed(self.x(number)), index));
         }
-        if self.problem_of_start(number) != self.n_revisions() {
+        if !self.has_start(number) {
             return None; // the problem lacks the point where the trial was started
         }
         let started = self.started_point(number);

@@ -2,7 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::ledger::event::TrialNumber;
+use crate::ledger::trial::Problems;
 use crate::ledger::{Ledger, State, View};
+use crate::problem::Point;
 
 impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
@@ -24,20 +26,48 @@ impl Ledger {
             .then(|| self.revised[number].left_out.as_deref().unwrap_or_default())
     }
 
-    /// The number of revisions before the problem to which the point where a trial was run belongs.
-    pub fn problem_of_run(&self, number: TrialNumber) -> usize {
+    /// The problems to which the parts of a trial belong.
+    pub(crate) fn problems(&self, number: TrialNumber) -> Problems {
         let revised = self.revised.get(number);
-        revised.map_or(self.n_revisions(), |revised| revised.run_problem)
+        revised.map_or(Problems::all(self.n_revisions()), |it| it.problems)
     }
 
-    /// Returns an error if the trial is left out.
-    pub(super) fn check_placed(&self, number: TrialNumber) -> Result<()> {
-        match self.left_out(number) {
-            None => Ok(()),
-            Some(reason) => Err(Error::InvalidPoint(format!(
-                "trial {number} is left out of the revised problem ({reason}): pass params= of the present problem"
-            ))),
+    /// Whether the present problem has the context and the fidelity of a trial.
+    fn has_situation(&self, number: TrialNumber) -> bool {
+        let (problems, here) = (self.problems(number), self.n_revisions());
+        problems.context == here && problems.fidelity == here
+    }
+
+    /// Whether the point where a trial was run is this point of the present problem.
+    pub(super) fn was_run_at(&self, number: TrialNumber, point: &Point) -> bool {
+        let problems = self.problems(number);
+        let problem = match self.trials[number].run() {
+            Some(_) => problems.run,
+            None => problems.start,
+        };
+        problem == self.n_revisions() && self.point(number) == *point
+    }
+
+    /// The point, the context and the fidelity of a replicate of a trial. `run` is the point where the replicate was run,
+    /// if it was reported. Returns an error if the present problem lacks one of them.
+    pub(super) fn replicated(
+        &self,
+        number: TrialNumber,
+        run: Option<Point>,
+    ) -> Result<(Point, Vec<f64>, Option<f64>)> {
+        let advice = match (self.has_situation(number), &run) {
+            (false, _) => Some("add the value as a new trial"),
+            (true, None) => Some("pass params= of the present problem"),
+            (true, Some(_)) => None,
+        };
+        if let (Some(reason), Some(advice)) = (self.left_out(number), advice) {
+            return Err(Error::InvalidPoint(format!(
+                "trial {number} is left out of the revised problem ({reason}): {advice}"
+            )));
         }
+        let point = run.unwrap_or_else(|| self.point(number));
+        let fidelity = self.trials[number].fidelity();
+        Ok((point, self.context_numbers(number), fidelity))
     }
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.

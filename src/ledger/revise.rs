@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
-use crate::ledger::trial::Revised;
+use crate::ledger::trial::{Problems, Revised};
 use crate::ledger::view::OfSuccess;
 use crate::ledger::{Effect, Ledger, Queued, State};
 use crate::problem::{Curve, Direction, Outcome, Point, Position, Problem};
 
 /// A trial in the new problem. The caller converts the points, because the caller knows the values for which the
-/// numbers of a point stand.
+/// numbers of a point stand. Each part that the new problem lacks stays as it was in an earlier problem.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RevisedTrial {
-    /// The point and the context of the start, if the new problem has them.
-    pub start: Option<(Point, Vec<f64>)>,
+    /// The point of the start, if the new problem has it.
+    pub start: Option<Point>,
     /// The point where the trial was run, if it was reported and the new problem has it.
     pub run: Option<Point>,
     /// The context, if the new problem has it.
     pub context: Option<Vec<f64>>,
     /// The fidelity in units of the new problem.
     pub fidelity: Option<f64>,
+    /// Whether the new problem has the fidelity of the trial.
+    pub has_fidelity: bool,
     /// Why the trial is left out. None if the trial is not left out.
     pub left_out: Option<String>,
-    /// Whether the trial is used again as soon as it is reported at a point of the new problem.
-    pub may_return: bool,
 }
 
 impl Ledger {
@@ -65,8 +65,7 @@ impl Ledger {
         for (number, given) in trials.into_iter().enumerate() {
             let old = earlier.get(number).cloned();
             let old = old.unwrap_or(Revised {
-                start_problem: here - 1,
-                run_problem: here - 1,
+                problems: Problems::all(here - 1),
                 ..Revised::default()
             });
             self.revise_trial(number, given, old, before.direction != problem.direction)?;
@@ -110,30 +109,22 @@ impl Ledger {
     ) -> Result<()> {
         let (problem, here) = (self.problem.clone(), self.n_revisions() + 1);
         let is_left_out = given.left_out.is_some();
-        let start_problem = if given.start.is_some() {
-            here
-        } else {
-            old.start_problem
+        let last = |is_here: bool, before: usize| if is_here { here } else { before };
+        let problems = Problems {
+            start: last(given.start.is_some(), old.problems.start),
+            run: last(given.run.is_some(), old.problems.run),
+            context: last(given.context.is_some(), old.problems.context),
+            fidelity: last(given.has_fidelity, old.problems.fidelity),
         };
-        let run_problem = if given.run.is_some() {
-            here
-        } else {
-            old.run_problem
-        };
-        if let Some((point, context)) = &given.start {
+        for point in given.start.iter().chain(&given.run) {
             problem.check_measured(point)?;
-            problem.check_context(context)?;
         }
-        if let Some(run) = &given.run {
-            problem.check_measured(run)?;
+        if given.has_fidelity {
+            problem.check_fidelity(given.fidelity)?;
+        } else if !is_left_out {
+            return Err(mismatch());
         }
-        let fidelity = match is_left_out {
-            true => None,
-            false => {
-                problem.check_fidelity(given.fidelity)?;
-                self.at_fidelity(given.fidelity)
-            }
-        };
+        let fidelity = self.at_fidelity(given.fidelity);
         let trial = &mut self.trials[number];
         let (steps, last) = (
             problem.curve.map(|curve| curve.steps),
@@ -151,7 +142,7 @@ impl Ledger {
         let has_run = trial.run().is_some();
         let point = match has_run {
             true => given.run.clone(),
-            false => given.start.as_ref().map(|(point, _)| point.clone()),
+            false => given.start.clone(),
         };
         let (width, context_width) = self.widths;
         match (is_left_out, &point) {
@@ -178,7 +169,9 @@ impl Ledger {
             None => return Err(mismatch()),
         }
         trial.left_out = is_left_out;
-        if !is_left_out && trial.details.as_ref().and_then(|details| details.fidelity) != fidelity {
+        if given.has_fidelity
+            && trial.details.as_ref().and_then(|details| details.fidelity) != fidelity
+        {
             trial.details.get_or_insert_default().fidelity = fidelity;
         }
         let run = given.run.filter(|_| has_run).map(Point::unsigned_zeros);
@@ -198,10 +191,9 @@ impl Ledger {
         }
         self.revised.push(Revised {
             start: given.start.or(old.start),
-            start_problem,
-            run_problem,
+            context: given.context.or(old.context),
+            problems,
             left_out: given.left_out,
-            may_return: given.may_return && given.context.is_some(),
             run,
         });
         Ok(())
@@ -300,10 +292,8 @@ impl Ledger {
         }
         if self.has_outcomes() {
             for number in 0..n {
-                if !self.trials[number].left_out {
-                    let now = self.entry(number, self.trial_column()).ended_at;
-                    self.settle(number, now, None, None);
-                }
+                let now = self.entry(number, self.trial_column()).ended_at;
+                self.settle(number, now, None, None);
             }
         }
     }

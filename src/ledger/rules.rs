@@ -70,7 +70,7 @@ impl Ledger {
         observations: Vec<(usize, Observation)>,
         again: Again,
     ) -> Result<Option<What>> {
-        let trial = self.trial(number)?;
+        self.trial(number)?;
         for (outcome, observation) in &observations {
             self.check_outcome(*outcome)?;
             self.check_observation(number, observation)?;
@@ -79,12 +79,12 @@ impl Ledger {
         let value = |outcome: usize| self.entry(number, outcome).value();
         let run = observations.iter().find_map(|(_, it)| it.point.clone());
         if again == Again::Replicate && observations.iter().any(|(i, _)| value(*i).is_some()) {
-            self.check_placed(number)?;
+            let (point, context, fidelity) = self.replicated(number, run)?;
             let (results, data) = split(observations);
             return Ok(Some(What::Added(Added {
-                point: run.unwrap_or_else(|| self.point(number)),
-                context: self.context_numbers(number),
-                fidelity: trial.fidelity(),
+                point,
+                context,
+                fidelity,
                 attrs: None,
                 results,
                 // A replicate measures these outcomes only.
@@ -100,7 +100,7 @@ impl Ledger {
             && self.has_outcomes()
             && again == Again::Refuse
             && has_value()
-            && *run != self.point(number)
+            && !self.was_run_at(number, run)
         {
             return Err(Error::RunElsewhere { number });
         }
@@ -336,7 +336,7 @@ impl Ledger {
             && same(&observation.reading.std, entry.std())
             && same(&observation.cost, trial.cost())
             && same(&observation.duration, trial.duration())
-            && run.is_none_or(|point| *point == self.point(number))
+            && run.is_none_or(|point| self.was_run_at(number, point))
     }
 
     /// Whether a value repeats a withdrawn value of a withdrawn result. A repeated report must not restore a value that

@@ -439,17 +439,38 @@ impl Trial {
     }
 }
 
+/// The problems to which the parts of a trial belong: for each part, the number of revisions before its problem. A part
+/// that a revision could not convert stays in its earlier problem.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Problems {
+    pub start: usize,
+    /// The problem of the point where the trial was run, if it was reported.
+    pub run: usize,
+    pub context: usize,
+    pub fidelity: usize,
+}
+
+impl Problems {
+    /// All parts belong to one problem.
+    pub fn all(problem: usize) -> Self {
+        Self {
+            start: problem,
+            run: problem,
+            context: problem,
+            fidelity: problem,
+        }
+    }
+}
+
 /// What the ledger stores for a trial that started before the last revision.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Revised {
-    /// The point and the context of the start. None if they are those of the event.
-    pub start: Option<(Point, Vec<f64>)>,
-    /// The number of revisions before the problem to which the start belongs.
-    pub start_problem: usize,
-    /// The same for the point where the trial was run.
-    pub run_problem: usize,
+    /// The point of the start. None if it is the point of the event.
+    pub start: Option<Point>,
+    /// The context. None if it is the context of the event.
+    pub context: Option<Vec<f64>>,
+    pub problems: Problems,
     pub left_out: Option<String>,
-    pub may_return: bool,
     /// The point where the trial was run before the last revision to another problem, if it was reported.
     pub run: Option<Point>,
 }

@@ -127,27 +127,27 @@ impl Optimizer {
     }
 }
 
-/// A trial in the new problem: start point and context, run point, context, fidelity, the reason for leaving the trial out,
-/// and whether the trial may return; see [`RevisedTrial`].
+/// A trial in the new problem: start point, run point, context, fidelity, whether the new problem has the fidelity, and the
+/// reason for leaving the trial out; see [`RevisedTrial`].
 type ConvertedTrial = (
-    Option<(Point, Vec<f64>)>,
+    Option<Point>,
     Option<Point>,
     Option<Vec<f64>>,
     Option<f64>,
-    Option<String>,
     bool,
+    Option<String>,
 );
 
 fn revised_trial(
-    (start, run, context, fidelity, left_out, may_return): ConvertedTrial,
+    (start, run, context, fidelity, has_fidelity, left_out): ConvertedTrial,
 ) -> RevisedTrial {
     RevisedTrial {
         start,
         run,
         context,
         fidelity,
+        has_fidelity,
         left_out,
-        may_return,
     }
 }
 

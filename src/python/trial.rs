@@ -81,9 +81,11 @@ pub struct TrialRecord {
     ended_early: Option<&'static str>,
     /// Why a revision left the trial out.
     left_out: Option<String>,
-    /// The number of revisions before the problems to which `place` and `run` belong.
+    /// The number of revisions before the problems to which `place`, `run`, `context` and `fidelity` belong.
     problem: usize,
     problem_of_run: usize,
+    problem_of_context: usize,
+    problem_of_fidelity: usize,
     /// The outcomes of the trial in the order of their declaration, if outcomes are declared.
     outcomes: Vec<OutcomeFacts>,
 }
@@ -316,7 +318,7 @@ impl TrialRecord {
         let has_diverged = objective
             .failure()
             .is_some_and(|error| error.kind == DIVERGED);
-        let start = ledger.start(number);
+        let (start, problems) = (ledger.start(number), ledger.problems(number));
         let attrs = start.attrs.into_iter();
         Ok(Self {
             number,
@@ -366,8 +368,10 @@ impl TrialRecord {
             curve: ledger.reports(number),
             attempt: trial.attempt(),
             left_out: ledger.left_out(number).map(str::to_string),
-            problem: ledger.problem_of_start(number),
-            problem_of_run: ledger.problem_of_run(number),
+            problem: problems.start,
+            problem_of_run: problems.run,
+            problem_of_context: problems.context,
+            problem_of_fidelity: problems.fidelity,
         })
     }
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -45,7 +46,8 @@ def actions_of(submission: Submission, problem: Problem, log: Records, carrier: 
     `log` has the present records of the trials. If `problem` is not the present problem of the study, `carrier` carries
     what was read to the present problem.
     """
-    return _OF_VERBS[submission.verb](problem, log, carrier, submission.trial, *submission.given)
+    verb, arguments = submission.verb, (problem, log, carrier, submission.trial, *submission.given)
+    return [READERS_OF_ONE[verb](*arguments)] if verb in READERS_OF_ONE else READERS_OF_SEVERAL[verb](*arguments)
 
 
 def _observed(
@@ -54,27 +56,22 @@ def _observed(
     carrier: Carrier | None,
     number: int,
     value: Any,
-    std: Any,
-    cost: Any,
-    duration: Any,
-    params: Any,
-    attrs: Any,
+    facts: Facts,
     fidelity: Any,
     amend: bool,
     replicate: bool,
-) -> list[Action]:
+) -> Action:
     if amend and replicate:
         raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
     if fidelity is not None:
         _check_same_fidelity(problem, carrier, number, fidelity, log.trial(number))
-    started = None if params is None else log.trial(number)
-    facts = (std, cost, duration, params, attrs)
+    started = None if facts[3] is None else log.trial(number)
     present = problem if carrier is None else carrier.problem
     if not present.outcomes:
         observation = _observation_of(problem, carrier, number, started, value, facts)
-        return [Action.observe(number, observation, amend, replicate)]
+        return Action.observe(number, observation, amend, replicate)
     parts = _outcome_observations(problem, carrier, number, started, value, facts)
-    return [Action.observe(number, parts, amend, replicate)]
+    return Action.observe(number, parts, amend, replicate)
 
 
 def _observation_of(
@@ -85,10 +82,13 @@ def _observation_of(
     If params were given, `started` is the record of the trial, whose suggested point is compared with the params.
     """
     std, cost, duration, params, attrs = facts
+    is_plain = std is None and cost is None and duration is None and params is None and attrs is None
+    if is_plain and type(value) is float and isfinite(value):
+        return Observation(value)  # the most frequent case
     what = f"trial {number}"
-    y = value if type(value) is float else as_number("value", value, what)
-    if std is None and cost is None and duration is None and params is None and attrs is None:
-        return Observation(y, what=what)  # the most frequent case
+    y = as_number("value", value, what)
+    if is_plain:
+        return Observation(y, what=what)
     place = None
     if started is not None:
         place = problem.domain.locate(params, measured=True)
@@ -166,14 +166,12 @@ def _failed(
     attrs: str | None,
     duration: float | None,
     outcome: str | None,
-) -> list[Action]:
-    return [Action.fail(number, error, attrs, duration, _position(problem, carrier, outcome))]
+) -> Action:
+    return Action.fail(number, error, attrs, duration, _position(problem, carrier, outcome))
 
 
-def _abandoned(
-    problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None
-) -> list[Action]:
-    return [Action.abandon(number, _position(problem, carrier, outcome))]
+def _abandoned(problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None) -> Action:
+    return Action.abandon(number, _position(problem, carrier, outcome))
 
 
 def _withdrawn(
@@ -191,18 +189,18 @@ def _position(problem: Problem, carrier: Carrier | None, outcome: str | None) ->
     return i if carrier is None else carrier.outcome(outcome)
 
 
-def _stopped(problem: Problem, log: Records, carrier: Carrier | None, number: int) -> list[Action]:
-    return [Action.stop(number)]
+def _stopped(problem: Problem, log: Records, carrier: Carrier | None, number: int) -> Action:
+    return Action.stop(number)
 
 
 def _reported(
     problem: Problem, log: Records, carrier: Carrier | None, number: int, value: Any, step: Any, attempt: Any
-) -> list[Action]:
+) -> Action:
     given, y = converted_report(problem.curve, number, step, value)
     if carrier is not None:
         carrier.check_step(given)
     start = log.trial(number).attempt if attempt is None else as_index("attempt", attempt, 0, f"trial {number}")
-    return [Action.report(number, given, y, start)]
+    return Action.report(number, given, y, start)
 
 
 def _added(
@@ -440,14 +438,17 @@ def _filled_in(space: Space, params: Any, constraints: Constraints | None, what:
     return completed(free.core.numbers(core.trial(0)))
 
 
-# The functions that read submissions, by the name of the method.
-_OF_VERBS: Mapping[str, Callable[..., list[Action]]] = {
+# The functions that read the arguments of calls, by the name of the method. They take the problem of the arguments, the
+# records of the trials, the carrier to the present problem, the number of the trial, and the arguments.
+READERS_OF_ONE: Mapping[str, Callable[..., Action]] = {
     "observe": _observed,
     "fail": _failed,
     "abandon": _abandoned,
-    "withdraw": _withdrawn,
     "stop": _stopped,
     "report": _reported,
+}
+READERS_OF_SEVERAL: Mapping[str, Callable[..., list[Action]]] = {
+    "withdraw": _withdrawn,
     "add": _added,
     "enqueue": _enqueued,
 }

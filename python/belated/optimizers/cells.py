@@ -36,6 +36,9 @@ _DURATION = re.compile(r"(-)?(?:(\d+) days?,? \+?)?(\d+):([0-5]?\d):([0-5]?\d(?:
 # The longest text in a cell of Excel.
 LONGEST_CELL = 32_767
 
+# Characters with which a formula begins; some spreadsheets also read the full-width forms.
+_FORMULA = "=+-@\t\n\uff1d\uff0b\uff0d\uff20"
+
 # Characters that Excel's files cannot contain, and further control characters, which terminals execute.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
@@ -127,7 +130,7 @@ def shown(value: Any) -> Any:
         return value if value == value else None
     text = str(value).encode(errors="replace").decode()
     text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
-    if len(text) > 1 and text[0] in "=+-@\t\n" and isinstance(as_read(text), str):
+    if len(text) > 1 and text[0] in _FORMULA and isinstance(as_read(text), str):
         text = f"'{text}"
     return text[:LONGEST_CELL]
 

@@ -8,14 +8,14 @@ from typing import Any, ClassVar, Literal, overload
 
 from belated import _core
 from belated._core import Action, InvalidSetting
-from belated.optimizers.actions import Records, actions_of
+from belated.optimizers.actions import READERS_OF_ONE, READERS_OF_SEVERAL, Records
 from belated.optimizers.constraints import Constraint, Constraints, checked_functions, linear_of
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds
 from belated.optimizers.problem import Problem, SpaceLike
-from belated.optimizers.request import Carrier, Request, Submission
+from belated.optimizers.request import Carrier, ReadRequest, Request, number_of_trials, read_request
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Trials
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
@@ -234,26 +234,40 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         >>> len({trial.params["T"] for trial in optimizer.suggest(n=3, shared=["T"])})
         1
         """
-        request = Request(1 if n is None else n, context, fidelity, fixed, shared)
-        return self._start(request, n is None, self._start_trials)
+        wanted = 1 if n is None else number_of_trials(n)
+        read = read_request(self._problem, context, fidelity, fixed, shared)
+        return self._started(self._start_read(wanted, read) if wanted else [], n is None)
 
     def _start_trials(self, request: Request, *, limit: Limit | None = None) -> list[int]:
         """Start trials. `limit` is the limit of the run, and the share of it that has been used."""
-        context, fidelity, fixed, shared = request.read_in(self._problem)
+        return self._start_read(request.n, request.read_in(self._problem), limit=limit)
+
+    def _start_read(self, n: int, read: ReadRequest, *, limit: Limit | None = None) -> list[int]:
+        context, fidelity, fixed, shared = read
         time = self._problem.wall_time()
-        return self._log.suggest(request.n, context, time, self._constraints, fidelity, limit, fixed, shared)
+        return self._log.suggest(n, context, time, self._constraints, fidelity, limit, fixed, shared)
 
     def _submit(
-        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+        self,
+        verb: str,
+        trial: Any,
+        given: tuple[Any, ...] = (),
+        revision: int | None = None,
+        key: str | None = None,
+        notice: Callable[[str], None] = warn,
     ) -> list[int | None]:
-        actions = actions_of(submission, self._problem, self._log)
+        actions = READERS_OF_SEVERAL[verb](self._problem, self._log, None, trial, *given)
         time = self._problem.wall_time()
         if len(actions) == 1:
             return [self._log.record(actions[0], time)]
-        if submission.verb == "withdraw":  # the actions of other methods were checked
+        if verb == "withdraw":  # the actions of other methods were checked
             for action in actions:
                 self._log.validate(action, time)
         return [self._log.record(action, time) for action in actions]
+
+    def _submit_one(self, verb: str, trial: Any, given: tuple[Any, ...] = (), *more: Any) -> None:
+        action = READERS_OF_ONE[verb](self._problem, self._log, None, trial, *given)
+        self._log.record(action, self._problem.wall_time())
 
     def _record_from(
         self, read: Callable[[Problem, Records, Carrier | None], list[Action]], revision: int | None

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import Any
 
 from belated._core import InvalidValue
 from belated.optimizers.optuna_outcomes import outcome_of
 from belated.optimizers.outcomes import Outcomes
-from belated.space.arguments import is_gap, real_number
+from belated.space.arguments import is_gap, real_number, whole_number
 from belated.warn import warn
 
-_STATES = ("COMPLETE", "PRUNED", "FAIL", "RUNNING", "WAITING")
+# In the order of their numbers.
+_STATES = ("RUNNING", "COMPLETE", "PRUNED", "FAIL", "WAITING")
 
 # The prefixes of columns, and the columns that belated's tables do not have.
 _USER_ATTRS, _SYSTEM_ATTRS = "user_attrs_", "system_attrs_"
 _TIMES = ("datetime_start", "datetime_complete")
+
+# The names of all columns of Optuna, and of the index in a file.
+_COLUMN = re.compile(
+    r"(number|state|duration|intermediate_values|datetime_(start|complete)|values?(_.*)?"
+    r"|(params|user_attrs|system_attrs)_.*|Unnamed: 0)?",
+    re.DOTALL,
+)
+
+_ADVICE = "the last report of a pruned trial stands in place of its value: keep the column 'state'"
 
 # A number in the repr of a list; NumPy's types have names such as float64.
 _NUMBER = re.compile(r"(?<![\w.])-?(?:\d+\.?\d*(?:e[-+]?\d+)?|inf|nan)")
@@ -31,18 +42,23 @@ def converted(outcomes: Outcomes, table: Any, value: Any, missing: str) -> Any:
     `outcomes` are declared; `value` and `missing` are the arguments of `add`. Only complete trials have a value:
     Optuna's table has the last report of a pruned trial in its place.
     """
-    names = ["_".join(filter(None, map(str, name))) if isinstance(name, tuple) else str(name) for name in table.columns]
+    names = list(map(_name, table.columns))
     if len(set(names)) < len(names) or not len(table):
         return None
-    states = [_state(cell) for cell in table.iloc[:, names.index("state")]] if "state" in names else None
+
+    def cells(name: str) -> list[Any]:
+        column = table.iloc[:, names.index(name)] if name in names else ()
+        return [None if is_gap(cell) else cell for cell in column]
+
+    is_certain = _is_of_optuna(names, cells)
+    states = [_state(cell, is_certain) for cell in cells("state")] if "state" in names else None
     if not all(state in _STATES for state in states or ()):
         return None
-    if states is None and not ("number" in names and any(name in names for name in _TIMES)):
+    if states is None and not is_certain:
+        if _may_be_of_optuna(names, cells):
+            warn(f"the table has no column 'state': if it is a table of Optuna, and trials were pruned, {_ADVICE}")
         return None
-    columns: Columns = {
-        name: [None if is_gap(cell) else cell for cell in table.iloc[:, i].astype(object)]
-        for i, name in enumerate(names)
-    }
+    columns: Columns = {name: cells(name) for name in names if name}
     columns = _renamed(columns, outcomes, value)
     named = [*value.values()] if isinstance(value, Mapping) else [value] if isinstance(value, str) else []
     measured = [str(name) for name in named or ["value", *outcomes] if str(name) in columns]
@@ -54,9 +70,48 @@ def converted(outcomes: Outcomes, table: Any, value: Any, missing: str) -> Any:
     return type(table)(kept, index=table.index, dtype=object)
 
 
-def _state(cell: Any) -> str:
-    """Return the name of a state, which may be an object of Optuna or its text."""
-    return str(getattr(cell, "name", cell)).removeprefix("TrialState.")
+def _name(name: Any) -> str:
+    """Return the name of a column. In a file, the second line of names has gaps, which pandas fills."""
+    if not isinstance(name, tuple):
+        return str(name)
+    return "_".join(part for part in map(str, name) if not re.match(r"$|Unnamed: \d+_level_\d+$", part))
+
+
+def _is_of_optuna(names: list[str], cells: Callable[[str], list[Any]]) -> bool:
+    """Return whether a table has columns that only tables of Optuna have. `cells` returns a column."""
+    has_times = any(name in names for name in _TIMES)
+    if has_times and "number" in names:
+        return True
+    if not _has_names_of_optuna(names):
+        return False
+    if has_times or any(name.startswith((_USER_ATTRS, _SYSTEM_ATTRS)) for name in names):
+        return True
+    durations = [cell for cell in cells("duration") if cell is not None]
+    return bool(durations) and all(
+        isinstance(cell, timedelta) or (isinstance(cell, str) and " days " in cell) for cell in durations
+    )
+
+
+def _may_be_of_optuna(names: list[str], cells: Callable[[str], list[Any]]) -> bool:
+    """Return whether a table has the columns of Optuna, and trial numbers from 0, which belated's tables have, too."""
+    if not _has_names_of_optuna(names):
+        return False
+    numbers = list(map(whole_number, cells("number")))
+    return 0 in numbers and None not in numbers and len(set(numbers)) == len(numbers)
+
+
+def _has_names_of_optuna(names: list[str]) -> bool:
+    has_values = any(re.match(r"values?(_|$)", name) for name in names)
+    has_params = any(name.startswith("params_") for name in names)
+    return has_values and has_params and all(_COLUMN.fullmatch(name) for name in names)
+
+
+def _state(cell: Any, may_be_number: bool) -> str:
+    """Return the name of a state, which may be an object of Optuna, its text or its number."""
+    number = whole_number(cell) if may_be_number else None
+    if number is not None and 0 <= number < len(_STATES):
+        return _STATES[number]
+    return str(getattr(cell, "name", cell)).upper().removeprefix("TRIALSTATE.")
 
 
 def _renamed(columns: Columns, outcomes: Outcomes, value: Any) -> Columns:
@@ -110,12 +165,11 @@ def _system_attrs(columns: Columns, i: int) -> dict[str, Any]:
 
 def _check_values(columns: Columns, measured: list[str], missing: str) -> None:
     """Check the values of a table without states. Pruned trials cannot be told from complete ones."""
-    advice = "the last report of a pruned trial stands in place of its value: keep the column 'state'"
     if not any(cell is None for name in measured for cell in columns[name]):
-        warn(f"the table of Optuna has no column 'state', so all values are used; if trials were pruned, {advice}")
+        warn(f"the table of Optuna has no column 'state', so all values are used; if trials were pruned, {_ADVICE}")
         return
     # The rows were not selected by their states.
-    problem = f"the table of Optuna has trials without a value and no column 'state', and {advice}"
+    problem = f"the table of Optuna has trials without a value and no column 'state', and {_ADVICE}"
     if missing == "raise":
         raise InvalidValue(f"{problem} (nothing was added)")
     warn(f"{problem}; all values count as missing")

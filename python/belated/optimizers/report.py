@@ -221,8 +221,8 @@ def as_amount(name: str, given: Any, what: str, warn_once: Callable[[str, str], 
 
     NaN counts as not given, with a warning: for example, the standard deviation of a single replicate is NaN.
     """
-    if given is None:
-        return None
+    if given is None or (type(given) is float and given == given):  # the most frequent cases
+        return given
     if is_gap(given):
         warn_once("not given", f"{name}={one_line(given)} for {what} counts as not given")
         return None

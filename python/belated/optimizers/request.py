@@ -1,7 +1,8 @@
 """The arguments of calls that write to a log, kept as they were given until the log is up to date.
 
 A call of `suggest` is a *request*, and a call of any other method that writes is a *submission*. Both have the number
-of the problem in which their names and values are read. A study converts them while it holds the write lock.
+of the problem in which their names and values are read. A study converts them while it holds the write lock. A plain
+optimizer converts the arguments at once, with the same functions, because its log is always up to date.
 """
 
 import json
@@ -9,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from belated._core import InvalidPoint, TrialRecord
+from belated._core import InvalidPoint, InvalidSetting, TrialRecord
 from belated.optimizers.fixed import Fixed, Shared, fixed_of, shared_of
 from belated.optimizers.problem import Problem
-from belated.space.arguments import is_list, real_number
+from belated.short_repr import short_repr
+from belated.space.arguments import is_gap, is_list, real_number, whole_number
 from belated.space.space import Place
 
 
@@ -32,18 +34,35 @@ class Request(NamedTuple):
 
     def digest(self) -> str:
         """Return a text that is equal for equal requests. The lease and the revision do not count."""
-        return _digest("suggest", self.n, self.context, self.fidelity, self.fixed, self.shared)
+        shared = (sorted(set(map(_name, self.shared))) or None) if is_list(self.shared) else self.shared
+        fixed = None if isinstance(self.fixed, Mapping) and not self.fixed else _plain(self.fixed, is_ordered=False)
+        return _digest("suggest", self.n, self.context, self.fidelity, fixed, shared)
 
     def read_in(self, problem: Problem) -> "ReadRequest":
-        """Return the context, the fidelity, and the fixed and shared values in the form that the core takes."""
-        context, fidelity = problem.context_numbers(self.context), problem.check_fidelity(self.fidelity)
-        if self.fixed is None and self.shared is None:  # the most frequent case
-            return context, fidelity, None, None
-        return context, fidelity, fixed_of(problem, self.fixed), shared_of(problem, self.shared)
+        """Return the arguments in the form that the core takes."""
+        return read_request(problem, self.context, self.fidelity, self.fixed, self.shared)
 
 
 # The context, the fidelity, and the fixed and shared values of a request in the form that the core takes.
 ReadRequest: TypeAlias = tuple[list[float] | None, float | None, Fixed | None, Shared | None]
+
+
+def number_of_trials(n: Any) -> int:
+    """Return the argument `n` of `suggest`, or raise InvalidSetting."""
+    wanted = whole_number(n)
+    if wanted is None or not 0 <= wanted < 2**32:
+        raise InvalidSetting(
+            f"n={short_repr(n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
+        )
+    return wanted
+
+
+def read_request(problem: Problem, context: Any, fidelity: Any, fixed: Any, shared: Any) -> ReadRequest:
+    """Return arguments of `suggest` in the form that the core takes."""
+    numbers, checked = problem.context_numbers(context), problem.check_fidelity(fidelity)
+    if fixed is None and shared is None:  # the most frequent case
+        return numbers, checked, None, None
+    return numbers, checked, fixed_of(problem, fixed), shared_of(problem, shared)
 
 
 class Submission(NamedTuple):
@@ -61,7 +80,9 @@ class Submission(NamedTuple):
 
     def digest(self) -> str:
         """Return a text that is equal for equal reports of values. Their durations and attrs do not count."""
-        value, std, cost, _, params, _, *others = self.given
+        value, (std, cost, _, params, _), *others = self.given
+        value, std, params = map(_without_gaps, (value, std, params))
+        std = None if std == {} else std
         return _digest(self.verb, self.trial, value, std, cost, params, *others)
 
 
@@ -113,22 +134,44 @@ def _digest(*arguments: Any) -> str:
     return blake2b(text.encode(errors="backslashreplace"), digest_size=8).hexdigest()
 
 
-def _plain(given: Any) -> Any:
-    """Return an argument as JSON data that are equal for equal arguments: 1 equals 1.0, and differs from True."""
+def _without_gaps(given: Any) -> Any:
+    """Return a mapping without its missing values, and other arguments unchanged."""
+    if hasattr(given, "to_dict"):  # a Series
+        given = given.to_dict()
+    return {key: each for key, each in given.items() if not is_gap(each)} if isinstance(given, Mapping) else given
+
+
+def _name(given: Any) -> str:
+    """Return a name as text. In JSON, the number of a column is a text."""
+    number = whole_number(given)
+    return str(given if number is None else number)
+
+
+def _plain(given: Any, is_ordered: bool = True) -> Any:
+    """Return an argument as JSON data that are equal for equal arguments: 1 equals 1.0, and differs from True.
+
+    Unless `is_ordered`, the order of lists does not count, and a list of one value equals the value.
+    """
     if given is None or isinstance(given, (bool, str)):
         return given
     if isinstance(given, Mapping) and given.keys() == {"low", "high"}:
         given = (given["low"], given["high"])  # a range, as JSON has it
     if isinstance(given, Mapping):
-        # Numbers and texts can be keys.
-        return {"mapping": sorted([json.dumps(_plain(key)), _plain(each)] for key, each in given.items())}
+        named = [(_name(key), _plain(each, is_ordered)) for key, each in given.items()]
+        return {"mapping": sorted(named, key=lambda pair: pair[0])}
     if isinstance(given, tuple):  # a range, or a choice
         return {"tuple": [_plain(each) for each in given]}
+    if is_gap(given):
+        return None
     number = real_number(given)
     if number is not None:
-        return number + 0.0 if number == given or number != number else repr(given)
+        return number + 0.0 if number == given else repr(given)
     if hasattr(given, "to_dict"):  # a Series
         return _plain(given.to_dict())
-    if is_list(given):
-        return [_plain(each) for each in given]
-    return repr(given)
+    if not is_list(given):
+        return repr(given)
+    listed = [_plain(each) for each in given]
+    if is_ordered:
+        return listed
+    listed = [json.loads(text) for text in sorted(set(map(json.dumps, listed)))]
+    return listed[0] if len(listed) == 1 else listed

@@ -51,6 +51,7 @@ from belated.space.candidates import Candidates
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 from belated.space.space import Place, Space
+from belated.warn import warn
 
 _STATES = ("observed", "pending", "failed", "abandoned", "stopped", "withdrawn")
 
@@ -154,7 +155,7 @@ def trial_columns(
         for name in InFlight._fields:
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
-        columns["fidelity"] = [problem_of(record.problem).fidelity_of(record.fidelity) for record in records]
+        columns["fidelity"] = [problem_of(each.problem_of_fidelity).fidelity_of(each.fidelity) for each in records]
     if any(record.outside for record in records):
         columns["outside"] = [record.outside for record in records]
     domain, runs = problem.domain, [record.run for record in records]
@@ -178,7 +179,7 @@ def trial_columns(
             columns |= _candidate_columns("_run", places)
     contexts = problem.context_space
     if contexts is not None:
-        found = [(problem_of(record.problem).context_space, record.context) for record in records]
+        found = [(problem_of(record.problem_of_context).context_space, record.context) for record in records]
         columns |= _columns("context_", contexts, [each.named_at(list(at)) if each else {} for each, at in found])
     if curves:
         rows = [dict(record.curve) for record in records]
@@ -243,6 +244,11 @@ def is_trials_table(params: Any) -> bool:
 
 # The result of an outcome that has not arrived.
 _MISSING = Result("pending")
+
+
+def _without_marks(name: str) -> str:
+    """Return the name of a column without spaces at its ends, and without the number of a repeated name in pandas."""
+    return re.sub(r"(\.[0-9]+)+$", "", name.strip("\ufeff").strip()).strip()
 
 
 class Row(NamedTuple):
@@ -338,6 +344,7 @@ class _Reader:
         self._read_facts(given, attrs)
         self._read_contexts(context)
         self._curve = [name for name in names if re.fullmatch(r"curve_[0-9]{1,9}", name) and name in self._others]
+        self._check_alike()
         if not self._curve:
             return
         curve, last = problem.curve, max(int(name.removeprefix("curve_")) for name in self._curve)
@@ -466,6 +473,11 @@ class _Reader:
                 f"did you mean the column {near!r} for {lacking[0]!r}?" if near else "add them, without empty cells"
             )
             advice = separator_advice(list(self._cells)) or advice
+            if "params" in self._others and "number" in self._others:
+                advice = (
+                    "a table of Optuna has two lines of names here: write it with trials_dataframe(multi_index=False), "
+                    "or read both lines with header=[0, 1]"
+                )
             raise InvalidPoint(
                 f"the table lacks columns of params {lacking}, with or without the prefix params_: {advice}"
             )
@@ -502,6 +514,28 @@ class _Reader:
                 self._attrs_columns[name] = name
             attrs = None
         self._attrs = self._for_each("attrs", attrs)
+
+    def _check_alike(self) -> None:
+        """Refuse columns that repeat the name of a column that is read, and warn of those that almost do."""
+        parts = (self._point, self._run, self._outcomes, self._columns, self._attrs_columns, self._context)
+        read = {*self._of_outcomes, *self._curve, *(name for part in parts for name in part.values())}
+        read |= {"state", "error"} & set(self._others) if self._has_values else set()
+        known = {_without_marks(name): name for name in read}
+        folded = {name.casefold(): known[name] for name in known}
+        for name in self._others:
+            if name in read or name.startswith("params_"):  # trials that were left out may have other parameters
+                continue
+            plain = _without_marks(name)
+            if plain in known:
+                raise InvalidValue(
+                    f"the table has the columns {known[plain]!r} and {name!r}, which seem to be the same name twice: "
+                    "rename or remove one of them"
+                )
+            if plain.casefold() in folded:
+                warn(
+                    f"the table has the columns {folded[plain.casefold()]!r}, which is read, and {name!r}, which is "
+                    "ignored: rename or remove one of them"
+                )
 
     def _check_column(self, argument: str, name: str) -> None:
         if name not in self._cells:

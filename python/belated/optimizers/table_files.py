@@ -156,14 +156,20 @@ def _points(
     Points of earlier problems are left out.
     """
     contexts, domain = problem.context_space, problem.domain
-    is_here = [problem_of(record.problem) is problem for record in records]
-    starts = list(zip(records, is_here, strict=True))
+
+    def is_here(number: int) -> bool:
+        return problem_of(number) is problem
+
     if contexts is not None:
-        yield "context_", contexts, [contexts.named_at(list(each.context)) if here else {} for each, here in starts]
+        yield (
+            "context_",
+            contexts,
+            [contexts.named_at(list(each.context)) if is_here(each.problem_of_context) else {} for each in records],
+        )
     if isinstance(domain, Space):
-        yield "params_", domain, [domain.named_at(each.place) if here else {} for each, here in starts]
+        yield "params_", domain, [domain.named_at(each.place) if is_here(each.problem) else {} for each in records]
         runs = [
-            {} if each.run is None or problem_of(each.problem_of_run) is not problem else domain.named_at(each.run)
+            {} if each.run is None or not is_here(each.problem_of_run) else domain.named_at(each.run)
             for each in records
         ]
         yield f"params_{run_prefix(domain)}", domain, runs

@@ -13,7 +13,7 @@ from belated.optimizers.log import Log
 from belated.optimizers.outcomes import OutcomeRecord, outcome_records
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import TrialError, Withdrawal, headline, merged_attrs
-from belated.space.space import Space
+from belated.space.space import Place, Space
 
 
 def rounded(value: Any) -> str:
@@ -133,9 +133,9 @@ class Trial:
 
     @property
     def index(self) -> int | None:
-        """The candidate's row number; None in a space, and for an added point that is not a candidate."""
-        place = self._record.place
-        return place if isinstance(place, int) else None
+        """The candidate's row number; None in a space, and for a point that is not a candidate."""
+        record = self._record
+        return self._present_index(record.place, record.problem)
 
     @property
     def index_run(self) -> int | None:
@@ -143,21 +143,26 @@ class Trial:
 
         It is None in a space, and for a point that is not a candidate.
         """
-        run = self._record.run
-        return self.index if run is None else run if isinstance(run, int) else None
+        record = self._record
+        return self.index if record.run is None else self._present_index(record.run, record.problem_of_run)
+
+    def _present_index(self, place: Place, problem: int) -> int | None:
+        # A row number of an earlier problem may be the number of another row now.
+        is_present = self._owner._problem_of(problem) is self._owner._problem
+        return place if isinstance(place, int) and is_present else None
 
     @property
     def context(self) -> dict[str, Any] | None:
         """The context of the suggestion; None if contexts were not declared."""
         record = self._record
-        contexts = self._owner._problem_of(record.problem).context_space
+        contexts = self._owner._problem_of(record.problem_of_context).context_space
         return None if contexts is None else contexts.params_at(list(record.context))
 
     @property
     def fidelity(self) -> Any:
         """The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared."""
         record = self._record
-        return self._owner._problem_of(record.problem).fidelity_of(record.fidelity)
+        return self._owner._problem_of(record.problem_of_fidelity).fidelity_of(record.fidelity)
 
     @property
     def state(self) -> str:
@@ -386,7 +391,7 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
     for trial in shown:
         domain = trial._owner._problem_of(trial._record.problem).domain
         point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
-        error, contexts = trial.error, trial._owner._problem_of(trial._record.problem).context_space
+        error, contexts = trial.error, trial._owner._problem_of(trial._record.problem_of_context).context_space
         context = {} if contexts is None else contexts.flat(trial.context or {})
         state = f"{trial.state}, best" if trial == best else trial.state
         values = [_shown(each) for each in trial.outcomes.values()] if outcomes else [trial.value]

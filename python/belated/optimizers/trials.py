@@ -31,7 +31,7 @@ from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_reason, attrs_as_json, error_facts
-from belated.optimizers.request import Carrier, Request, Submission
+from belated.optimizers.request import Carrier
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import Added, Row, Rows, check_policies, is_trials_table, read_table, trials_dataframe
 from belated.optimizers.table_files import write_csv, write_excel
@@ -386,9 +386,11 @@ class Reading(ABC):
         ``mean - 2 * std`` of `predict` (the smallest ``mean + 2 * std`` if f is minimised). In a list, the observed
         points follow this point, in the order of their bounds. Points that violate a constraint or where a trial
         probably fails are left out, and so are points where an outcome was measured outside its bounds, unless its
-        noise is declared or repeated values differ. If no point lies within the bounds with probability 0.9, `BayesOpt`
-        returns the best trial within the bounds, or the trial with the smallest expected violation. `RandomSearch`
-        returns the best observed point. If a fidelity was declared, f is the function at the highest fidelity.
+        noise is declared or repeated values differ. If an outcome equals its bound or jumps over it, an observed point
+        is returned if exact values show that it lies within the bounds. If no point lies within the bounds with
+        probability 0.9, `BayesOpt` returns the best trial within the bounds, or the trial with the smallest expected
+        violation. `RandomSearch` returns the best observed point. If a fidelity was declared, f is the function at the
+        highest fidelity.
 
         Parameters
         ----------
@@ -804,12 +806,23 @@ class Trials(Reading, Generic[AnyLog]):
 
     @abstractmethod
     def _submit(
-        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+        self,
+        verb: str,
+        trial: Any,
+        given: tuple[Any, ...] = (),
+        revision: int | None = None,
+        key: str | None = None,
+        notice: Callable[[str], None] = warn,
     ) -> list[int | None]:
         """Log a submission and return the numbers of its trials. Either all its actions are logged, or none of them.
 
-        `notice` is called with a text about the values that could not be stored.
+        The first four arguments are as in `Submission`. `notice` is called with a text about the values that could not
+        be stored.
         """
+
+    def _submit_one(self, verb: str, trial: Any, given: tuple[Any, ...] = (), *more: Any) -> None:
+        """As `_submit`, for a verb of `READERS_OF_ONE`."""
+        self._submit(verb, trial, given, *more)
 
     @abstractmethod
     def _record_from(
@@ -911,24 +924,11 @@ class Trials(Reading, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        revision = self._n_read()
-        given = (value, std, cost, duration, params, attrs, fidelity, bool(amend), bool(replicate))
-        self._observe(Submission("observe", self._number_of(trial), revision, given))
+        facts = (std, cost, duration, params, attrs)
+        self._observe(self._number_of(trial), (value, facts, fidelity, bool(amend), bool(replicate)))
 
-    def _start(
-        self, request: Request, single: bool, start: Callable[[Request], list[int]]
-    ) -> Trial | list[Trial]:
-        """Check the number of trials of a request, and call `start` to start them; return one trial if `single`."""
-        wanted = whole_number(request.n)
-        if wanted is None or not 0 <= wanted < 2**32:
-            raise InvalidSetting(
-                f"n={short_repr(request.n)} is not usable: pass an integer from 0 to 2**32 - 1, or None for one trial"
-            )
-        if wanted:
-            numbers = start(request if request.n is wanted else request._replace(n=wanted))
-        else:
-            numbers = []
-            request.read_in(self._problem)  # checks the other arguments
+    def _started(self, numbers: Sequence[int], single: bool) -> Trial | list[Trial]:
+        """Return the trials that `suggest` started, or one trial if `single`."""
         trials = [Trial(self, number) for number in numbers]
         window = self._window
         window = None if window is None else finite(window)
@@ -936,26 +936,24 @@ class Trials(Reading, Generic[AnyLog]):
             self._check_limit("window", window, 0.25)
         return trials[0] if single else trials
 
-    def _observe(
-        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
-    ) -> None:
+    def _observe(self, number: int, given: tuple[Any, ...], *more: Any) -> None:
         """Log a report of values; see `_submit`."""
         try:
-            self._submit(submission, key, notice)
+            self._submit_one("observe", number, given, *more)
         except AlreadyObserved:
             if self._problem.outcomes:
                 raise
-            value, std, cost, duration, params, *_ = submission.given
+            value, (std, cost, duration, params, _), *_ = given
             # The message of the core does not contain the reported value.
-            given = {"std": std, "cost": cost, "duration": duration, "params": params}
-            others = "".join(f", {name}={short_repr(fact)}" for name, fact in given.items() if fact is not None)
-            number = submission.trial
+            facts = {"std": std, "cost": cost, "duration": duration, "params": params}
+            others = "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)
             raise AlreadyObserved(
                 f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
                 "pass amend=True to replace it, or replicate=True to keep both"
             ) from None
-        if submission.given[1] is not None:
-            self._warn_of_contradiction([submission.trial], submission.given[-1])
+        std = given[1][0]
+        if std is not None and (type(std) is not float or std == 0.0):
+            self._warn_of_contradiction([number], given[-1])
 
     def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
         """Warn if trials at the same point have different values that were reported as exact.
@@ -1034,7 +1032,7 @@ class Trials(Reading, Generic[AnyLog]):
         facts, text = error_facts(error), attrs_as_json(attrs)
         number = self._number_of(trial)
         seconds = as_amount("duration", duration, f"trial {number}", self._problem.warn_once)
-        self._resolve(Submission("fail", number, revision, (facts, text, seconds, outcome)), "fail")
+        self._resolve("fail", number, (facts, text, seconds, outcome), revision)
 
     def _unknown_bounded(self) -> list[str]:
         """Return the names of the outcomes that have bounds and no value in any trial."""
@@ -1073,7 +1071,7 @@ class Trials(Reading, Generic[AnyLog]):
             The trial has a value.
         """
         revision = self._n_read()
-        self._resolve(Submission("abandon", self._number_of(trial), revision, (outcome,)), "be abandoned")
+        self._resolve("abandon", self._number_of(trial), (outcome,), revision)
 
     @checks_arguments
     def report(self, trial: Trial | int, value: float, step: int, *, attempt: int | None = None) -> None:
@@ -1115,7 +1113,7 @@ class Trials(Reading, Generic[AnyLog]):
         {1: 0.5, 2: 0.75}
         """
         revision = self._n_read()
-        self._submit(Submission("report", self._number_of(trial), revision, (value, step, attempt)))
+        self._submit_one("report", self._number_of(trial), (value, step, attempt), revision)
 
     def should_stop(self, trial: Trial | int) -> bool:
         """Return True if the evaluation of a trial should end before the last step of its curve.
@@ -1164,7 +1162,7 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         """
-        self._resolve(Submission("stop", self._number_of(trial), None), "be stopped")
+        self._resolve("stop", self._number_of(trial))
 
     @checks_arguments
     def withdraw(
@@ -1215,18 +1213,18 @@ class Trials(Reading, Generic[AnyLog]):
         revision, text = self._n_read(), as_reason(reason)
         given: Any = trial if is_list(trial) else [trial]
         numbers = list(dict.fromkeys(map(self._number_of, given)))
-        self._submit(Submission("withdraw", numbers, revision, (text, outcome)))
+        self._submit("withdraw", numbers, (text, outcome), revision)
 
-    def _resolve(self, submission: Submission, verb: str) -> None:
-        """Log a submission that ends a trial; `verb` says how, for messages."""
+    def _resolve(self, verb: str, number: int, given: tuple[Any, ...] = (), revision: int | None = None) -> None:
+        """Log the end of a trial; see `_submit`."""
         try:
-            self._submit(submission)
+            self._submit_one(verb, number, given, revision)
         except AlreadyObserved:
-            number = submission.trial
             trial = Trial(self, number)
             known = f"values {trial.values}" if self._problem.outcomes else f"value {trial.value!r}"
+            refused = {"fail": "fail", "abandon": "be abandoned", "stop": "be stopped"}[verb]
             raise AlreadyObserved(
-                f"trial {number} has the {known} already and cannot {verb}; withdraw takes the value back"
+                f"trial {number} has the {known} already and cannot {refused}; withdraw takes the value back"
             ) from None
 
     @checks_arguments
@@ -1333,7 +1331,7 @@ class Trials(Reading, Generic[AnyLog]):
             return self._add_table(params, value, context, facts, missing, on_error, revision)
         problem = self._problem if revision is None else self._problem_of(revision - 1)
         points = problem.domain.several(params, listed=is_list(value))
-        numbers = self._submit(Submission("add", None, revision, (params, points, value, context, facts)))
+        numbers = self._submit("add", None, (params, points, value, context, facts), revision)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
         if std is not None:
             self._warn_of_contradiction([trial.number for trial in trials])
@@ -1436,7 +1434,7 @@ class Trials(Reading, Generic[AnyLog]):
             return [self.seed_, self._log.n_events()]
 
         given = (params, fidelity, lambda: self._constraints_for("enqueue"), seed)
-        self._submit(Submission("enqueue", None, revision, given))
+        self._submit("enqueue", None, given, revision)
 
     def _check_limit(self, name: str, limit: float, share: float) -> None:
         """Warn once if a window or a lease is below the quantile `share` of the delays."""

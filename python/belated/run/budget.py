@@ -17,13 +17,17 @@ class Budget:
 
     def __init__(self, optimizer: Optimizer | Study, limit: float) -> None:
         self._optimizer = optimizer
-        self._fidelity = optimizer._problem.fidelity
         self._limit = limit
         # A tolerance for rounding errors, which occur in sums of costs such as 0.1.
         self._slack = 1e-9 * limit
         self._spent = 0.0
         # The declared costs of the running trials, by trial number.
         self._declared: dict[int, float] = {}
+
+    @property
+    def _fidelity(self) -> Fidelity | None:
+        """The declared fidelity, which a revision of a study may change."""
+        return self._optimizer._problem.fidelity
 
     def has_room(self, trial: Trial | None = None) -> bool:
         """Return whether the rest of the budget covers the declared cost of a trial (default: of the next suggestion).
@@ -55,15 +59,16 @@ class Budget:
 
     def _highest_cost(self) -> float:
         """Return an upper bound on the declared cost of any trial."""
-        if self._fidelity is None or self._fidelity.cost is None:
+        cost = None if self._fidelity is None else self._fidelity.cost
+        if cost is None:
             return 1.0
-        return self._fidelity.cost.full if isinstance(self._fidelity.cost, PowerCost) else math.inf
+        return cost.full if isinstance(cost, PowerCost) else math.inf
 
     def _next_cost(self) -> float:
         """Return the declared cost of the next suggestion."""
-        assert self._fidelity is not None
-        fidelity = self._optimizer._problem.fidelity_of(self._optimizer._next_fidelity())
-        return self._fidelity.cost_of(fidelity)
+        level = self._optimizer._next_fidelity()  # reads the revisions of other processes
+        problem = self._optimizer._problem
+        return 1.0 if problem.fidelity is None else problem.fidelity.cost_of(problem.fidelity_of(level))
 
 
 def declared_cost(fidelity: Fidelity | None, trial: Trial) -> float:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from belated._core import InvalidSetting, InvalidValue
 from belated.optimizers.curve import Curve
-from belated.optimizers.request import Submission
 from belated.run.calling_thread import CallingThread
 from belated.run.objective import Reports
 from belated.run.threads import DaemonThreads
@@ -47,7 +46,7 @@ class DirectReports:
 
     def report(self, number: int, step: int, value: float, attempt: int) -> bool:
         try:
-            self._optimizer._submit(Submission("report", number, self._revision, (value, step, attempt)))
+            self._optimizer._submit_one("report", number, (value, step, attempt), self._revision)
         except InvalidValue:
             curve = self._optimizer._problem.curve
             if 1 <= step <= self.curve.steps and (curve is None or step > curve.steps):

@@ -17,11 +17,12 @@ from time import monotonic
 from typing import Any, Literal
 
 from belated._core import BelatedError
-from belated.errors import AlreadyObserved, RunError, StoreError
+from belated.errors import AlreadyObserved, InvalidValue, RunError, StoreError
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.report import format_error
-from belated.optimizers.request import Request, Submission
+from belated.optimizers.outcomes import Record
+from belated.optimizers.report import attrs_as_json, error_facts, format_error
+from belated.optimizers.request import Request
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, Reports, evaluate
@@ -92,13 +93,19 @@ class Evaluations:
     # For each of the first evaluations, the type and line of its error, or the type of its invalid result. The entry of
     # a successful evaluation is None.
     first: list[Place | None] = field(default_factory=list)
+    # For each of the first results, the declared outcomes that it lacks; see `Outcome`.
+    absent: list[tuple[str, ...]] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
-        """Evaluate trials until the run ends; return the reason for the end."""
+        """Evaluate trials until the run ends; return the reason for the end.
+
+        If a trial cannot be started, the running evaluations are completed before the error is raised.
+        """
+        refused: Exception | None = None
         while True:
-            to_start = len(self.trials) < self.n_trials
+            to_start = refused is None and len(self.trials) < self.n_trials
             if not to_start and not self.running:
-                return "n_trials"
+                break
             can_start = to_start and len(self.running) < self.n_workers and monotonic() < self.deadline
             if can_start and self.budget is not None and not self.budget.has_room(next(iter(self.waiting), None)):
                 if not self.running:
@@ -110,9 +117,17 @@ class Evaluations:
             if future is not None:
                 self.complete(future)
             elif can_start:
-                self.start()
-            else:
+                try:
+                    self.start()
+                except Exception as error:
+                    refused = error
+            elif refused is None:
                 return "timeout"
+            else:
+                break
+        if refused is not None:
+            raise refused
+        return "n_trials"
 
     def start(self) -> None:
         """Submit the evaluation of a waiting trial. If no trial is waiting, start a new trial.
@@ -217,6 +232,7 @@ class Evaluations:
         for callback in self.callbacks:
             callback(self.optimizer, trial)
         self.end_if_all_fail_the_same(outcome)
+        self.end_if_all_lack_an_outcome(outcome)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Return whether an evaluation that the executor lost may be started again."""
@@ -247,19 +263,19 @@ class Evaluations:
                     self.diverged(trial, outcome)
                 else:
                     LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
-                if not isinstance(outcome.value, dict):
-                    return
-                # The curve of the objective ended early. The values of the other outcomes count.
-                outcome.value.pop(self.f.of_curve or "", None)
-                if isinstance(outcome.std, dict):
-                    outcome.std.pop(self.f.of_curve or "", None)
-                if not outcome.value:
+                # The curve of the objective ended early. The other outcomes count.
+                values = outcome.value if isinstance(outcome.value, dict) else {}
+                for by_name in (values, outcome.std):
+                    if isinstance(by_name, dict):
+                        by_name.pop(self.f.of_curve or "", None)
+                outcome.value, outcome.failed = values, tuple(n for n in outcome.failed if n != self.f.of_curve)
+                if not outcome.value and not outcome.failed:
                     return
             for kind, note in outcome.notes.items():
                 self.warn_once(kind, f"trial {trial.number}: {note}; further ones do not warn")
-            if outcome.value is not None:
+            if outcome.value is not None and outcome.value != {}:
                 self.observe(trial, outcome.value, outcome)
-            else:
+            if outcome.value is None or outcome.failed:
                 self.fail(trial, outcome)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
@@ -276,19 +292,30 @@ class Evaluations:
         final = value.get(self.f.of_curve or "") if isinstance(value, dict) else value
         if final is not None:
             self.check_curve(trial, final)
-        given = (value, std, cost, duration, None, outcome.attrs, None, False, False)
-        submission = Submission("observe", trial.number, self.revision, given)
+        given = (value, (std, cost, duration, None, outcome.attrs), None, False, False)
 
         def notice(text: str) -> None:
             self.warn_once(text, f"{text}; further ones do not warn")
 
-        self.optimizer._observe(submission, notice=notice)
+        self.optimizer._observe(trial.number, given, self.revision, None, notice)
+        self.observe_added(trial, outcome, notice)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
             known.append(_point_in_words(trial))
             known.append(f"best_value_={self.optimizer.best_value_!r}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
+
+    def observe_added(self, trial: Trial, outcome: Outcome, notice: Callable[[str], None]) -> None:
+        """Report the entries of a result that a revision during the run has declared as outcomes."""
+        study = self.optimizer
+        if not outcome.undeclared or not isinstance(study, Study):
+            return
+        revision = study.revision
+        names = study._problem_of(revision - 1).outcomes.keys() - {*self.f.outcomes}
+        added = {name: y for name, y in outcome.undeclared.items() if name in names and y is not None}
+        if added:
+            study._observe(trial.number, (added, (None,) * 5, None, False, False), revision, None, notice)
 
     def check_curve(self, trial: Trial, value: float) -> None:
         """Warn once if a value differs from the value of the reported curve."""
@@ -306,7 +333,10 @@ class Evaluations:
             )
 
     def fail(self, trial: Trial, outcome: Outcome) -> None:
-        """Report a failure and its reason to the optimizer and the logger; warn at the first failure of each kind."""
+        """Report a failure and its reason to the optimizer and the logger; warn at the first failure of each kind.
+
+        If some outcomes have values, the others in `outcome.failed` have failed.
+        """
         if outcome.error is None:
             failure, kind = outcome.problem, "not a number"
         elif isinstance(outcome.error, WorkerDied):
@@ -315,15 +345,21 @@ class Evaluations:
         else:
             failure, kind = f"f raised {format_error(outcome.error)}", "raised"
         reason = outcome.problem if outcome.error is None else outcome.error
-        trial.fail(error=reason, duration=outcome.duration, attrs=outcome.attrs)
+        # If outcomes have values, the duration and the attrs were reported with these.
+        seconds, attrs = (None, None) if outcome.value else (outcome.duration, attrs_as_json(outcome.attrs))
+        for name in outcome.failed if outcome.value is not None else (None,):
+            given = (error_facts(reason), attrs, seconds, name)
+            with suppress(*([] if name is None else [InvalidValue])):  # a revision may have removed the outcome
+                self.optimizer._resolve("fail", trial.number, given, self.revision)
         self.n_failed += 1
         if outcome.error is not None and outcome.caught:
             outcome.error = without_objects(outcome.error)
         self.failure, self.error = failure, outcome.error
+        what = f"trial {trial.number}" if outcome.value is None else f"{list(outcome.failed)} of trial {trial.number}"
         if LOGGER.isEnabledFor(logging.INFO):
-            LOGGER.info("trial %d failed: %s; %s", trial.number, failure, _point_in_words(trial))
+            LOGGER.info("%s failed: %s; %s", what, failure, _point_in_words(trial))
         if outcome.error is None or outcome.caught:
-            self.warn_once(kind, f"trial {trial.number} failed: {failure}; further ones do not warn")
+            self.warn_once(kind, f"{what} failed: {failure}; further ones do not warn")
 
     def diverged(self, trial: Trial, outcome: Outcome) -> None:
         """Count a trial whose curve diverged, and add the duration and the attrs of its evaluation."""
@@ -353,6 +389,23 @@ class Evaluations:
                 f"the first {n_first} evaluations all failed in the same way: {self.failure}{place}; the run ends "
                 "here, because the others would most likely fail, too"
             ) from outcome.error
+
+    def end_if_all_lack_an_outcome(self, outcome: Outcome) -> None:
+        """Raise RunError if the first results all lack the objective or an outcome with bounds, and have entries that
+        were not declared."""
+        n_first = max(_MIN_SAME_ERRORS, self.n_workers)
+        if len(self.absent) == n_first or not isinstance(outcome.value, dict) or outcome.stopped:
+            return
+        self.absent.append(outcome.absent)
+        goals = self.optimizer._problem.outcomes
+        common = [name for name in outcome.absent if all(name in each for each in self.absent)]
+        lacking = [name for name in common if not isinstance(goals.get(name, Record()), Record)]
+        if len(self.absent) == n_first and lacking:
+            raise RunError(
+                f"the first {n_first} results of f all lack {lacking}, and have {list(outcome.undeclared)}, which "
+                f"was not declared: correct the name. If {lacking[0]} is measured later, return {lacking[0]}=None, "
+                "and further data as attrs={...}. The run ends here; the values are stored"
+            )
 
     def warn_once(self, kind: str, message: str) -> None:
         """Give a warning, unless the run has already given a warning of this kind."""
@@ -412,6 +465,19 @@ class Evaluations:
                 self.report(trial, _outcome_of_lost(died))
             elif not isinstance(error, BrokenExecutor):
                 _abandon(trial)
+
+    def warn_missing(self) -> None:
+        """Warn about trials that are pending because f did not return all outcomes."""
+        if not self.optimizer._problem.outcomes:
+            return
+        missing = [trial.missing for trial in self.trials if trial.state == "pending" and trial.values]
+        if missing:
+            names = list(dict.fromkeys(name for each in missing for name in each))
+            n = f"{len(missing)} trials of this run are" if len(missing) > 1 else "1 trial of this run is"
+            warn(
+                f"{n} pending, because outcomes are missing: {names}; report them by observe when they are known, or "
+                "end the trials by fail or abandon"
+            )
 
     def warn_pending(self) -> None:
         """Warn about evaluations that still run at the timeout."""

@@ -157,6 +157,7 @@ def _optimize(
     LOGGER.info("the run ended by %s: %r", stop_reason, outcome)
     if stop_reason == "timeout":
         evaluations.warn_pending()
+    evaluations.warn_missing()
     if stop_reason == "n_trials" and total is not None:
         total.warn_pending([trial.number for trial in evaluations.trials])
     if interrupt is not None and not _is_at_a_prompt():
@@ -243,7 +244,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         to store. A pair of numbers is not allowed. If outcomes were declared, f returns a mapping of the outcomes that
         are known, such as ``{"error": 0.1, "memory": 3.2}``, or this mapping as ``value``. The trial stays pending
         until the other outcomes are reported with `observe`, and the worker takes another trial. Outcomes that are None
-        or NaN are missing, too. Entries that were not declared become attrs, with a warning.
+        or NaN are missing, too. Other outcomes that are not finite numbers have failed. ``std``, ``cost`` and ``attrs``
+        may stand beside the outcomes. Entries that were not declared become attrs, with a warning.
     space : mapping, optional
         Name → `Real`, `Integer`, `Ordinal`, `Categorical`, a constant, or their shorthand (see `Space`).
     candidates : array-like of shape (N, d), DataFrame, mapping of columns, or list of dicts, optional
@@ -314,7 +316,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
         A warning is given at the first exception of f and at the first invalid result of f; in both cases the trial
         has failed. A warning is also given when a worker dies for the first time, and if evaluations are still running
         at the timeout. Another warning is given if `n_trials_total` is reached, but trials from before the run are
-        still pending.
+        still pending, or if trials of the run are pending because outcomes are missing.
 
     Raises
     ------
@@ -328,7 +330,8 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     RunError
         All trials failed. The error is also raised if the optimizer does not have a value and all of the first trials
         raised the same error at the same line, or returned invalid values of the same type. The number of these first
-        trials is the number of workers, but at least 3. Errors that `catch` names do not count. The error is also
+        trials is the number of workers, but at least 3. Errors that `catch` names do not count. A run also ends
+        if these results all lack the objective or an outcome with bounds and have undeclared entries. The error is also
         raised if the executor does not work, for example because a worker process of the given pool died; the running
         trials then stay pending.
     ImportError
@@ -344,11 +347,11 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     The logger ``logging.getLogger("belated")`` receives each result at the level INFO and each warning at WARNING.
 
     When a run ends early, results that have arrived are reported. Evaluations that have not started are cancelled, and
-    their trials are abandoned. The run does not wait for running evaluations. The trials of running evaluations stay
-    pending, and values may be reported later by ``optimizer.observe``. Threads cannot be stopped: each thread continues
-    until f returns or the program ends, and the program does not wait for these threads at its exit. With
-    ``processes=True``, the processes are ended by SIGTERM; a process that is still running after a few seconds is
-    killed.
+    their trials are abandoned. The run does not wait for running evaluations, unless it ends because a trial could not
+    be started. The trials of running evaluations stay pending, and values may be reported later by
+    ``optimizer.observe``. Threads cannot be stopped: each thread continues until f returns or the program ends, and the
+    program does not wait for these threads at its exit. With ``processes=True``, the processes are ended by SIGTERM; a
+    process that is still running after a few seconds is killed.
 
     With one worker, the same seed gives the same trials. With several workers, the trials also depend on the order of
     the results. If only `timeout` ends the run, they also depend on the durations of f: see `per` of `LogEI`.

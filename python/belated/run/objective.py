@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
+import re
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields
@@ -22,12 +23,18 @@ from belated.space.arguments import copied, finite, is_gap, one_line, real_numbe
 
 T = TypeVar("T")
 
-_RETURNED_KEYS = ("value", "std", "cost", "attrs")
+_FACTS = ("std", "cost", "attrs")
+_RETURNED_KEYS = ("value", *_FACTS)
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
 _ONE_OBJECTIVE = (
     "belated has one objective: combine several into one number, or declare each as outcomes={name: goal} and return a "
     "mapping of their values"
 )
+
+# Names that are equal without these characters, or whose similarity is at least this ratio, count as the same name with
+# a spelling mistake.
+_SEPARATORS = re.compile(r"[\s_]")
+_SIMILAR = 0.8
 
 _ASYNC = "pass a function that runs it, as in lambda params: asyncio.run(f(params))"
 
@@ -182,6 +189,12 @@ class Outcome:
     #: The duration of the call of f, in seconds.
     duration: float | None = None
     problem: str = ""
+    #: The declared outcomes that have failed because of the problem. The values of the others count.
+    failed: tuple[str, ...] = ()
+    #: The entries of the result that were not declared, with their numbers; None for an entry that is not a number.
+    undeclared: dict[str, float | None] = field(default_factory=dict)
+    #: The declared outcomes that are not in the result, if it has entries that were not declared.
+    absent: tuple[str, ...] = ()
     #: What the user should know about the result, by kind. A run warns once of each kind.
     notes: dict[str, str] = field(default_factory=dict)
     error: BaseException | None = None
@@ -279,8 +292,9 @@ class Objective:
         if self.outcomes and isinstance(returned, Mapping):
             returned = {name: value for name, value in returned.items() if name != self.of_curve}
             found = read_returned(returned, attrs, duration, self.outcomes)
-            notes = {kind: note for kind, note in found.notes.items() if kind != "missing"}  # nothing is awaited
-            return Outcome(found.value, found.std, found.cost, found.attrs, duration, notes=notes, stopped=True)
+            found.notes.pop("missing", None)  # nothing is awaited
+            found.stopped, found.place, found.absent = True, None, ()
+            return found
         rest = _Rest()
         known = _usable(attrs, rest)
         return Outcome(attrs=known or None, duration=duration, notes=rest.notes, stopped=True)
@@ -413,10 +427,16 @@ class _Unusable(Exception):
 
 @dataclass
 class _Rest:
-    """The entries of a result that are not data of the trial: they become attributes. `notes` are as in `Outcome`."""
+    """What a result has beside the data of the trial: entries that become attributes, and outcomes without a value.
+
+    `absent`, `failed` and `notes` are as in `Outcome`, and `problems` says why outcomes have failed.
+    """
 
     entries: dict[Any, Any] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    absent: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    problems: list[str] = field(default_factory=list)
 
     def keep(self, entries: Mapping[Any, Any], known: Sequence[str], advice: str) -> None:
         """Keep entries as attributes. `known` has the names that may have been meant."""
@@ -442,16 +462,24 @@ def read_returned(returned: Any, written: Any, duration: float, outcomes: Sequen
     """
     rest = _Rest()
     kept = _usable(written, rest)
+    value: float | dict[str, float] | None = None
+    std: float | dict[str, float] | None = None
+    cost, given, problems = None, None, rest.problems
     try:
         value, std, cost, given = _read_outcomes(returned, outcomes, rest) if outcomes else _read(returned, rest)
-        attrs = kept | _usable(rest.entries, rest) | _usable(given, rest)
-        return Outcome(value, std, cost, attrs or None, duration, notes=rest.notes)
     except _Unusable as wrong:
-        problem = f"f returned {one_line(returned)}{wrong}"
+        problems = [str(wrong)]
+    attrs = kept | _usable(rest.entries, rest) | _usable(given, rest)
+    read = Outcome(value, std, cost, attrs or None, duration, notes=rest.notes)
+    if problems:
         kind = type(returned)
-        place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
-        attrs = kept | _usable(rest.entries, rest)
-        return Outcome(attrs=attrs or None, duration=duration, problem=problem, notes=rest.notes, place=place)
+        read.problem = f"f returned {one_line(returned)}{' and'.join(problems)}"
+        read.place = Place(f"returned {kind.__module__}.{kind.__qualname__}", "", 0)
+        read.failed = rest.failed
+    if rest.entries:
+        read.undeclared = {str(name): _number(entry) for name, entry in rest.entries.items()}
+        read.absent = rest.absent
+    return read
 
 
 def _usable(attrs: Any, rest: _Rest) -> dict[str, Any]:
@@ -506,6 +534,26 @@ def _entries(returned: Mapping[Any, Any], rest: _Rest, outcomes: Sequence[str] =
     return [returned.get(key) for key in _RETURNED_KEYS]
 
 
+def _misnamed(others: Iterable[Any], absent: Sequence[str]) -> dict[str, Any]:
+    """Return the outcomes whose names are misspelled in a result, each with the name in the result.
+
+    `others` has the names in the result that were not declared, and `absent` the outcomes that it lacks.
+    """
+    if not absent:
+        return {}
+    from belated.hints import nearest
+
+    found = {}
+    for name in others:
+        text = str(name).casefold()
+        near = {each.casefold(): each for each in absent}
+        same = next((each for each in near if _SEPARATORS.sub("", each) == _SEPARATORS.sub("", text)), None)
+        meant = same or nearest(text, near, cutoff=_SIMILAR)
+        if meant is not None:
+            found[near[meant]] = name
+    return found
+
+
 def _is_long(returned: Any, names: Sequence[str]) -> bool:
     """Return whether a result has the keys value, std, cost and attrs, and not the names of outcomes."""
     if not isinstance(returned, Mapping) or "value" not in returned:
@@ -521,7 +569,8 @@ def _read_outcomes(
 ) -> tuple[dict[str, float], dict[str, float] | None, float | None, Any]:
     """Return (values, stds, cost, attrs) of a result of f if outcomes with these names were declared.
 
-    Outcomes whose values are None or NaN are missing. If all of them are, the result is invalid.
+    Outcomes whose values are None or NaN are missing. Outcomes with other values that are not finite numbers, or with a
+    misspelled name, have failed. If no outcome has a value, the result is invalid.
     """
     value, std, cost, attrs = returned, None, None, None
     if _is_long(returned, names):
@@ -532,27 +581,39 @@ def _read_outcomes(
         raise _Unusable(
             f", and outcomes are declared: return a mapping of the values that are known, such as {{{names[0]!r}: 0.5}}"
         )
-    others = {name: entry for name, entry in value.items() if name not in names}
-    reserved = next((name for name in others if name in _RETURNED_KEYS), None)
-    advice = f"declare {_names(others)} as outcomes with bl.Record()" + (
-        f"; the {reserved} of the trial belongs beside the outcomes, as {{'value': {{...}}, {reserved!r}: ...}}"
-        if reserved not in (None, "value")
-        else ""
-    )
-    rest.keep(others, [name for name in names if name not in value], advice)
+    facts = dict(zip(_FACTS, (std, cost, attrs), strict=True))
+    # The std, the cost and the attrs may also stand beside the outcomes, unless these are outcomes.
+    beside = {key for key in _FACTS if key in value and key not in names and facts[key] is None}
+    std, cost, attrs = (value[key] if key in beside else fact for key, fact in facts.items())
+    others = {name: entry for name, entry in value.items() if name not in names and name not in beside}
+    absent = [name for name in names if name not in value]
+    misnamed = _misnamed(others, absent)
+    further = {name: entry for name, entry in others.items() if name not in misnamed.values()}
+    rest.keep(further, absent, f"declare {_names(further)} as outcomes with bl.Record()")
+    rest.entries |= others
+    rest.absent = tuple(absent) if others else ()
     given = {name: entry for name, entry in value.items() if name in names}
     if not given:
-        raise _Unusable(f" with {_names(others)}, and none of the outcomes {list(names)} is in the result")
-    values = {}
+        meant = f": did you mean {next(iter(misnamed))!r}?" if misnamed else ""
+        raise _Unusable(f" with {_names(value)}, and none of the outcomes {list(names)} is in the result{meant}")
+    values, problems = {}, {}
     for name, entry in given.items():
         number = _number(entry)
         if number is not None:
             values[name] = number
         elif not is_gap(_single(entry)):
-            raise _Unusable(f" with {name}={one_line(entry)}, which is not one finite number")
+            problems[name] = f" with {name}={one_line(entry)}, which is not one finite number"
+    for name, wrong in misnamed.items():
+        problems[name] = (
+            f" with {one_line(wrong)}, which was not declared: did you mean {name!r}? Return {name}=None if it is "
+            "measured later, and further data as attrs={...}"
+        )
+    rest.failed = tuple(problems)
+    rest.problems += problems.values()
     if not values:
-        raise _Unusable(", in which no outcome has a value: the evaluation counts as failed")
-    missing = [name for name in given if name not in values]
+        nothing = ", in which no outcome has a value: the evaluation counts as failed"
+        raise _Unusable(" and".join(rest.problems) or nothing)
+    missing = [name for name in given if name not in values and name not in problems]
     if missing:
         rest.notes["missing"] = (
             f"f returned {missing[0]}={one_line(given[missing[0]])}, so {missing} of this trial are missing and the "

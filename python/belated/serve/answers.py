@@ -163,7 +163,7 @@ def page_as_data(study: Study, page: Page) -> dict[str, Any]:
 def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
     record = study._log.trial(number)
     problem = study._problem_of(record.problem)
-    domain, contexts = problem.domain, problem.context_space
+    domain, contexts = problem.domain, study._problem_of(record.problem_of_context).context_space
     started_at, changed_at = study._log.history.written(number)
     data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x", "x_run"))
     if isinstance(domain, Space):
@@ -197,7 +197,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "lease_ends_at": lease,
         "lease_ended": record.state == "pending" and lease is not None and time.time() > lease,
         "context": None if contexts is None else contexts.params_at(list(record.context)),
-        "fidelity": problem.fidelity_of(record.fidelity),
+        "fidelity": study._problem_of(record.problem_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,

@@ -34,7 +34,8 @@ class Candidates:
     """A finite set of points, given as the rows of an array. Each column is scaled to [0, 1].
 
     Numbers that a long gap separates from at least 90 % of their column are scaled by their ranks, so that they do not
-    compress the others. The gap is more than ten times as long as the range of the others.
+    compress the others. The gap is more than ten times as long as the range of the others. A column is scaled by ranks
+    if more than half of its different numbers are within 10 % of its range, as numbers over several decades are.
 
     Parameters
     ----------

@@ -234,9 +234,9 @@ def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
         ours["seed"] = theirs["seed"]
     found = [each for name in ours | theirs for each in _differences(name, theirs.get(name), ours.get(name))]
     different = [f"{name} is {_shown(a)} there and {_shown(b)} here" for name, a, b in found]
-    n_there, n_here = (len(each["problem"].get("constraints", ())) for each in (there, here))
-    if n_here != n_there:
-        different.append(f"constraints has {n_there} functions there and {n_here} here")
+    functions_there, functions_here = (list(each["problem"].get("constraints", ())) for each in (there, here))
+    if functions_here != functions_there:
+        different.append(f"constraints has the functions {functions_there} there and {functions_here} here")
     return different
 
 

@@ -38,11 +38,12 @@ from belated.study.definition import optimizer_from, value_as_data, value_from
 
 T = TypeVar("T")
 
-# A trial in the new problem, as the core takes it: (place, context) of the start, place of the run, context, fidelity,
-# the reason for leaving the trial out, and whether the trial may return.
-Converted: TypeAlias = tuple[
-    tuple[Place, list[float]] | None, Place | None, list[float] | None, float | None, str | None, bool
-]
+# A trial in the new problem, as the core takes it: place of the start, place of the run, context, fidelity, whether the
+# new problem has the fidelity, and the reason for leaving the trial out. A part that the new problem lacks is None.
+Converted: TypeAlias = tuple[Place | None, Place | None, list[float] | None, float | None, bool, str | None]
+
+# Values of a trial by flat name, and the number of the problem to which they belong.
+Part: TypeAlias = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,11 @@ class Stage:
     def problem(self) -> Problem:
         """The problem of the optimizer."""
         return self.optimizer._problem
+
+    @property
+    def is_constrained(self) -> bool:
+        """Whether the revision replaced the constraints. Functions of earlier stages are then outdated."""
+        return self.revision is not None and self.revision.constrained
 
     def after(self, revision: Revision, n_trials: int, functions: Sequence[Constraint] | None = None) -> "Stage":
         """Return the next stage. Unless the revision replaced the constraints, the functions stay in force."""
@@ -229,32 +235,25 @@ class Converter:
         """Return a trial in the new problem."""
         contextual = list(record.context)
         if self.is_same and record.left_out is None and record.problem == self._last - 1:
-            return (record.place, contextual), record.run, contextual, record.fidelity, None, True
-        try:
-            fidelity = self._fidelity(record)
-        except InvalidFidelity as error:
-            return None, None, None, None, str(error), False
-        context, start, run, reason = None, None, None, None
-        try:
-            context = self.context(record.problem, record.place, contextual)
-            start = self.place(record.problem, record.place, contextual), context
-        except (InvalidPoint, InvalidContext) as error:
-            reason = str(error)
+            return record.place, record.run, contextual, record.fidelity, True, None
+        known, at = self._named_context(record.problem_of_context, contextual), (record.problem, record.place)
+        at_run = at if record.run is None else (record.problem_of_run, record.run)
+        fidelity, no_fidelity = _converted(lambda: self._fidelity(record))
+        context, no_context = _converted(lambda: self._context(known, self._named(*at_run)))
+        start, no_point = _converted(lambda: self.place(*at, known))
+        run = None
         if record.run is not None:
             # The point that was run counts, and not the suggested point.
-            reason = None if context is not None else reason
-            try:
-                run = self.place(record.problem_of_run, record.run, contextual, record.problem)
-            except (InvalidPoint, InvalidContext) as error:
-                reason = reason or str(error)
-        return start, run, context, fidelity, reason, True
+            run, no_point = _converted(lambda: self.place(*at_run, known))
+        return start, run, context, fidelity, no_fidelity is None, no_fidelity or no_context or no_point
 
     def queued(self, place: Place) -> Place:
         """Return an enqueued point in the new problem."""
-        return self.place(self._last - 1, place, None, measured=False)
+        return self.place(self._last - 1, place, measured=False)
 
     def _fidelity(self, record: TrialRecord) -> float | None:
-        return self.fidelity(record.problem, self._problems[record.problem].fidelity_of(record.fidelity))
+        problem = record.problem_of_fidelity
+        return self.fidelity(problem, self._problems[problem].fidelity_of(record.fidelity))
 
     def fidelity(self, problem: int, value: float | None, end: int = -1) -> float | None:
         """Return a fidelity of an earlier problem in a later problem, or raise InvalidFidelity."""
@@ -278,14 +277,7 @@ class Converter:
                     raise
         return value
 
-    def place(
-        self,
-        problem: int,
-        place: Place,
-        context: list[float] | None,
-        problem_of_context: int | None = None,
-        measured: bool | None = None,
-    ) -> Place:
+    def place(self, problem: int, place: Place, context: Part | None = None, measured: bool | None = None) -> Place:
         """Return a point of an earlier problem in the new problem, or raise InvalidPoint."""
         measured = self._measured if measured is None else measured
         old, new = self._problems[problem].domain, self._problems[-1].domain
@@ -301,18 +293,28 @@ class Converter:
             if known is None:
                 raise InvalidPoint(f"the row {short_repr(old.params_at(place).tolist())} is not a candidate")
             return known
-        values = self._values(problem, place, context, problem_of_context)
+        values = self._values(context, self._named(problem, place))
         # A point that was measured beyond a bound or between steps may also be so in the new space.
         measured = measured or (isinstance(old, Space) and not old.contains(old.named_at(place)))
-        return self._located(values, measured)
+        return self._located(problem, values, measured)
 
-    def _located(self, values: Mapping[str, Any], measured: bool) -> Place:
+    def _located(self, problem: int, values: Mapping[str, Any], measured: bool) -> Place:
         """Return the point with these values, without the values of parameters that are inactive now."""
         new = self._problems[-1].domain
         assert isinstance(new, Space)
         part = {name: value for name, value in values.items() if name in new}
-        self._check_removed(values, InvalidPoint)
+        self._check_removed(self._of_spaces(problem, values), InvalidPoint)
         return new.locate(new.nested(new.active_part(part)), measured=measured)
+
+    def _of_spaces(self, problem: int, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters of a space. The values of a context are checked with the context."""
+        spaces = [each.domain for each in self._problems[problem:] if isinstance(each.domain, Space)]
+        return {name: value for name, value in values.items() if any(name in space for space in spaces)}
+
+    def _of_contexts(self, problem: int, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the values of parameters of a context, also of one that a revision added and another removed."""
+        contexts = [each.context_space for each in self._problems[problem:] if each.context_space is not None]
+        return {name: value for name, value in values.items() if any(name in each for each in contexts)}
 
     def run(self, problem: int, place: Place, record: TrialRecord | None) -> Place:
         """Return the point of an earlier problem at which a trial was run, or raise InvalidPoint.
@@ -320,9 +322,12 @@ class Converter:
         `record` is the present record of the trial, which has the values of the former context.
         """
         old, new = self._problems[problem], self._problems[-1]
-        if record is None or record.problem != self._last or isinstance(old.domain, Candidates):
-            return self.place(problem, place, None)
-        values, known = self._values(problem, place, None, None), named_at(new, record)
+        if record is None or record.problem_of_context != self._last or isinstance(old.domain, Candidates):
+            return self.place(problem, place)
+        values = self._values(self._named(problem, place))
+        known = self._named_context(self._last, list(record.context))[1]
+        if record.problem == self._last:
+            known |= self._named(self._last, record.place)[1]
         for name in parameters(old):
             if name not in values and name in known:  # the parameter was a part of the context
                 values[name] = known[name]
@@ -331,7 +336,7 @@ class Converter:
                     f"{name}={short_repr(values[name])}, and the trial has the context "
                     f"{name}={short_repr(known.get(name))}"
                 )
-        return self._located(values, measured=True)
+        return self._located(problem, values, measured=True)
 
     def part(self, problem: int, values: Mapping[str, Any], is_complete: bool) -> dict[str, Any]:
         """Return values of an enqueued point by flat name, or raise InvalidPoint; `is_complete` if none is missing."""
@@ -339,14 +344,12 @@ class Converter:
         assert isinstance(new, Space)
         for step in self._steps[problem:]:
             step.apply(carried)
-        self._check_removed(carried, InvalidPoint)
+        self._check_removed(self._of_spaces(problem, carried), InvalidPoint)
         if is_complete:
             return new.active_part({name: value for name, value in carried.items() if name in new})
         # A parameter with conditions may be inactive once the missing values are chosen.
         return {
-            name: value
-            for name, value in carried.items()
-            if name in values or (name in new and new[name].when is None)
+            name: value for name, value in carried.items() if name in values or (name in new and new[name].when is None)
         }
 
     def context_of_request(self, problem: int, context: list[float] | None) -> Any:
@@ -356,7 +359,7 @@ class Converter:
         for step in self._steps[problem:]:
             step.apply(values)
         given = {name: value for name, value in values.items() if old is not None and name in old}
-        self._check_removed(given, InvalidContext)
+        self._check_removed(self._of_contexts(problem, values), InvalidContext)
         for name in given:
             if new is None or name not in new:
                 raise InvalidContext(f"{name!r} belongs to the space now: pass it as fixed=")
@@ -395,13 +398,16 @@ class Converter:
         numbers = [number for number, step in enumerate(self._steps, 2) if name in step.removed]
         return f"the parameter {name!r} was removed by revision {numbers[-1]}"
 
-    def context(self, problem: int, place: Place, context: list[float]) -> list[float]:
-        """Return the context of an earlier problem in the new problem, or raise InvalidContext."""
-        old, new = self._problems[problem].context_space, self._problems[-1].context_space
-        values = self._values(problem, place, context, None)
-        if old is not None:
-            of_context = old.named_at(list(context))
-            self._check_removed({name: value for name, value in values.items() if name in of_context}, InvalidContext)
+    def start(self, problem: int, place: Place, context: list[float]) -> tuple[Place, list[float]]:
+        """Return the point and the context of an earlier problem in the new problem, or raise an error."""
+        known = self._named_context(problem, context)
+        return self.place(problem, place, known), self._context(known, self._named(problem, place))
+
+    def _context(self, context: Part, point: Part) -> list[float]:
+        """Return a context in the new problem, or raise InvalidContext."""
+        new = self._problems[-1].context_space
+        values = self._values(context, point)
+        self._check_removed(self._of_contexts(context[0], values), InvalidContext)
         if new is None:
             return []
         return new.numbers(new.nested({name: value for name, value in values.items() if name in new}))
@@ -416,23 +422,25 @@ class Converter:
                 what = f"the space is for {name}={kept[-1]}" if kept else "the space lacks this parameter"
                 raise error(f"{name}={short_repr(value)}, and {what}: {self._removal(name)}")
 
-    def _values(
-        self, problem: int, place: Place, context: list[float] | None, problem_of_context: int | None
-    ) -> dict[str, Any]:
-        """Return the values of a point and its context by flat name, after all revisions since `problem`."""
-        values: dict[str, Any] = {}
-        if context is not None:
-            of_context = problem if problem_of_context is None else problem_of_context
-            contexts = self._problems[of_context].context_space
-            if contexts is not None:
-                values = contexts.named_at(list(context))
-                for step in self._steps[of_context:problem]:
-                    step.apply(values)
+    def _named(self, problem: int, place: Place) -> Part:
         domain = self._problems[problem].domain
-        if isinstance(domain, Space):
-            values |= domain.named_at(place)
-        for step in self._steps[problem:]:
-            step.apply(values)
+        return problem, domain.named_at(place) if isinstance(domain, Space) else {}
+
+    def _named_context(self, problem: int, context: list[float]) -> Part:
+        contexts = self._problems[problem].context_space
+        return problem, {} if contexts is None else contexts.named_at(list(context))
+
+    def _values(self, *parts: Part | None) -> dict[str, Any]:
+        """Return the values of the parts of a trial by flat name, after all revisions.
+
+        Values of a later problem replace those of an earlier problem, which a revision could not convert.
+        """
+        known = sorted((part for part in parts if part is not None), key=lambda part: part[0])
+        values: dict[str, Any] = {}
+        for (problem, named), end in zip(known, [*(part[0] for part in known[1:]), self._last], strict=True):
+            values |= named
+            for step in self._steps[problem:end]:
+                step.apply(values)
         return values
 
 
@@ -466,7 +474,6 @@ class _Step:
         for name, kept in self._kept.items():
             if name in values and _key(values[name]) == kept:
                 del values[name]
-
 
     # Fixed values of a request: a value, a list of values, or a range of a number.
 
@@ -503,16 +510,17 @@ def _is_value(dimension: Dimension, given: Any) -> bool:
     return True
 
 
+def _converted(convert: Callable[[], T]) -> tuple[T | None, str | None]:
+    """Return the result of a conversion, or the reason for its failure."""
+    try:
+        return convert(), None
+    except (InvalidPoint, InvalidContext, InvalidFidelity) as error:
+        return None, str(error)
+
+
 def _key(value: Any) -> Any:
     """Return a key that is equal for equal values of a parameter. True differs from 1, and 1 equals 1.0."""
     return (type(value) is bool, type(value) is str, value)
-
-
-def named_at(problem: Problem, record: TrialRecord) -> dict[str, Any]:
-    """Return the values at which a trial was started, and of its context, by flat name."""
-    domain, contexts = problem.domain, problem.context_space
-    values = {} if contexts is None else contexts.named_at(list(record.context))
-    return values | (domain.named_at(record.place) if isinstance(domain, Space) else {})
 
 
 class StageCarrier:
@@ -552,23 +560,22 @@ class StageCarrier:
 
     def start(self, place: Place, context: list[float] | None) -> tuple[Place, list[float] | None]:
         given = list(context or ())
-        found = self._carried(
-            lambda each: (each.place(self._first, place, given), each.context(self._first, place, given))
-        )
+        found = self._carried(lambda each: each.start(self._first, place, given))
         return found[0], None if self.problem.context_space is None else found[1]
 
     def part(self, values: Mapping[str, Any], is_complete: bool) -> dict[str, Any]:
         return self._carried(lambda each: each.part(self._first, values, is_complete))
 
     def row(self, place: Place) -> Place:
-        return self._carried(lambda each: each.place(self._first, place, None, measured=False))
+        return self._carried(lambda each: each.place(self._first, place, measured=False))
 
     def fidelity(self, value: float | None) -> float | None:
         return self._carried(lambda each: each.fidelity_by_steps(self._first, value))
 
     def has_fidelity(self, value: float | None, record: TrialRecord) -> bool:
-        known, mine = self._problems[record.problem].fidelity_of(record.fidelity), self._problems[self._first].fidelity
-        if record.problem == len(self._problems) - 1:
+        problem, mine = record.problem_of_fidelity, self._problems[self._first].fidelity
+        known = self._problems[problem].fidelity_of(record.fidelity)
+        if problem == len(self._problems) - 1:
             return self.fidelity(value) == known
         # The trial was left out.
         return value == (mine.high if known is None and mine is not None else known)
@@ -638,7 +645,8 @@ def removal_of(removed: Mapping[str, int]) -> str:
     texts = [
         f"the outcome {name!r} was removed by revision {number}"
         if name
-        else f"the value has no name, and revision {number} declared outcomes without one objective"
+        else f"revision {number} declared outcomes without an objective, so the value needs the name of its outcome: "
+        "call sync, and pass the values as a dict {name: value}"
         for name, number in removed.items()
     ]
     return "; ".join(texts)
@@ -651,7 +659,9 @@ def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: 
     points = []
     for place in queue:
         try:
-            points.append(converter.queued(place))
+            points.append(queued := converter.queued(place))
+            if isinstance(converter.new.domain, Space) and not isinstance(queued, int):
+                converter.new.domain.core.check_linear(queued)
         except InvalidPoint as error:
             raise InvalidSetting(
                 f"an enqueued point is not a point of the new problem: {error}; suggest it first, and abandon the trial"

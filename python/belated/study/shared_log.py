@@ -12,9 +12,9 @@ from typing import Any, TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError
-from belated.errors import InvalidSetting, StoreError
+from belated.errors import InvalidPoint, InvalidSetting, StoreError
 from belated.optimizers.actions import Records
-from belated.optimizers.constraints import Constraint
+from belated.optimizers.constraints import Constraint, Function, checked_functions
 from belated.optimizers.log import Feasible, Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import Problem
@@ -76,8 +76,9 @@ class SharedLog:
         self._is_over = False
         # The last revision of this object, its stage, and the trials and enqueued points in the new problem.
         self._prepared: tuple[str, Stage, tuple[Any, Any]] | None = None
-        # The last constraints that this process passed, and the definition to which they belong.
-        self._bound: tuple[Any, Sequence[Constraint] | None] = (None, None)
+        # The event of the last revision, and the functions that this process passed for the problem after an event.
+        self._revised: str | None = None
+        self._bound: tuple[str | None, Sequence[Constraint] | None] = (None, None)
         self.store = store
         self.name = name
         self.id = id
@@ -159,6 +160,7 @@ class SharedLog:
         records = verified(self.name, self.id, 0, read_from(0))
         numbers = self._written_to(self.core.replace, records)
         del self.stages[1:]
+        self._revised = None
         self._keyed.clear()
         self._digests.clear()
         self.history = History()
@@ -181,13 +183,21 @@ class SharedLog:
                     self._apply_revision(records[0])
                 records = records[1:]
 
-    def set_constraints(self, functions: Sequence[Constraint]) -> None:
-        """Replace the constraints of the optimizer in force."""
-        last = self.stages[-1]
-        optimizer = optimizer_from(last.definition, last.optimizer.time, functions)
-        vars(optimizer)["_log"] = self.core
-        self.stages[-1] = replace(last, optimizer=optimizer)
-        self._bound = last.definition, functions
+    def set_constraints(self, functions: Sequence[Constraint], number: int) -> None:
+        """Set the functions among the constraints, unless they were replaced after revision `number`."""
+        with self.lock:
+            if not functions or any(stage.is_constrained for stage in self.stages[number:]):
+                return
+            last = self.stages[-1]
+            optimizer = optimizer_from(last.definition, last.optimizer.time, functions)
+            vars(optimizer)["_log"] = self.core
+            self.stages[-1] = replace(last, optimizer=optimizer)
+            self._bound = self._revised, functions
+
+    def functions(self) -> tuple[Sequence[Function], int]:
+        """Return the functions among the constraints, and the number of the revision to which they belong."""
+        with self.lock:
+            return checked_functions(self.optimizer.constraints), len(self.stages)
 
     @property
     def optimizer(self) -> Optimizer:
@@ -202,7 +212,7 @@ class SharedLog:
                 revision = Revision.from_event(record.body)
                 if revision is None:
                     raise StoreError(f"event {record.seq} of study {self.name!r} is not a revision")
-                functions = self._bound[1] if revision.definition == self._bound[0] else None
+                functions = self._bound[1] if record.body == self._bound[0] else None
                 stage = self.stages[-1].after(revision, len(self.core), functions)
                 prepared = record.body, stage, self._converted(stage)
             _, stage, found = prepared
@@ -216,6 +226,7 @@ class SharedLog:
         except (BelatedError, ValueError, KeyError, TypeError) as error:
             raise StoreError(f"study {self.name!r} has a revision that cannot have happened: {error}") from error
         vars(stage.optimizer)["_log"] = self.core
+        self._revised = record.body
         self._note([record], [None])
         self.history.note_revision()
 
@@ -241,7 +252,7 @@ class SharedLog:
                     stage.optimizer._constraints.check(place, "an enqueued point")
             self._revise_core(stage, body, found, only_check=True)
             self._prepared = body, stage, found
-            self._bound = stage.definition, stage.optimizer.constraints
+            self._bound = body, stage.optimizer.constraints
             events.append((body, None))
 
         self._until_on_disk(lambda: self._write(write))
@@ -360,21 +371,26 @@ class SharedLog:
         """
         n = request.n
         digest = None if key is None else request.digest()
-        known: tuple[int, tuple[ReadRequest, Feasible | None]] | None = None
+        known: tuple[int, tuple[ReadRequest, Feasible | None, StageCarrier | None]] | None = None
 
-        def read() -> tuple[ReadRequest, Feasible | None]:
-            """Return the request and the constraints in the present problem."""
+        def read() -> tuple[ReadRequest, Feasible | None, StageCarrier | None]:
+            """Return the request and the constraints in the present problem, and what carried the request."""
             nonlocal known
             if known is None or known[0] != len(self.stages):
                 carrier = self.carrier(request.revision)
                 present = request if carrier is None else carrier.request(request)
-                known = len(self.stages), (present.read_in(self.stages[-1].problem), constraints())
+                known = len(self.stages), (present.read_in(self.stages[-1].problem), constraints(), carrier)
             return known[1]
 
         def proposal() -> list[str]:
-            (context, fidelity, fixed, shared), feasible = read()
+            (context, fidelity, fixed, shared), feasible, carrier = read()
             time, lease = self.stages[-1].problem.wall_time(), request.expires_after
-            return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
+            try:
+                return self.core.propose(n, context, time, lease, feasible, fidelity, limit, fixed, shared)
+            except InvalidPoint as error:
+                if carrier is None or fixed is None:
+                    raise
+                raise carrier.refusal(error) from None
 
         def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""

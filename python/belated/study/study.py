@@ -22,12 +22,12 @@ from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
-from belated.optimizers.request import Carrier, Request, Submission
+from belated.optimizers.request import Carrier, Request, Submission, number_of_trials
 from belated.optimizers.table_files import write_worklist
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, in_seconds, whole_number
+from belated.space.arguments import checks_arguments, finite, in_seconds, name_of, whole_number
 from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
@@ -124,15 +124,16 @@ class Study(Trials[SharedLog]):
     constraints : list of callable, optional
         The functions among the constraints of an existing study, if there are any. A study stores `Linear` and
         `Mixture`, but only the number and the names of functions, so pass the same functions in the same order. If they
-        are missing, `suggest`, `enqueue` and `recommend` raise an error.
+        are missing, `suggest`, `enqueue` and `recommend` raise an error. They are missing, too, after another process
+        has replaced the constraints by `revise`: then load the study again with the new functions.
 
     Raises
     ------
     StoreError
         The store cannot be read or written, or is damaged; or the study does not exist and `optimizer` is None.
     InvalidSetting
-        The study exists with other settings than `optimizer` (the message names the differences), the number of
-        constraints is wrong, or the point of an earlier suggestion violates a constraint.
+        The study exists with other settings than `optimizer` (the message names the differences), the number or a
+        name of the constraints is wrong, or the point of an earlier suggestion violates a constraint.
 
     Examples
     --------
@@ -203,8 +204,8 @@ class Study(Trials[SharedLog]):
         StoreError
             The study does not exist, or the store cannot be read.
         InvalidSetting
-            The number of constraints is wrong, the point of an earlier suggestion violates a constraint, or the study
-            does not have this revision.
+            The number or a name of the constraints is wrong, the point of an earlier suggestion violates a constraint,
+            or the study does not have this revision.
         """
         if revision is None:
             return cls(name, store, time=time, constraints=constraints)
@@ -308,9 +309,7 @@ class Study(Trials[SharedLog]):
                 with suppress(StoreError):  # the file may not exist yet
                     there = short_repr(self._store.names())
                     advice = self._store.lost_tables() or advice
-                raise StoreError(
-                    f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}"
-                )
+                raise StoreError(f"there is no study {self.name!r} in {self._store.url}, which has {there}: {advice}")
             created = self._create(self.name, self._store, given, self._time)
             found = self._store.header(self.name)
         definition = read_header(found)
@@ -327,14 +326,13 @@ class Study(Trials[SharedLog]):
             )
         if given is not None and not is_new:
             self._compare(self._log.stages[-1].definition, given)
-        n_given, n_stored = len(self._functions), len(self._stored_constraints)
-        if n_given not in (0, n_stored):
+        names = [name_of(function) for function in self._functions]
+        if names and names != list(self._stored_constraints):
             raise InvalidSetting(
-                f"constraints has {n_given} functions, and study {self.name!r} has {n_stored} "
-                f"{self._stored_constraints}: pass the same ones in the same order, or replace them by study.revise(…)"
+                f"constraints has the functions {names}, and study {self.name!r} has {self._stored_constraints}"
+                f"{self._since()}: pass the same ones in the same order, or replace them by study.revise(…)"
             )
-        if self._functions:
-            self._log.set_constraints(self._functions)
+        self._log.set_constraints(self._functions, 1 if is_new else n_revisions)
         if not is_new:
             self._check_suggested()
 
@@ -428,10 +426,15 @@ class Study(Trials[SharedLog]):
     def _constraints_for(self, call: str) -> Constraints | None:
         if self._stored_constraints and self._constraints is None:
             raise InvalidSetting(
-                f"study {self.name!r} has constraints {self._stored_constraints}, which are not stored, and {call} has "
-                "to keep to them: open it with Study.load(…, constraints=[…])"
+                f"study {self.name!r} has constraints {self._stored_constraints}{self._since()}, which are not stored, "
+                f"and {call} has to keep to them: open it with Study.load(…, constraints=[…])"
             )
         return self._constraints
+
+    def _since(self) -> str:
+        """Return the number of the revision that replaced the constraints as text; empty without such a revision."""
+        numbers = [number for number, stage in enumerate(self._log.stages, 1) if stage.is_constrained]
+        return f" since revision {numbers[-1]}" if numbers else ""
 
     def _start_trials(
         self,
@@ -449,10 +452,17 @@ class Study(Trials[SharedLog]):
         return self._log
 
     def _submit(
-        self, submission: Submission, key: str | None = None, notice: Callable[[str], None] = warn
+        self,
+        verb: str,
+        trial: Any,
+        given: tuple[Any, ...] = (),
+        revision: int | None = None,
+        key: str | None = None,
+        notice: Callable[[str], None] = warn,
     ) -> list[int | None]:
+        submission = Submission(verb, trial, revision, given)
         call = None if key is None else (key, submission.digest())
-        return self._record_from(partial(self._read_submission, submission), submission.revision, call, notice)
+        return self._record_from(partial(self._read_submission, submission), revision, call, notice)
 
     def _read_submission(
         self, submission: Submission, problem: Problem, log: Records, carrier: Carrier | None
@@ -461,7 +471,7 @@ class Study(Trials[SharedLog]):
             return actions_of(submission, problem, log, carrier)
         except InvalidPoint:
             read = submission.revision
-            if submission.verb != "observe" or read is None or not isinstance(submission.given[4], Mapping):
+            if submission.verb != "observe" or read is None or not isinstance(submission.given[1][3], Mapping):
                 raise
             # The evaluation may have started before this process read a revision.
             first = max(i for i, stage in enumerate(self._log.stages, 1) if stage.first <= submission.trial)
@@ -559,8 +569,11 @@ class Study(Trials[SharedLog]):
                 f"expires_after={short_repr(expires_after)} is not usable: pass seconds >= 0, at most {LATEST:g}, "
                 "or None"
             )
-        request = Request(1 if n is None else n, context, fidelity, fixed, shared, lease, revision)
-        started = self._start(request, n is None, partial(self._start_trials, key=key))
+        wanted = 1 if n is None else number_of_trials(n)
+        request = Request(wanted, context, fidelity, fixed, shared, lease, revision)
+        if not wanted:
+            request.read_in(self._problem)  # checks the other arguments
+        started = self._started(self._start_trials(request, key=key) if wanted else [], n is None)
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         return started
@@ -606,8 +619,8 @@ class Study(Trials[SharedLog]):
         """
         revision = self._n_read()
         _check_key(key)
-        given = (value, std, cost, duration, params, attrs, fidelity, bool(amend), bool(replicate))
-        self._observe(Submission("observe", self._number_of(trial), revision, given), key)
+        facts = (std, cost, duration, params, attrs)
+        self._observe(self._number_of(trial), (value, facts, fidelity, bool(amend), bool(replicate)), revision, key)
 
     # Revisions of the problem.
 
@@ -662,7 +675,8 @@ class Study(Trials[SharedLog]):
 
         The next suggestion fits the model again, unless the encoded points and the settings of the optimizer are equal.
         New constraints hold for later suggestions only. Other processes use the new problem as soon as they read the
-        log. They need new constraints only to suggest. `load` reads earlier problems.
+        log. They need new constraints only to suggest, and get them by `load`, also if the names of the functions are
+        the same. `load` reads earlier problems.
 
         Examples
         --------
@@ -762,17 +776,19 @@ class Study(Trials[SharedLog]):
                 f"study {self.name!r} is kept in this process's memory and cannot be pickled: keep it in a store that "
                 "has a URL, as 'sqlite:///file.db'"
             )
-        functions = checked_functions(self._optimizer.constraints)
+        functions, number = self._log.functions()
         check_picklable(functions)
+        state = self._log.id, functions, number
         if self._revision is not None:
-            load = partial(type(self).load, constraints=functions or None, revision=self._revision)
-            return load, (self.name, self._store.url, self._time), self._log.id
-        opened = partial(type(self), constraints=functions) if functions else type(self)
-        return opened, (self.name, self._store.url, None, self._time), self._log.id
+            load = partial(type(self).load, revision=self._revision)
+            return load, (self.name, self._store.url, self._time), state
+        return type(self), (self.name, self._store.url, None, self._time), state
 
-    def __setstate__(self, known: int) -> None:
+    def __setstate__(self, state: tuple[int, Sequence[Any], int]) -> None:
+        known, functions, number = state
         if self._log.id != known:
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}, and another has its name now")
+        self._log.set_constraints(functions, number)
 
     def __repr__(self) -> str:
         with suppress(BelatedError):  # a study that cannot be read has a repr, too
@@ -792,8 +808,10 @@ class Study(Trials[SharedLog]):
         self._log.lock = threading.RLock()
         if not idle:
             self._header()  # raises an error if the study was deleted
-            self._functions = checked_functions(self._optimizer.constraints)
+            functions, number = self._log.functions()
+            self._functions = ()
             self._open(None)
+            self._log.set_constraints(functions, number)
 
     def worklist(self, path: "str | os.PathLike[str] | None" = None) -> Any:
         """Return the trials that are out as a pandas DataFrame: since when, and when their results are due.
@@ -1017,7 +1035,7 @@ class Study(Trials[SharedLog]):
                 left_out["pending"].append(number)
             elif not _add(made, record, results, found := converter.trial(record)):
                 left_out["outside"].append(number)
-                reason = reason or found[4]
+                reason = reason or found[-1]
         if self._create(name, target, made, made.time, self.attrs) is None:
             raise InvalidSetting(exists)
         copied = type(self)(name, target, time=made.time, constraints=made.constraints)
@@ -1162,8 +1180,8 @@ def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None,
 
     `results` has the result of each outcome of the new problem.
     """
-    start, run, context, fidelity, reason, _ = converted
-    place = run if record.run is not None else None if start is None else start[0]
+    start, run, context, fidelity, _, reason = converted
+    place = start if record.run is None else run
     if reason is not None or place is None:
         return False
     # A problem without curves does not have reports of trials from before the revision that removed its curve.

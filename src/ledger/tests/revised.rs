@@ -40,12 +40,12 @@ fn converted(ledger: &Ledger, problem: &Problem) -> Vec<RevisedTrial> {
             None => start.is_some(),
         };
         RevisedTrial {
-            start: start.map(|point| (point, vec![])),
+            start,
             run,
             context: Some(vec![]),
             fidelity: None,
             left_out: (!placed).then(|| "outside".to_string()),
-            may_return: true,
+            has_fidelity: true,
         }
     };
     numbers.map(trial).collect()
@@ -241,8 +241,9 @@ fn a_revision_is_refused_among_other_events_and_with_other_points() {
         .revise(problem.clone(), &event(), vec![], vec![], true);
     assert!(matches!(refused, Err(Error::Corrupt(_))));
     let of_two_numbers = RevisedTrial {
-        start: Some((Point::at(&[0.5, 0.5]), vec![])),
+        start: Some(Point::at(&[0.5, 0.5])),
         context: Some(vec![]),
+        has_fidelity: true,
         ..RevisedTrial::default()
     };
     let refused = ledger.revise(problem, &event(), vec![of_two_numbers], vec![], true);

@@ -85,9 +85,9 @@ impl Rounds {
         if !self.failed.contains_key(&number) {
             return false;
         }
-        let x = log.started_point(number);
+        let x = log.started_here(number);
         let here = self.failed.iter();
-        let here = here.filter(|(other, _)| log.started_point(**other) == x);
+        let here = here.filter(|(other, _)| log.started_here(**other) == x);
         let (n_failures, last) =
             here.fold((0u32, 0), |(n, last), (_, steps)| (n + 1, last.max(*steps)));
         self.steps() >= last.saturating_add(1usize << n_failures.min(62))

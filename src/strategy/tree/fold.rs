@@ -166,7 +166,7 @@ impl Forest {
                 }
                 let node = match &steps {
                     Some(steps) => self.apply(steps)?,
-                    None if self.is_outside(&log.started_point(number), log) => NOWHERE,
+                    None if self.is_outside(&log.started_here(number), log) => NOWHERE,
                     None => self.settle_new(&log.started_x(number)?),
                 };
                 self.start(node, z);

@@ -138,7 +138,7 @@ def test_calls_of_handles_that_have_not_read_a_revision_mean_what_they_had_read(
     if reason is not None:
         pytest.skip(reason)
     store = "sqlite" if route == "http" else route
-    figures = clean(program("sleeping_handles").run(histories=20, store=store, http=int(route == "http"), seed=3))
+    figures = clean(program("sleeping_handles").run(histories=20, store=store, http=int(route == "http"), seed=6))
     assert figures["histories"] == 20 and figures["carried"] > 30 and figures["refused"] > 3
 
 

@@ -120,6 +120,7 @@ class Dense:
         # The model of f does not contain rows for failures, which have a separate model.
         rows = [t for t in trials if t.state == "observed" or discarded(t)]
         self.ended, self.log = [t for t in trials if t.state in ("observed", "failed")], opt._log
+        self.n_trials = opt.n_trials  # the log grows after this moment
         self.values = [sign * t.value for t in rows if t.state == "observed" and not discarded(t)]
         worst = min(self.values, default=None)
         floor = next((f for f in (None if its.floor is None else sign * its.floor, worst) if f is not None), 0.0)
@@ -186,7 +187,7 @@ class Dense:
             return None
         x = np.array([encoded(t) for t in ended])
         mode = math.exp(math.sqrt(2) + 0.5 * math.log(self.d) - 3)
-        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5))
+        return success(x, failed, z, np.maximum(mode * spreads(self.ended[0]), 0.5), self.n_trials)
 
     def units(self, its, sign, floor):
         """Return the prior mean of f and the unit of the model."""
@@ -302,11 +303,12 @@ def evidence_of_rates(failed, change):
     return now, evidence([*failed, True]) / now
 
 
-def success(x, failed, z, lengthscale=0.5):
+def success(x, failed, z, lengthscale=0.5, number=None):
     """Return the terms of the model of success at the rows z.
 
     The rows x are in the order in which the trials ended. Successes have the label 1, and failures have the label
-    -4.25. The prior mean is 1, and the noise variance is 1e-4.
+    -4.25. The prior mean is 1, and the noise variance is 1e-4. `number` is the number of the next trial. Without it,
+    all trials have ended.
     """
     lengthscale = np.broadcast_to(lengthscale, x.shape[1])
     labels = np.where(failed, -5.25, 0.0)
@@ -337,7 +339,9 @@ def success(x, failed, z, lengthscale=0.5):
     elsewhere = (constant * (1 - next_constant) + changing * (1 - next_fails)) / region
     share = max(high - low, 0) / (elsewhere + high)
     has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
-    avoids = excludes or (next_fails > 0.5 and (has_risen or share > 0.05))
+    # A part of the suggestions avoids points although no region has the largest evidence.
+    turn = (len(x) if number is None else number) * (5**0.5 - 1) / 2 % 1
+    avoids = excludes or (next_fails > 0.5 and (has_risen or turn < share**0.5))
     mean, variance = moments(len(x), z)
     log_p = log_ndtr(mean / np.sqrt(variance + 0.01))
     return Success(

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import belated as bl
-from belated.errors import InvalidValue
+from belated.errors import InvalidPoint, InvalidValue
 from belated.optimizers.cells import seconds_in
 from belated.study.from_optuna import optimizer_with_trials
 
@@ -54,8 +54,19 @@ def from_file(table):
     return pd.read_csv(io.StringIO(table.to_csv()))
 
 
+def two_lines(study, **options):
+    table = study.trials_dataframe(multi_index=True)
+    return pd.read_csv(io.StringIO(table.to_csv(index="index_col" in options)), header=[0, 1], **options)
+
+
 def tables(study):
+    table = study.trials_dataframe()
     return {
+        "lower case": table.assign(state=table.state.str.lower()),
+        "objects": table.assign(state=pd.Series([trial.state for trial in study.trials], dtype=object)),
+        "numbers": table.assign(state=[int(trial.state) for trial in study.trials]),
+        "two lines": two_lines(study),
+        "two lines and an index": two_lines(study, index_col=0),
         "as it is": study.trials_dataframe(),
         "multi_index": study.trials_dataframe(multi_index=True),
         "file": from_file(study.trials_dataframe()),
@@ -73,7 +84,13 @@ def facts(trials):
     return [(t.params, t.state, t.value, duration, t.attrs) for t, duration in zip(trials, durations, strict=True)]
 
 
-@pytest.mark.parametrize("kind", ["as it is", "multi_index", "file", "index"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("as it is", "multi_index", "file", "index"),
+        *("lower case", "objects", "numbers", "two lines", "two lines and an index"),
+    ],
+)
 @pytest.mark.parametrize("policies", [{}, {"on_error": "skip"}, {"missing": "skip", "on_error": "skip"}])
 def test_a_table_equals_the_study_that_wrote_it(study, kind, policies):
     optimizer = new(study)
@@ -113,6 +130,54 @@ def test_values_of_unknown_states_are_not_used(study):
         with pytest.warns(bl.BelatedWarning, match="missing"):
             added = optimizer.add(table.drop(columns=columns), missing="pending")
         assert {trial.state for trial in added} == {"pending"} and len(added) == len(table)
+
+
+MARKED = [("value", "params", more) for more in ("duration", "datetime_start", "datetime_complete", "user_attrs")]
+
+
+@pytest.mark.parametrize("attrs", [*MARKED, ("number", "value", "params", "duration")])
+@pytest.mark.parametrize("read", [lambda table: table, from_file])
+def test_some_columns_of_a_table_without_the_states(study, attrs, read):
+    table = read(study.trials_dataframe(attrs=attrs))[lambda rows: rows.params_x.notna()]
+    with pytest.raises(InvalidValue, match="the table of Optuna has trials without a value and no column 'state'"):
+        new(study).add(table)
+    optimizer = new(study)
+    with pytest.warns(bl.BelatedWarning, match="all values count as missing"):
+        assert optimizer.add(table, missing="skip") == []
+    with pytest.warns(bl.BelatedWarning, match="no column 'state', so all values are used; if trials were pruned, the"):
+        optimizer.add(table[table.value.notna()])
+    assert [trial.value for trial in optimizer.trials] == table.value.dropna().tolist()
+
+
+def test_trial_numbers_alone_give_a_warning(study):
+    table = study.trials_dataframe(attrs=("number", "value", "params"))[lambda rows: rows.params_x.notna()]
+    optimizer = new(study)
+    with pytest.warns(bl.BelatedWarning, match="if it is a table of Optuna, and trials were pruned"):
+        optimizer.add(table, missing="skip")
+    assert [trial.value for trial in optimizer.trials] == table.value.dropna().tolist()
+
+
+def test_one_line_of_two_is_named(study):
+    file = io.StringIO(study.trials_dataframe(multi_index=True).to_csv())
+    with pytest.raises(InvalidPoint, match="two lines of names .*multi_index=False"):
+        new(study).add(pd.read_csv(file))
+
+
+@pytest.mark.parametrize("dropped", [[], ["state"], ["state", "error", "suggested_at", "observed_at"]])
+def test_tables_of_belated_are_not_of_optuna(dropped):
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    for _ in range(3):
+        optimizer.observe(optimizer.suggest(), 2.0, duration=60.0)
+    optimizer.suggest()
+    table = optimizer.trials_dataframe().drop(columns=dropped)
+    again = bl.RandomSearch(optimizer.space, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again.add(table, missing="skip")
+        again.add(table.iloc[:3].assign(duration=pd.to_timedelta([1, 2, 3], unit="s")))
+        again.add(pd.DataFrame({"number": [1, 2], "value": [1.0, 2.0], "params_x": [0.25, 0.5]}))
+        again.add(pd.DataFrame({"params_x": [0.25], "value": [1.0], "duration": ["0:01:30"], "lot": ["A"]}))
+    assert sum(trial.state == "observed" for trial in again.trials) == 9
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Results of other contexts help in a new context, whatever the level and the scale of f in the other contexts."""
 
+import math
 import pickle
 
 import numpy as np
@@ -98,3 +99,62 @@ def test_bounds_are_in_the_units_of_the_outcome_in_every_context():
     found = {lot: np.array(opt.predict_feasible(points, context={"lot": lot})) for lot in "ab"}
     assert ((found["a"] > 0.5) == within).mean() > 0.9
     assert found["b"].max() < 0.01
+
+
+@pytest.mark.parametrize("level, scale, noise", [(3.0, 1.0, 0.0), (0.0, 10.0, 0.05), (1.0, 5.0, 0.05)])
+def test_the_probability_inside_is_the_share_of_the_predictive_law_in_the_units_of_the_context(level, scale, noise):
+    outcomes = {"error": "minimize", "heat": bl.AtMost(1.5)}
+    opt = bl.BayesOpt(SPACE, context=LOTS, outcomes=outcomes, seed=0)
+    rng = np.random.default_rng(1)
+    units = {"a": (0.0, 1.0), "b": (level, scale)}
+    for lot, n in [("a", 25), ("b", 10)]:
+        points = random_points(n, seed=ord(lot))
+        heats = [units[lot][0] + units[lot][1] * (3 * loss(p) + noise * rng.standard_normal()) for p in points]
+        rows = [{"error": loss(point), "heat": heat} for point, heat in zip(points, heats, strict=True)]
+        opt.add(points, rows, context=[{"lot": lot}] * n)
+    points = random_points(60, seed=7)
+    for lot, (offset, factor) in units.items():
+        found = np.array(opt.predict_feasible(points, context={"lot": lot}))
+        mean, std = opt.predict(points, context={"lot": lot}, outcome="heat")
+        law = [0.5 * math.erfc((m - 1.5) / s / math.sqrt(2)) for m, s in zip(mean, std, strict=True)]
+        np.testing.assert_allclose(found, law, atol=1e-6)
+        within = np.array([offset + factor * 3 * loss(point) <= 1.5 for point in points])
+        assert ((found - within) ** 2).mean() < 0.06
+
+
+def test_offsets_of_two_categorical_contexts_add_up():
+    levels = {"lot": {"a": 0.0, "b": 40.0}, "device": {"p": 0.0, "q": -15.0}}
+    contexts = {name: list(of_choice) for name, of_choice in levels.items()}
+    opt = bl.BayesOpt(SPACE, context=contexts, seed=0, direction="minimize")
+    for seed, pair in enumerate([("a", "p"), ("a", "q"), ("b", "q")]):
+        context = dict(zip(levels, pair, strict=True))
+        shift = sum(levels[name][choice] for name, choice in context.items())
+        points = random_points(15, seed=seed)
+        opt.add(points, [shift + loss(point) for point in points], context=[context] * 15)
+    points = random_points(20, seed=9)
+    true = np.array([loss(point) for point in points])
+    mean, _ = opt.predict(points, context={"lot": "b", "device": "p"})
+    # No trial has this pair of contexts, so its level is the sum of the offsets, which is not exact.
+    assert np.abs(mean - mean.mean() - true + true.mean()).max() < 0.1
+    assert abs(mean.mean() - true.mean() - 40.0) < 2.0
+    assert loss(opt.suggest(context={"lot": "b", "device": "p"}).params) < 0.1
+
+
+def constant(point):
+    return 0.0
+
+
+@pytest.mark.parametrize("of_other", [constant, loss])
+@pytest.mark.parametrize("n", [1, 20])
+def test_few_or_constant_values_in_another_context_do_not_matter(of_other, n):
+    opt = bl.BayesOpt(SPACE, context=LOTS, seed=0, direction="minimize")
+    points = random_points(n)
+    opt.add(points, [5.0 + of_other(point) for point in points], context=[{"lot": "a"}] * n)
+    found = []
+    for _ in range(14):
+        trial = opt.suggest(context={"lot": "b"})
+        found.append(loss(trial.params))
+        trial.observe(found[-1])
+    best = min(loss(point) for point in random_points(20_000, seed=3))
+    assert min(found) < best + 0.02
+    assert len({tuple(trial.params.values()) for trial in opt.trials}) == len(opt.trials)

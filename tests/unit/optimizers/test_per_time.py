@@ -168,9 +168,9 @@ def test_a_run_tells_how_much_time_or_budget_has_been_used():
     used = []
 
     class Listening(bl.BayesOpt):
-        def _start_trials(self, *arguments, limit=None):
+        def _start_read(self, *arguments, limit=None):
             used.append(limit)
-            return super()._start_trials(*arguments, limit=limit)
+            return super()._start_read(*arguments, limit=limit)
 
     def run(**limits):
         used.clear()

@@ -214,11 +214,11 @@ def test_data_that_a_cell_of_excel_cannot_hold():
 
 
 def test_formulas_are_texts(tmp_path):
-    opt = bl.RandomSearch({"R": ["-OMe", "+CF3", "=O", "-1"], "x": (0.0, 1.0)}, seed=0)
-    opt.add([{"R": each, "x": 0.5} for each in opt.domain["R"].choices], [1.0, 2.0, 3.0, 4.0])
+    opt = bl.RandomSearch({"R": ["-OMe", "+CF3", "=O", "-1", "\uff1d1+1"], "x": (0.0, 1.0)}, seed=0)
+    opt.add([{"R": each, "x": 0.5} for each in opt.domain["R"].choices], [1.0, 2.0, 3.0, 4.0, 5.0])
     for way in WAYS:
         table = way(opt)
-        assert table["params_R"].tolist() == ["'-OMe", "'+CF3", "'=O", "-1"]
+        assert table["params_R"].tolist() == ["'-OMe", "'+CF3", "'=O", "-1", "'\uff1d1+1"]
         for given_table in (table, table.drop(columns="exact")):
             other = bl.RandomSearch(opt.domain, seed=0)
             other.add(given_table)

@@ -138,3 +138,41 @@ def test_the_best_trial_satisfies_constraints_that_are_functions(tmp_path):
             optimizer.add({"x": x, "y": y}, x + y)
         assert optimizer.best_params_ == {"x": 0.2, "y": 0.7}
         assert optimizer.best_trial(outside=True).params_run == {"x": 0.9, "y": 0.9}
+
+
+@pytest.mark.parametrize("name", ["clipped", "yield", "flag"])
+def test_measured_points_are_recommended_next_to_a_bound_that_is_touched(name):
+    measure, bound = TOUCHED[name]
+    for seed in range(3):
+        optimizer = bl.BayesOpt(SQUARE, outcomes={"error": "minimize", "g": bound}, seed=seed)
+        for i in range(20):
+            trial = optimizer.suggest()
+            trial.observe({"error": error(trial.params), "g": measure(trial.params)})
+            if i % 5 == 4:
+                recommended = optimizer.recommend()
+                assert load(recommended) <= 2
+                assert error(recommended) <= optimizer.best_value_ + 0.01
+
+
+def test_no_value_is_exact_if_noise_is_declared():
+    rng = np.random.default_rng(0)
+    optimizer = bl.BayesOpt(SQUARE, outcomes={"error": "minimize", "g": bl.AtMost(0.0)}, seed=0)
+    for _ in range(20):
+        trial = optimizer.suggest()
+        g = max(0.0, load(trial.params) - 2 + 0.5 * rng.normal())
+        trial.observe({"error": error(trial.params), "g": g}, std={"error": 0.0, "g": 0.5})
+    holds = [trial.params for trial in optimizer.trials if trial.values["g"] == 0]
+    assert holds and max(optimizer.predict_feasible(holds)) < 1
+
+
+def test_violations_of_one_of_three_outcomes_are_avoided():
+    outcomes = {"error": "minimize", "g": bl.AtMost(0.0), "h": bl.AtLeast(1), "k": bl.AtMost(5)}
+
+    def measure(p):
+        h, k = float(p["y"] <= 0.5), float(round(5 * p["x"]))
+        return {"error": error(p), "g": max(0.0, load(p) - 2), "h": h, "k": k}
+
+    optimizer = run(outcomes, measure, 25)
+    recommended = measure(optimizer.recommend())
+    assert recommended["g"] == 0 and recommended["h"] == 1 and recommended["k"] <= 5
+    assert recommended["error"] <= optimizer.best_value_ + 0.01

@@ -194,6 +194,57 @@ def test_wrong_tables_are_refused(change, error, message):
     assert opt.n_trials == 0
 
 
+@pytest.mark.parametrize("again", ["{}.1", "{}.2", "{} ", " {}", "\xa0{}", "\ufeff{}", "{} .1", "{}.1.1"])
+@pytest.mark.parametrize("name", ["T", "yield", "std", "cost", "day", "lot"])
+@pytest.mark.parametrize("on_error", ["raise", "skip"])
+def test_a_second_column_of_a_name_is_refused(name, again, on_error):
+    opt = new(context={"lot": (0.0, 10.0)})
+    table = table_of(std=0.1, cost=2.0, lot=1.0)
+    table[again.format(name)] = table[name]
+    with pytest.raises(InvalidValue, match=r"has the columns .*same name twice: rename or remove one"):
+        opt.add(table, value="yield", attrs=["day"], on_error=on_error)
+    assert opt.n_trials == 0
+
+
+@pytest.mark.parametrize("value", ["yield", {"yield": "measured"}])
+def test_pandas_renames_the_second_column_of_a_name(value):
+    name = value if isinstance(value, str) else value["yield"]
+    file = io.StringIO(f"T,solvent,n,{name},{name}\n30,DMF,1,1.5,61\n40,DMF,2,2.5,70\n")
+    opt = new() if isinstance(value, str) else new(outcomes={"yield": "maximize", "purity": bl.Record()})
+    with pytest.raises(InvalidValue, match=rf"the columns '{name}' and '{name}\.1'"):
+        opt.add(pd.read_csv(file), value=value)
+    assert opt.n_trials == 0
+
+
+@pytest.mark.parametrize("other", ["t", "Yield", "DAY", "yield.N", "Std.1"])
+def test_a_column_with_a_name_in_another_case_is_ignored_with_a_warning(other):
+    opt = new()
+    table = table_of(std=0.1) if other == "Std.1" else table_of()
+    table[other] = 99.0
+    if other == "yield.N":
+        opt.add(table, value="yield", attrs=["day"])  # without a warning
+    else:
+        with pytest.warns(bl.BelatedWarning, match=f"'{other}', which is ignored"):
+            opt.add(table, value="yield", attrs=["day"])
+    assert [trial.value for trial in opt.trials] == table_of()["yield"].tolist()
+
+
+def test_columns_that_are_both_read_may_have_almost_equal_names():
+    opt = bl.RandomSearch({name: (0.0, 1.0) for name in ("x", "X", "x.1")}, seed=0)
+    opt.add(pd.DataFrame({"x": [0.1], "X": [0.2], "x.1": [0.3], "value": [1.0]}), attrs={"Value": 1})
+    opt.observe(opt.suggest(), 2.0, attrs={"value": 1, "value.1": 2})
+    again = bl.RandomSearch(opt.space, seed=0)
+    again.add(opt.trials_dataframe())
+    assert [trial.params for trial in again.trials] == [trial.params for trial in opt.trials]
+    # Trials that a revision left out have parameters of the earlier space.
+    study = bl.Study("s", MemoryStore(), bl.RandomSearch({"x": (0.0, 1.0), "c": ["a", "b"]}, seed=0))
+    study.add([{"x": 0.5, "c": "a"}, {"x": 0.5, "c": "b"}], [1.0, 2.0])
+    with pytest.warns(bl.BelatedWarning, match="left out"):
+        study.revise(space={"x": (0.0, 1.0), "C": (0.0, 1.0)}, keep={"c": "b"}, fill={"C": 0.5})
+    with pytest.raises(InvalidPoint, match="left out by a revision"):
+        bl.RandomSearch(study.domain, seed=0).add(study.trials_dataframe())
+
+
 def test_dates_are_stored_as_text():
     table = table_of(2, day=pd.to_datetime(["2026-05-02 00:00", "2026-05-03 14:30"]))
     days = [trial.attrs["day"] for trial in new().add(table, value="yield", attrs="day")]

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import belated as bl
+from belated.store.memory import MemoryStore
 from tests.unit.run.runs import SECONDS, SPACE, ManualExecutor, f, failures_expected, states
 
 SAMPLES = bl.Fidelity(100, 7000, cost=bl.PowerCost(0.02))
@@ -210,3 +211,19 @@ def test_runs_of_a_study_have_budgets(tmp_path):
     assert study.suggest(n=4) == study.trials[2:] and [t.params for t in opt.suggest(n=4)] == [
         trial.params for trial in study.trials[2:]
     ]
+
+
+@pytest.mark.parametrize(("before", "after"), [(SAMPLES, None), (None, SAMPLES), (SAMPLES, bl.Fidelity(100, 7000))])
+def test_a_revision_of_the_fidelity_changes_the_declared_costs(before, after):
+    study, costs = bl.Study("s", MemoryStore(), search(before)), []
+
+    def g(params, trial):
+        if trial.number == 2:
+            study.revise(fidelity=after)
+        declared = before if trial.number < 2 else after
+        costs.append(1.0 if None in (declared, trial.fidelity) else declared.cost_of(trial.fidelity))
+        return params["x"]
+
+    result = bl.maximize(g, optimizer=study, budget=8.0, n_trials=30)
+    assert set(states(result)) == {"observed"} and len(result.trials) > 3
+    assert len(result.trials) == 30 or 7.0 - 1e-9 < sum(costs) <= 8.0 + 1e-9

@@ -2,11 +2,13 @@
 stopper ends them. The tests also check the messages that a run logs."""
 
 import html
+import itertools
 import logging
 import multiprocessing
 import os
 import re
 import threading
+import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import pytest
@@ -14,6 +16,7 @@ import pytest
 import belated as bl
 from belated.run import total
 from belated.run.result import Result
+from belated.store.memory import MemoryStore
 from tests.unit.run.runs import SECONDS, SPACE, by_params, f, forks, states
 
 # Runs of zero trials.
@@ -396,3 +399,81 @@ def test_the_logger_is_quiet_by_default(capsys):
     with pytest.warns(bl.BelatedWarning):
         bl.maximize(by_params, SPACE, n_trials=12, seed=0)
     assert capsys.readouterr() == ("", "")
+
+
+# A trial that cannot be started.
+
+
+def slow_second(params, trial):
+    """The second evaluation is still running when the third trial cannot be started."""
+    started, revised = (os.path.join(os.environ["BELATED_TEST_FOLDER"], name) for name in ("started", "revised"))
+    if trial.number == 1:
+        open(started, "w").close()
+    while not os.path.exists(revised if trial.number == 1 else started):
+        time.sleep(0.01)
+    time.sleep(0.2 * trial.number)
+    return params["x"]
+
+
+REVISIONS = {
+    "context": ({"context": {"lot": ["a", "b"]}, "fill": {"lot": "a"}}, "lot"),
+    "constraint": ({"constraints": [lambda params: params["x"] < 0.9]}, "not stored"),
+}
+
+
+@forks
+@pytest.mark.parametrize(
+    ("kind", "revision", "limit"),
+    [
+        *[("threads", *each) for each in itertools.product(REVISIONS, ("n_trials", "n_trials_total", "budget"))],
+        ("pool", "constraint", "n_trials"),
+        ("processes", "context", "n_trials"),
+    ],
+)
+def test_running_evaluations_are_stored_if_a_trial_cannot_be_started(tmp_path, monkeypatch, kind, revision, limit):
+    changes, message = REVISIONS[revision]
+    monkeypatch.setenv("BELATED_TEST_FOLDER", str(tmp_path))
+    store = f"sqlite:///{tmp_path}/study.db"
+    study = bl.Study("s", store, bl.RandomSearch(SPACE, seed=0))
+
+    def revise(optimizer, trial):
+        if trial.number == 0:
+            bl.Study.load("s", store).revise(**changes)
+            (tmp_path / "revised").touch()
+
+    pool = ProcessPoolExecutor(2) if kind == "pool" else None
+    workers = {"pool": {"executor": pool}, "processes": {"processes": True, "n_workers": 2}}.get(kind, {"n_workers": 2})
+    with pytest.raises(bl.errors.BelatedError, match=message) as raised:
+        bl.maximize(slow_second, optimizer=study, callbacks=[revise], **{limit: 9}, **workers)
+    if pool is not None:
+        pool.shutdown()
+    trials = bl.Study.load("s", store).trials
+    assert [trial.value for trial in trials] == [trial.params["x"] for trial in trials] and len(trials) in (2, 3)
+    assert len(raised.value.result.trials) == len(trials) and raised.value.result.stop_reason == "error"
+
+
+def test_a_run_that_cannot_start_its_first_trial_raises():
+    store = MemoryStore()
+    bl.Study("s", store, bl.RandomSearch(SPACE, constraints=[lambda params: params["x"] < 0.9], seed=0))
+    with pytest.raises(bl.errors.InvalidSetting, match="not stored") as raised:
+        bl.maximize(f, optimizer=bl.Study.load("s", store), n_trials=9, n_workers=2)
+    assert raised.value.result.trials == []
+
+
+def test_a_run_that_cannot_start_a_trial_ends_at_its_timeout(monkeypatch):
+    opt, released = bl.RandomSearch(SPACE, seed=0), threading.Event()
+    started = iter([opt.suggest()])
+
+    def waits(params):
+        assert released.wait(SECONDS)
+
+    def suggest():
+        for trial in started:
+            return trial
+        raise bl.errors.InvalidSetting("no further trial")
+
+    monkeypatch.setattr(opt, "suggest", suggest)
+    with pytest.raises(bl.errors.InvalidSetting, match="no further trial") as raised:
+        bl.maximize(waits, optimizer=opt, n_trials=9, n_workers=2, timeout=0.2)
+    released.set()
+    assert states(raised.value.result) == ["pending"]

@@ -86,7 +86,7 @@ def test_trials_with_an_outcome_count_in_the_total_without_a_warning(recwarn):
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"error": 0.5, "memory": "much"},
+        {"error": "small", "memory": "much"},
         {"errors": 0.5},
         {"value": {"error": 0.5}, "std": -1.0},
         {"value": {"error": 0.5}, "memory": 3.0},

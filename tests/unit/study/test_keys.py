@@ -3,6 +3,7 @@
 import itertools
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 
 import belated as bl
@@ -163,3 +164,72 @@ def test_a_key_belongs_to_one_mapping_of_outcomes(url):
     study.observe(trial, {"note": 1.0, "memory": 3.0}, replicate=True, key="again")
     other.observe(trial.number, {"note": 1.0, "memory": 3.0}, replicate=True, key="again")
     assert study.n_trials == other.n_trials == 2 and study.trial(1).values == {"note": 1.0, "memory": 3.0}
+
+
+SPACE = {"x": (0.0, 1.0), "n": (1, 9), "c": ["a", "b", "d"], "layers": bl.Categorical([(64, 32, 8), (32, 64, 8)])}
+TABLE = {"T": [10, 20, 30], "s": ["a", "b", None]}
+
+
+@pytest.mark.parametrize(
+    "space, first, second",
+    [
+        (SPACE, {"fixed": {}}, {}),
+        (SPACE, {"shared": []}, {}),
+        (SPACE, {"shared": ["x", "c"]}, {"shared": ("c", "x", "c")}),
+        (SPACE, {"shared": ["x", "c"]}, {"shared": np.array(["c", "x"])}),
+        (SPACE, {"fixed": {"c": ["a", "b"]}}, {"fixed": {"c": ["b", "a", "b"]}}),
+        (SPACE, {"fixed": {"c": "a", "n": np.array([1, 3])}}, {"fixed": {"n": [3.0, 1], "c": ["a"]}}),
+        (SPACE, {"fixed": {"layers": (64, 32, 8)}}, {"fixed": {"layers": [(64, 32, 8)]}}),
+        (TABLE, {"fixed": {"s": None, "T": [30, 10]}}, {"fixed": {"T": [10, 30.0], "s": None}}),
+        (np.eye(3), {"fixed": {0: [1, 0]}, "shared": [1]}, {"fixed": {"0": [0, 1]}, "shared": ["1"]}),
+    ],
+)
+def test_equal_requests_have_the_same_key(url, space, first, second):
+    domain = {"space": space} if space is SPACE else {"candidates": space}
+    study = bl.Study("s", url, bl.RandomSearch(**domain, seed=1))
+    started = study.suggest(2, **first, key="a")
+    assert study.suggest(2, **second, key="a") == started
+    study.suggest(2, **second, key="b")
+    assert study.suggest(2, **first, key="b") == study.trials[2:]
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        ({"fixed": {"c": ["a", "b"]}}, {"fixed": {"c": ["a", "d"]}}),
+        ({"fixed": {"x": (0.2, 0.7)}}, {"fixed": {"x": [0.2, 0.7]}}),
+        ({"fixed": {"layers": (64, 32, 8)}}, {"fixed": {"layers": (32, 64, 8)}}),
+        ({"shared": ["x"]}, {"shared": ["x", "c"]}),
+        ({"fixed": {"x": 0.5}}, {"fixed": {}}),
+        ({}, {"fixed": np.zeros((2, 2))}),
+        ({}, {"shared": np.zeros((2, 2))}),
+    ],
+)
+def test_different_requests_have_different_keys(url, first, second):
+    study = bl.Study("s", url, bl.RandomSearch(SPACE, seed=1))
+    study.suggest(2, **first, key="a")
+    with pytest.raises(InvalidSetting, match="request other than this one"):
+        study.suggest(2, **second, key="a")
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (({"y": 1, "p": None}, {}), ({"y": 1.0}, {})),
+        (({"y": 1, "p": float("nan")}, {"std": float("nan"), "cost": None}), ({"y": 1}, {"cost": float("nan")})),
+        (({"y": 1, "p": 2}, {"std": {"y": None}}), ({"p": 2, "y": 1}, {})),
+        (({"y": 1, "p": 2}, {"std": {"y": 0.5, "p": None}}), ({"p": 2, "y": 1}, {"std": {"y": 0.5}})),
+        (({"y": 1}, {"params": {"T": 10, "s": None}}), ({"y": 1}, {"params": {"T": 10}})),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*NaN")
+def test_equal_reports_have_the_same_key(url, first, second):
+    outcomes = {"y": "maximize", "p": bl.Record()}
+    study = bl.Study("s", url, bl.RandomSearch(candidates=TABLE | {"s": [None, "b", "a"]}, outcomes=outcomes, seed=1))
+    for key, reports in (("a", (first, second)), ("b", (second, first))):
+        number = study.suggest().number
+        for value, facts in reports:
+            study.observe(number, value, **facts, key=key)
+        assert dict(study.trials[number].values)["y"] == 1.0
+        with pytest.raises(InvalidSetting, match="reported another"):
+            study.observe(number, {"y": 1.5}, key=key)

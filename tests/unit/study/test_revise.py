@@ -339,6 +339,8 @@ def test_enqueued_points_are_converted_or_refuse_the_call():
         study.revise(space=LAB | {"heat": (20.0, 100.0)})
     with pytest.raises(InvalidPoint, match="an enqueued point.*violates"):
         study.revise(constraints=[lambda p: p["heat"] < 100])
+    with pytest.raises(InvalidSetting, match="an enqueued point is not a point of the new problem: params violate"):
+        study.revise(constraints=[bl.Linear({"heat": 1.0}, at_most=100.0)])
     assert state(study) == before
     study.revise(space=LAB | {"time": (1.0, 24.0)}, fill={"time": 12.0})
     assert study.suggest().params == {"heat": 110.0, "acid": 0.5, "time": 12.0}

@@ -3,6 +3,7 @@
 import threading
 import warnings
 from concurrent.futures import Executor, Future
+from functools import partial
 
 import numpy as np
 import pytest
@@ -227,6 +228,34 @@ def test_a_number_becomes_the_objective(asleep, fresh):
     assert fresh().trial(0).outcomes["yield"].std == 0.5 and fresh().trial(0).cost == 2.0
 
 
+def test_a_number_is_refused_if_no_outcome_is_the_objective(asleep, fresh):
+    [study] = asleep(BOX, [{"outcomes": {"purity": bl.Record()}}])
+    advice = "revision 2 declared outcomes without an objective, .* call sync, and pass the values as a dict"
+    with pytest.raises(InvalidValue, match=advice):
+        study.observe(0, 3.0)
+    study.sync()
+    study.observe(0, {"purity": 3.0})
+    assert fresh().trial(0).values == {"purity": 3.0}
+
+
+def test_a_context_that_was_added_and_removed_is_no_part_of_a_queued_point(asleep, fresh):
+    revisions = [{"context": {"site": ["a", "b"]}, "fill": {"site": "a"}}, {"context": None, "keep": {"site": "b"}}]
+    [study] = asleep(BOX, revisions)
+    study.enqueue({"x": 0.25})
+    study.enqueue({"x": 0.25, "y": 0.75})
+    assert [trial.params["x"] for trial in fresh().suggest(2)] == [0.25, 0.25]
+
+
+def test_trials_of_a_context_that_was_added_and_removed_are_refused(asleep, fresh):
+    revisions = [{"context": {"site": ["a", "b"]}, "fill": {"site": "a"}}, {"context": None, "keep": {"site": "b"}}]
+    suggesting, adding = asleep(BOX, revisions, n=2)
+    with pytest.raises(InvalidContext, match="removed by revision 3"):
+        suggesting.suggest()
+    with pytest.raises(InvalidContext, match="removed by revision 3"):
+        adding.add({"x": 0.5, "y": 0.5}, 1.0)
+    assert len(fresh().trials) == 2
+
+
 def test_the_direction_does_not_change_values(asleep, fresh):
     [study] = asleep(BOX, [{"direction": "minimize"}])
     study.observe(0, 3.0)
@@ -271,6 +300,27 @@ def test_a_fixed_parameter_that_was_removed_must_have_its_present_value(asleep):
     first, second = asleep(LAB, [keep], n=2)
     assert {*first.suggest(fixed={"solvent": ["oil", "tea"]}).params} == {"x"}
     assert {*second.suggest(fixed={"solvent": "tea"}, shared=["solvent"]).params} == {"x"}
+
+
+@pytest.mark.parametrize(
+    ("revision", "fixed"),
+    [
+        ({"space": BOX | {"x": (0.0, 0.15)}}, {"x": (0.1, 0.2)}),
+        ({"space": BOX | {"x": (0.5, 1.0)}}, {"x": 0.25}),
+        ({"space": BOX | {"x": bl.Real(0.0, 1.0, step=0.25)}}, {"x": 0.3}),
+        ({"constraints": [bl.Mixture(["x", "y"], total=0.5)]}, {"x": 0.75}),
+        ({"constraints": [bl.Linear({"x": 1.0, "y": 1.0}, at_most=0.5)]}, {"x": 0.75, "y": (0.5, 1.0)}),
+        ({"constraints": [bl.Mixture(["x", "y"], total=0.5)]}, {"x": (0.6, 0.7)}),
+    ],
+)
+@pytest.mark.parametrize("n", [1, 3])
+def test_fixed_values_that_a_revision_excludes_name_the_revision(asleep, fresh, revision, fixed, n):
+    (handle,) = asleep(BOX, [revision])
+    with pytest.raises(InvalidPoint, match=r"^fixed.* \(the arguments belong to revision 1, and revision 2"):
+        handle.suggest(n, fixed=fixed)
+    with pytest.raises(InvalidPoint, match="^fixed") as present:
+        fresh().suggest(n, fixed=fixed)
+    assert "revision" not in str(present.value) and fresh().n_trials == 2
 
 
 def test_queued_candidates_are_the_given_rows(asleep, fresh):
@@ -409,6 +459,80 @@ def test_a_run_stores_what_still_exists(store, before, after, stored):
     trials = bl.Study.load("s", store).trials
     assert [trial.values.get("yield") for trial in trials] == [trial.params["x"] for trial in trials]
     assert all({*trial.values} == stored for trial in trials)
+
+
+ADDED = [
+    # The outcomes before and after, the result of f, and the values that are stored.
+    ({"yield": "maximize"}, {"q": bl.Record()}, {"yield": 0.5, "q": 7.0}, {"yield": 0.5, "q": 7.0}),
+    ({"yield": "maximize"}, {"q": bl.AtLeast(1.0)}, {"value": {"yield": 0.5, "q": 7.0}, "std": 0.1}, None),
+    ({"yield": "maximize"}, {"q": bl.AtLeast(1.0)}, {"value": 0.5, "q": 7.0, "cost": 2.0}, None),
+    (None, {"q": bl.Record()}, {"value": 0.5, "q": 7.0, "std": 0.1}, None),
+    ({"yield": "maximize"}, {"q": bl.Record(), "r": bl.Record()}, {"yield": 0.5, "q": 7.0, "r": "n.d."}, None),
+    (GOALS, {"q": bl.Record()}, {"yield": 0.5, "purity": 0.75, "cost": 2.0, "q": 7.0}, None),
+    ({"yield": "maximize"}, {"q": bl.Record()}, {"yield": 0.5}, {"yield": 0.5}),
+]
+
+
+@pytest.mark.parametrize(("before", "added", "returned", "stored"), ADDED)
+@pytest.mark.parametrize("processes", [False, True])
+def test_a_run_stores_outcomes_that_are_added_while_it_runs(store, before, added, returned, stored, processes):
+    """A revision that only adds outcomes: trials that end later have them, also if they were started earlier."""
+    if processes and (returned != ADDED[0][2] or "sqlite" not in store):
+        pytest.skip("the reports of processes and threads are the same")
+    study = bl.Study("s", store, bl.RandomSearch(BOX, outcomes=before, seed=0))
+
+    def revise(optimizer, trial):
+        if trial.number == 1:
+            bl.Study.load("s", store).revise(outcomes={"yield": "maximize"} | added)
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        workers = {"processes": True, "n_workers": 1} if processes else {}
+        f = partial(constant, returned=returned)
+        bl.maximize(f, optimizer=study, n_trials=5, callbacks=[revise], progress=False, **workers)
+    trials = bl.Study.load("s", store).trials
+    expected = stored or {"yield": 0.5, "q": 7.0}
+    assert [trial.values.get("yield") for trial in trials] == [0.5] * 5
+    assert [trial.values for trial in trials[2:]] == [expected] * 3
+    missing = [name for name in added if name not in expected]
+    assert [trial.missing for trial in trials[2:]] == [missing] * 3
+    pending = [str(each.message) for each in caught if "3 trials of this run are pending" in str(each.message)]
+    assert len(pending) == bool(missing) and all(repr(name) in text for name in missing for text in pending)
+
+
+def constant(params, returned):
+    return returned
+
+
+def test_a_run_stores_an_added_outcome_of_running_trials(store):
+    """All four trials were started before the outcome was added."""
+    study = bl.Study("s", store, bl.RandomSearch(BOX, outcomes={"yield": "maximize"}, seed=0))
+
+    def f(params, trial):
+        if trial.number == 0:
+            bl.Study.load("s", store).revise(outcomes={"yield": "maximize", "q": bl.AtLeast(0.0)})
+        return {"yield": params["x"], "q": params["y"]}
+
+    with pytest.warns(bl.BelatedWarning, match="also returned 'q'"):
+        bl.maximize(f, optimizer=study, n_trials=4, n_workers=4, executor=Together(), progress=False)
+    trials = bl.Study.load("s", store).trials
+    assert [trial.values for trial in trials] == [{"yield": t.params["x"], "q": t.params["y"]} for t in trials]
+    assert study.best_value_ == max(trial.params["x"] for trial in trials)
+
+
+def test_a_failed_outcome_may_have_been_removed(store):
+    study = bl.Study("s", store, bl.RandomSearch(BOX, outcomes=GOALS, seed=0))
+
+    def f(params, trial):
+        if trial.number == 0:
+            bl.Study.load("s", store).revise(outcomes={"yield": "maximize", "cost": GOALS["cost"]})
+        return {"yield": params["x"], "purity": float("inf"), "cost": "n.d."}
+
+    with pytest.warns(bl.BelatedWarning, match="purity=inf"):
+        bl.maximize(f, optimizer=study, n_trials=2, progress=False)
+    trials = bl.Study.load("s", store).trials
+    assert [trial.values for trial in trials] == [{"yield": trial.params["x"]} for trial in trials]
+    assert [trial.outcomes["cost"].state for trial in trials] == ["failed"] * 2
 
 
 class Together(Executor):

@@ -304,19 +304,12 @@ def import_table(rows, kind, folder, capsys, value="yield", space=None):
         ["yield.1", "T", "yield", "yield"],
         ["yield", "yield", "T", "yield"],
         ["T", "yield", 7, 7],
+        ["T", "yield", "yield.1"],
     ],
 )
 def test_a_column_that_a_file_has_twice_is_refused(head, kind, tmp_path, capsys):
     code, text, values = import_table([head, [30.0] * len(head)], kind, tmp_path, capsys)
     assert code == 1 and "twice" in text and values == []
-
-
-@pytest.mark.parametrize("kind", ["csv", "xlsx"])
-def test_columns_with_similar_names_are_read(kind, tmp_path, capsys):
-    rows = [["T", "yield", "yield.1", "", ""], [30.0, 1.5, 61.0, None, None]]
-    assert import_table(rows, kind, tmp_path, capsys)[2] == [1.5]
-    (tmp_path / "other").mkdir()
-    assert import_table(rows, kind, tmp_path / "other", capsys, "yield.1")[2] == [61.0]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 //! The points that are suggested before the model has data.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
@@ -117,18 +117,20 @@ impl Design<'_> {
     }
 
     /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials, in this context and
-    /// in all contexts from which the model predicts f in this context.
+    /// in all contexts from which the model predicts f in this context. Several equal values of another context do not
+    /// tell where f is large.
     /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure,
     /// are left out, because they give no information about f.
     fn given_rows<'l>(&self, log: View<'l>, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
         let recently_abandoned = log.recently_abandoned();
+        let varying = varying_contexts(log);
         let mut last = (context, true);
         let mut predicts = |other| {
             if last.0 != other {
-                last = (
-                    other,
-                    other == context || self.are_correlated(other, context),
-                );
+                let varies = || varying.get(&key(other)).is_none_or(|varies| *varies);
+                let predicts =
+                    other == context || (varies() && self.are_correlated(other, context));
+                last = (other, predicts);
             }
             last.1
         };
@@ -169,6 +171,26 @@ impl Design<'_> {
             DesignMethod::Uncertainty => false,
         }
     }
+}
+
+/// Whether the values differ, for each context with several values.
+fn varying_contexts(log: View) -> HashMap<Vec<u64>, bool> {
+    let mut first = HashMap::new();
+    let mut several = HashMap::new();
+    let values = log.trials().map(|trial| trial.value()).enumerate();
+    for (number, value) in values.filter_map(|(number, value)| Some((number, value?))) {
+        let key = key(log.context(number));
+        match first.get(&key) {
+            None => drop(first.insert(key, value)),
+            Some(&first) => *several.entry(key).or_insert(false) |= value != first,
+        }
+    }
+    several
+}
+
+/// The bits of an encoded context.
+fn key(context: &[f64]) -> Vec<u64> {
+    context.iter().map(|number| number.to_bits()).collect()
 }
 
 /// Returns for each design point whether a row covers it. Each row covers the nearest design point, or the first of

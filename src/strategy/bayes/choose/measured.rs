@@ -14,6 +14,7 @@ use crate::gp::NOISELESS;
 use crate::ledger::{Ledger, TrialNumber, View};
 use crate::maximize::excluded::{Key, key_of_row};
 use crate::problem::Domain;
+use crate::strategy::bayes::model::labels::repeats;
 use crate::strategy::bayes::model::note::{Fit, InsideFit};
 use crate::strategy::bayes::model::training_set::TrainingSet;
 
@@ -21,9 +22,12 @@ use crate::strategy::bayes::model::training_set::TrainingSet;
 /// in any column.
 const NEAR: f64 = 1e-6;
 
-/// If values that equal a bound are censored, other values are exact up to this fitted noise variance, in units of the
-/// targets. A kink at the bound looks like noise, and so do the steps of counts, whose variance is a twelfth.
-const LITTLE_NOISE: f64 = 0.1;
+/// If values that equal a bound are censored, values are exact up to this fitted noise variance, in units of the
+/// targets. A kink at the bound looks like a little noise.
+const NOISE_OF_KINK: f64 = 1e-3;
+
+/// The same for values that repeat. The steps of counts look like more noise: the variance of rounding is a twelfth.
+const NOISE_OF_STEPS: f64 = 0.1;
 
 /// The rows, which are encoded points with their contexts, where bounds hold or are violated.
 pub struct Measured {
@@ -32,6 +36,8 @@ pub struct Measured {
     /// Each row with whether the value is exact.
     violates: Vec<(Vec<f64>, bool)>,
     near: f64,
+    /// Whether some outcome equals its bound or jumps. P is then uncertain between the rows.
+    jumps: bool,
 }
 
 /// Whether noise of the values of an outcome is declared or shown, and where values are exact.
@@ -43,7 +49,7 @@ struct Exactness {
 }
 
 impl Exactness {
-    fn of(training: &TrainingSet, part: View) -> Self {
+    fn of(bounds: (f64, f64), training: &TrainingSet, part: View) -> Self {
         let (mut first, mut equal, mut differ) = (HashMap::new(), HashSet::new(), false);
         for (number, trial) in part.trials().enumerate() {
             let Some(value) = trial.value() else {
@@ -58,7 +64,15 @@ impl Exactness {
         }
         let is_exact = |fit: &Fit| match fit.inside {
             None => fit.theta.noise_variance <= NOISELESS,
-            Some(InsideFit::Censored) => fit.theta.noise_variance <= LITTLE_NOISE,
+            Some(InsideFit::Censored) => {
+                let repeats = repeats(training.known_values(), bounds);
+                let most = if repeats {
+                    NOISE_OF_STEPS
+                } else {
+                    NOISE_OF_KINK
+                };
+                fit.theta.noise_variance <= most
+            }
             Some(InsideFit::Labels(_)) => true,
         };
         Self {
@@ -99,9 +113,13 @@ impl Measured {
         log: &Ledger,
         domain: &Domain,
     ) -> Self {
+        let mut jumps = false;
         let outcomes: Vec<_> = bounded
-            .map(|(outcome, bounds, training)| (bounds, training, log.outcome(outcome)))
-            .map(|(bounds, training, part)| (bounds, part, Exactness::of(training, part)))
+            .map(|(outcome, bounds, training)| {
+                let part = log.outcome(outcome);
+                jumps |= training.fit().is_some_and(|fit| fit.inside.is_some());
+                (bounds, part, Exactness::of(bounds, training, part))
+            })
             .collect();
         let mut measured = Self {
             holds: HashMap::new(),
@@ -110,6 +128,7 @@ impl Measured {
                 Domain::Box(_) => NEAR,
                 Domain::Candidates(_) => 0.0,
             },
+            jumps,
         };
         for number in 0..log.n_trials() {
             let (mut all_hold, mut all_exact) = (true, true);
@@ -140,6 +159,12 @@ impl Measured {
             true => Some(false),
             false => holds.is_some_and(|exact| *exact).then_some(true),
         }
+    }
+
+    /// Whether only measured points are recommended: P is uncertain between the rows, and exact values show that at least
+    /// one of these rows lies within the bounds.
+    pub fn suffices(&self, mut rows: impl Iterator<Item = Vec<f64>>) -> bool {
+        self.jumps && rows.any(|row| self.exactly_inside(&row) == Some(true))
     }
 
     /// Whether a bound was measured to be violated at a row.

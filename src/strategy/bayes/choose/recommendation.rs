@@ -5,6 +5,9 @@
 //!   wanted, the observed points follow, in the order of their bounds. Every point is combined with the context of the
 //!   query.
 //!
+//! If an outcome equals its bound or jumps, points that were not measured are recommended only if no measured point is
+//! known to lie within the bounds.
+//!
 //! Points that violate a constraint, and points where failure is more likely than success, are left out. Points where
 //! all trials failed are also left out.
 //!
@@ -65,10 +68,15 @@ pub fn recommended(
         search.scope.domain,
         failed.iter().map(|point| (&point.x[..], point.index)),
     );
-    let maximizer = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
-    // If every point failed and the pending policy discards every value, the largest bound over all points remains.
-    if points.is_empty() || !failed.iter().any(|point| key(point) == key(&maximizer)) {
-        points.push(maximizer);
+    let rows = points
+        .iter()
+        .map(|point| [point.x.as_slice(), query.context].concat());
+    if !measured.is_some_and(|measured| measured.suffices(rows)) {
+        let maximizer = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
+        // If every point failed and the pending policy discards every value, the largest bound over all points remains.
+        if points.is_empty() || !failed.iter().any(|point| key(point) == key(&maximizer)) {
+            points.push(maximizer);
+        }
     }
     let lower = lower_bounds(gp, &points, query.context);
     let found = best(search, &points, &lower, penalties, n)?;

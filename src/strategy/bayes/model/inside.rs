@@ -22,7 +22,7 @@ use crate::strategy::bayes::acquisitions::formula::{Moments, OfMoments};
 use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::labels::{labels, touching};
-use crate::strategy::bayes::model::note::{InsideFit, SuccessFit};
+use crate::strategy::bayes::model::note::{InsideFit, LabelsFit};
 use crate::strategy::bayes::model::success::{at_least, fit_settings};
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
@@ -152,7 +152,7 @@ fn fit_labels(
     columns: &Columns,
     log: View,
     call: &mut Call,
-) -> Result<SuccessFit> {
+) -> Result<LabelsFit> {
     let n_outside = is_inside.iter().filter(|inside| !**inside).count();
     let fitted = fit_settings(
         columns,
@@ -167,10 +167,9 @@ fn fit_labels(
         let call = &mut Call::new(&mut rng, call.stop);
         theta = fit(x.view(), &labels(is_inside, EVEN), &theta, &fitted, call)?;
     }
-    Ok(SuccessFit {
+    Ok(LabelsFit {
         lengthscale: at_least(theta.lengthscale),
         rows: numbers.len(),
-        evidence: None,
     })
 }
 

@@ -50,6 +50,17 @@ pub fn touching(values: &[Option<f64>], (low, high): (f64, f64)) -> Vec<(usize, 
         .collect()
 }
 
+/// Whether most of the values that do not equal a bound occur several times, as the values of counts and flags do.
+/// Steps look like noise to the model of values.
+pub fn repeats(values: &[Option<f64>], (low, high): (f64, f64)) -> bool {
+    let values = values.iter().flatten().copied();
+    let mut others: Vec<f64> = values.filter(|y| *y != low && *y != high).collect();
+    others.sort_unstable_by(f64::total_cmp);
+    let runs = others.chunk_by(|a, b| a == b);
+    let repeated: usize = runs.map(<[f64]>::len).filter(|n| *n > 1).sum();
+    2 * repeated > others.len()
+}
+
 /// Sets the targets of the process, with the targets of some rows replaced by the mean of a latent value inside the
 /// bounds. `rows` are these rows, each with the side of its bound. Their targets are the bounds.
 ///

@@ -84,17 +84,25 @@ pub enum InsideFit {
     /// The model of values, in which values that equal a bound are censored.
     Censored,
     /// A model of labels, which are inside and outside.
-    Labels(SuccessFit),
+    Labels(LabelsFit),
 }
 
 impl InsideFit {
     /// The fit of the model of labels.
-    pub fn labels(&self) -> Option<&SuccessFit> {
+    pub fn labels(&self) -> Option<&LabelsFit> {
         match self {
             InsideFit::Censored => None,
             InsideFit::Labels(fit) => Some(fit),
         }
     }
+}
+
+/// The fit of a model of labels: one lengthscale per column, and the number of rows in the fit.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LabelsFit {
+    pub lengthscale: Vec<f64>,
+    pub rows: usize,
 }
 
 /// The JSON form of a fit.
@@ -171,9 +179,9 @@ impl Fit {
     pub fn from_note(text: &str) -> Result<Self> {
         let note: Note = serde_json::from_str(text)?;
         let rest = [note.signal_variance, note.noise_variance, note.scale];
+        let success = note.success.iter().flat_map(|fit| &fit.lengthscale);
         let labels = note.inside.iter().flat_map(InsideFit::labels);
-        let success = note.success.iter().chain(labels);
-        let success = success.flat_map(|fit| &fit.lengthscale);
+        let labels = labels.flat_map(|fit| &fit.lengthscale);
         let expense = note.expense.iter().flat_map(|fit| {
             let variances = [&fit.signal_variance, &fit.noise_variance];
             fit.lengthscale.iter().chain(variances)
@@ -184,6 +192,7 @@ impl Fit {
             .chain(&note.descriptor_lengthscale)
             .chain(&rest)
             .chain(success)
+            .chain(labels)
             .chain(expense)
             .chain(note.window.iter().map(|window| &window.length));
         let positive = all.all(|p| *p > 0.0 && p.is_finite());
@@ -233,14 +242,15 @@ impl Fit {
         let is_other = |rows: usize, lengthscale: &[f64]| {
             rows == 0 || rows > n_trials || lengthscale.len() != width
         };
-        let labels = fit.inside.iter().flat_map(InsideFit::labels);
-        let mut success = fit.success.iter().chain(labels);
+        let success = fit.success.as_ref();
+        let labels = fit.inside.as_ref().and_then(InsideFit::labels);
         let expense = fit.expense.as_ref();
         if fit.rows > Some(n_trials)
             || fit.theta.lengthscale.len() != width
             || ![0, n_described(&columns.categories)].contains(&n)
             || ![0, n_contexts].contains(&fit.contexts.len())
-            || success.any(|fit| is_other(fit.rows, &fit.lengthscale))
+            || success.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
+            || labels.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || expense.is_some_and(|fit| is_other(fit.rows, &fit.lengthscale))
             || fit.window.is_some_and(|window| window.arrivals > n_trials)
         {
@@ -279,7 +289,7 @@ mod tests {
             let expense = Some(ExpenseFit { per: Resource::Cost, lengthscale, signal_variance: a, noise_variance: variance, explained: 0.25, rows });
             let window = Some(ChosenWindow { length: a, arrivals: rows });
             let contexts = vec![GroupUnits { offset: -a, scale: variance }, GroupUnits::default()];
-            let inside = Some(InsideFit::Labels(SuccessFit { lengthscale: fit.theta.lengthscale.clone(), rows, evidence: None }));
+            let inside = Some(InsideFit::Labels(LabelsFit { lengthscale: fit.theta.lengthscale.clone(), rows }));
             let fit = Fit { contexts, success, expense, window, inside, ..fit };
             prop_assert_eq!(Fit::from_note(&fit.to_note().unwrap()).unwrap(), fit);
         }

@@ -10,9 +10,9 @@
 //! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures only lower the scores of
 //! acquisitions that are logarithms, and by little if success hardly depends on the point.
 //!
-//! While most trials fail, the search prefers points with P ≥ ½ without excluding the others, in two cases: success may
-//! depend on the point, or the rate of failures has risen. If neither holds, trials fail everywhere at the same rate,
-//! and the search does not depend on failures.
+//! While most trials fail, suggestions may prefer points with P ≥ ½ without excluding the others. All suggestions do so
+//! if the rate of failures has risen. Otherwise some of them do so, and the more of them, the more success depends on
+//! the point. The results of both kinds of suggestions tell a region from failures that do not depend on the point.
 
 use crate::error::{Result, Stop};
 use crate::gp::RowNoise;
@@ -42,13 +42,12 @@ const CONTRADICTION: f64 = 0.1;
 /// The bounds between the levels of P. The predictions at each level are corrected by the earlier trials of the level.
 const LEVELS: [f64; 2] = [CONTRADICTION, 0.5];
 
-/// While most trials fail, the search prefers points with P ≥ ½ if the share of success that depends on the point is
-/// larger than this number. The search would otherwise try one point many times: these failures are no evidence of a
-/// region if other points fail as often.
-const LEAST_SHARE: f64 = 0.05;
-
 /// The rate of failures has risen if the next trial succeeds with at most this part of the long-run probability.
 const RISEN: f64 = 0.7;
+
+/// The fractional parts of the multiples of this number, which is the golden ratio minus 1, fill the unit interval
+/// evenly.
+const GOLDEN: f64 = 0.618_033_988_749_895;
 
 /// The probability that the rate of failures changes between two trials.
 const CHANGE: f64 = 0.05;
@@ -105,8 +104,10 @@ pub struct Success {
     /// The share s of the probability of success that depends on the point. The next trial succeeds with a probability
     /// that is proportional to 1 − s + s P.
     pub share: f64,
-    /// Whether the search stays where P ≥ ½ if it can: if points are excluded, or if most trials fail and `share` is
-    /// not small or the rate of failures has risen.
+    /// Whether the next suggestion stays where P ≥ ½ if it can. It does if points are excluded. While most trials fail,
+    /// all suggestions do if the rate of failures has risen; otherwise a part √s of them does. If all of them did, the
+    /// search could try one failing point many times, and such failures do not tell a region from a high rate of
+    /// failures. The square root, which was chosen by measurements, finds a region while its evidence is still small.
     pub avoids: bool,
     /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
     pub excludes: bool,
@@ -222,7 +223,7 @@ impl Success {
             excludes: false,
             candidates,
         });
-        success.explain(&labels);
+        success.explain(&labels, log.n_trials());
         Ok(Some(success))
     }
 
@@ -232,7 +233,9 @@ impl Success {
     /// If w is the probability of a region, the next trial succeeds with probability (1 − w)(1 − r) + w (l + (h − l) P).
     /// r is the probability of failure under the other explanations. l and h are the rates of success where the region
     /// predicted failure and success.
-    fn explain(&mut self, labels: &[f64]) {
+    ///
+    /// `number` is the number of the next trial.
+    fn explain(&mut self, labels: &[f64], number: TrialNumber) {
         let failed: Vec<bool> = labels.iter().map(|label| *label < 0.0).collect();
         let (constant, changing) = (Rates::of(&failed, 0.0), Rates::of(&failed, CHANGE));
         let (region, [low, high]) = self.region(&failed, labels);
@@ -252,7 +255,8 @@ impl Success {
         let has_risen = changing.log_evidence > constant.log_evidence
             && 1.0 - changing.next < RISEN * (1.0 - constant.next);
         let mostly_fails = changing.next > 0.5;
-        self.avoids = self.excludes || mostly_fails && (has_risen || self.share > LEAST_SHARE);
+        let is_turn = (number as f64 * GOLDEN).fract() < self.share.sqrt();
+        self.avoids = self.excludes || mostly_fails && (has_risen || is_turn);
     }
 
     /// The log evidence of a region: the sum of the log probabilities of the trials, each given the earlier trials.

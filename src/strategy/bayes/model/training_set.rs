@@ -25,7 +25,7 @@ use crate::strategy::bayes::model::kept_process::{KeptProcess, Version, Wanted};
 use crate::strategy::bayes::model::labels::{
     FAILED, FAMILY, LABEL_INSIDE, NOISE, SIGNAL_VARIANCE, censor, labels, touching,
 };
-use crate::strategy::bayes::model::note::{Fit, InsideFit, SuccessFit};
+use crate::strategy::bayes::model::note::{Fit, InsideFit, LabelsFit};
 use crate::strategy::bayes::model::pseudo_observations::PseudoObservations;
 use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, variance_of_target};
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
@@ -420,43 +420,32 @@ impl TrainingSet {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<(Observed<'_>, LogProbabilityInside)>> {
-        match self.fold.fit.as_ref().and_then(|fit| fit.inside.clone()) {
-            None => {}
-            Some(InsideFit::Censored) => return self.censored(bounds, log, query, stop),
+        let chosen = self.fit().and_then(|fit| fit.inside.clone());
+        let at_bound = match &chosen {
+            None => Vec::new(),
+            Some(InsideFit::Censored) => touching(&self.fold.values, bounds),
             Some(InsideFit::Labels(fit)) => {
                 return self
-                    .labelled(&fit, (bounds, FAILED, NOISE), log, stop)
+                    .labelled(fit, (bounds, FAILED, NOISE), log, stop)
                     .map(Some);
             }
-        }
-        let posterior = self.posterior(log, query, stop)?;
-        Ok(posterior.map(|posterior| {
-            let inside = LogProbabilityInside::of(bounds, posterior.units(query.context));
-            (posterior.gp, inside)
-        }))
-    }
-
-    /// The posterior in which values that equal a bound are censored, and the bounds.
-    fn censored(
-        &mut self,
-        bounds: (f64, f64),
-        log: View,
-        query: Query,
-        stop: &mut Stop,
-    ) -> Result<Option<(Observed<'_>, LogProbabilityInside)>> {
-        let at_bound: Vec<(usize, f64)> = touching(&self.fold.values, bounds);
+        };
         let Some(posterior) = self.posterior(log, query, stop)? else {
             return Ok(None);
         };
         let inside = LogProbabilityInside::of(bounds, posterior.units(query.context));
         let Posterior { gp, targets, .. } = posterior;
-        Ok(Some((gp.censor(targets.values, &at_bound)?, inside)))
+        let gp = match at_bound.is_empty() {
+            true => gp,
+            false => gp.censor(targets.values, &at_bound)?,
+        };
+        Ok(Some((gp, inside)))
     }
 
     /// The posterior of labels, and the bounds of a label inside. `outside` is the label outside the bounds.
     pub(super) fn labelled(
         &mut self,
-        fit: &SuccessFit,
+        fit: &LabelsFit,
         (bounds, outside, noise): ((f64, f64), f64, f64),
         log: View,
         stop: &mut Stop,
@@ -481,7 +470,7 @@ impl TrainingSet {
     }
 
     /// The value of each row, or `None` if the trial was stopped or its window has passed.
-    pub(super) fn known_values(&self) -> &[Option<f64>] {
+    pub fn known_values(&self) -> &[Option<f64>] {
         &self.fold.values
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::gp::kernel::KernelFamily;
 use crate::gp::{Hyperparameters, RowNoise};
-use crate::strategy::bayes::model::labels::censor;
+use crate::strategy::bayes::model::labels::{censor, repeats};
 use ndarray::Array2;
 
 /// A process with rows at these points of the unit interval.
@@ -23,6 +23,22 @@ fn only_values_that_equal_one_bound_touch_it() {
     assert_eq!(touching(&values, (0.0, 1.0)), [(0, -1.0), (2, 1.0)]);
     assert_eq!(touching(&values, (f64::NEG_INFINITY, 1.0)), [(2, 1.0)]);
     assert_eq!(touching(&values, (1.0, 1.0)), []);
+}
+
+#[test]
+fn the_values_of_steps_repeat_beside_the_bound() {
+    let below = (f64::NEG_INFINITY, 0.0);
+    for (values, expected) in [
+        (vec![0.0, 0.0, 1.0, 1.0, 2.0], true),
+        (vec![0.0, 0.0, 1.0, 1.0, 2.0, 3.0], false),
+        (vec![0.0, 0.0, 0.0, 0.31, 0.32], false),
+        (vec![0.0, 0.0], false),
+        (vec![1.0, -1.0, 1.0, -1.0], true),
+    ] {
+        let mut values: Vec<Option<f64>> = values.into_iter().map(Some).collect();
+        values.push(None);
+        assert_eq!(repeats(&values, below), expected, "{values:?}");
+    }
 }
 
 #[test]
