@@ -85,7 +85,7 @@ def pairs_of_the_core(n):
     def call():
         for _ in range(n):
             waiting.extend(core.suggest(1, None, None))
-            core.record(Action.observe(waiting.popleft(), [(0, Observation(0.5))], False, False), None)
+            core.record(Action.observe(waiting.popleft(), Observation(0.5), False, False), None)
 
     return call
 

@@ -314,16 +314,16 @@ class Domain:
 
 @final
 class Observation:
-    """An observed value and the data that may be reported with the value.
+    """Observed values of outcomes, and the data that may be reported with them.
 
+    `values` has the position, the value and the std of each outcome. A number is the value of the only outcome.
     `point` is the point where the trial was run; None means the point where the trial was started. `attrs` are the
     user's attributes, as a JSON object. `what` is the trial or the added point, for messages about the numbers.
     """
 
     def __new__(
         cls,
-        value: float,
-        std: float | None = None,
+        values: float | Sequence[tuple[int, float, float | None]],
         cost: float | None = None,
         duration: float | None = None,
         point: _Place | None = None,
@@ -337,12 +337,10 @@ class Action:
     """A report on a trial. The report is checked when it is recorded."""
 
     @staticmethod
-    def observe(
-        number: int, observations: Observation | list[tuple[int, Observation]], amend: bool, replicate: bool
-    ) -> Action:
-        """Observed values of outcomes, by the positions of the outcomes. Either all are logged, or none.
+    def observe(number: int, observation: Observation, amend: bool, replicate: bool) -> Action:
+        """Observed values of outcomes. Either all are logged, or none.
 
-        One observation is of the outcome at position 0; without declared outcomes, a trial has no other. By default, a
+        Without declared outcomes, a trial has one outcome, at position 0. By default, a
         different value for an observed outcome is an error. With `amend`, the new value replaces the old value. With
         `replicate`, the values are added as a new trial at the same point."""
 
@@ -374,7 +372,7 @@ class Action:
     def add(
         place: _Place,
         context: list[float] | None,
-        observations: Observation | list[tuple[int, Observation]],
+        observation: Observation | None,
         fidelity: float | None = None,
         attrs: str | None = None,
     ) -> Action:

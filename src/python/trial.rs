@@ -1,40 +1,54 @@
 //! The Python classes `Observation`, `Action` (a report on a trial) and `TrialRecord` (the record of a trial).
 
 use pyo3::prelude::*;
+use pyo3::types::PyFloat;
 
 use crate::error::Result;
 use crate::ledger::{self, Again, Event, Failure, Ledger, Queued, State, TrialNumber, View, What};
 use crate::problem::Point;
 use crate::stopping::DIVERGED;
 
-/// An observed value and the data reported with it. The numbers are checked here; the point and the attributes are
-/// checked when they are recorded. `what` is the trial or the added point, for messages.
+/// Observed values of outcomes, and the data reported with them. The numbers are checked here; the point and the
+/// attributes are checked when they are recorded. `what` is the trial or the added point, for messages.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Observation {
-    core: ledger::Observation,
+    /// The first observation has the data.
+    core: Vec<(usize, ledger::Observation)>,
 }
+
+/// The positions of outcomes, their values, and the standard deviations of their noise.
+type Values = Vec<(usize, f64, Option<f64>)>;
 
 #[pymethods]
 impl Observation {
     #[new]
-    #[pyo3(signature = (value, std=None, cost=None, duration=None, point=None, attrs=None, *, what="the trial"))]
+    #[pyo3(signature = (values, cost=None, duration=None, point=None, attrs=None, *, what="the trial"))]
     fn new(
-        value: f64,
-        std: Option<f64>,
+        values: &Bound<'_, PyAny>,
         cost: Option<f64>,
         duration: Option<f64>,
         point: Option<Point>,
         attrs: Option<String>,
         what: &str,
     ) -> PyResult<Self> {
-        let core = ledger::Observation {
-            cost,
-            duration,
-            point,
-            attrs,
-            ..ledger::Observation::new(value, std)
+        let values: Values = match values.cast_exact::<PyFloat>() {
+            Ok(value) => vec![(0, value.value(), None)],
+            Err(_) => values.extract()?,
         };
-        core.check_numbers(what)?;
+        let observed = |(outcome, value, std)| (outcome, ledger::Observation::new(value, std));
+        let mut core: Vec<_> = values.into_iter().map(observed).collect();
+        if let Some((_, first)) = core.first_mut() {
+            *first = ledger::Observation {
+                cost,
+                duration,
+                point,
+                attrs,
+                reading: first.reading,
+            };
+        }
+        for (_, observation) in &core {
+            observation.check_numbers(what)?;
+        }
         Ok(Self { core })
     }
 }
@@ -169,22 +183,10 @@ type OutcomeFacts = (
 /// The type, message and traceback of an error.
 type ErrorFacts = (String, String, Option<String>);
 
-/// The observation of the first outcome, or the observations of outcomes by the positions of the outcomes.
-#[derive(FromPyObject)]
-enum Observations<'py> {
-    One(PyRef<'py, Observation>),
-    Several(Vec<(usize, PyRef<'py, Observation>)>),
-}
-
 #[pymethods]
 impl Action {
     #[staticmethod]
-    fn observe(
-        number: usize,
-        observations: Observations<'_>,
-        amend: bool,
-        replicate: bool,
-    ) -> Self {
+    fn observe(number: usize, observation: &Observation, amend: bool, replicate: bool) -> Self {
         let again = match (amend, replicate) {
             (_, true) => Again::Replicate,
             (true, false) => Again::Amend,
@@ -192,7 +194,7 @@ impl Action {
         };
         let core = ledger::Action::Observe {
             number,
-            observations: cores(observations),
+            observations: observation.core.clone(),
             again,
         };
         Self { core }
@@ -258,13 +260,13 @@ impl Action {
         Self { core }
     }
 
-    /// A trial that was started elsewhere, and the outcomes that are known, by their positions.
+    /// A trial that was started elsewhere, and the outcomes that are known.
     #[staticmethod]
-    #[pyo3(signature = (place, context, observations, fidelity=None, attrs=None))]
+    #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
     fn add(
         place: Point,
         context: Option<Vec<f64>>,
-        observations: Observations<'_>,
+        observation: Option<&Observation>,
         fidelity: Option<f64>,
         attrs: Option<String>,
     ) -> Self {
@@ -272,7 +274,7 @@ impl Action {
             point: place,
             context: context.unwrap_or_default(),
             fidelity,
-            observations: cores(observations),
+            observations: observation.map_or_else(Vec::new, |it| it.core.clone()),
             attrs,
         };
         Self { core }
@@ -296,17 +298,6 @@ fn withdrawal(view: View, number: TrialNumber) -> Option<WithdrawalFacts> {
     let last = view.of(number).withdrawals().last()?;
     let at = view.log.time(last.by as usize);
     Some((last.outcome.name(), last.value, last.reason.clone(), at))
-}
-
-fn cores(observations: Observations) -> Vec<(usize, ledger::Observation)> {
-    match observations {
-        Observations::One(observation) => vec![(0, observation.core.clone())],
-        Observations::Several(all) => {
-            let all = all.into_iter();
-            all.map(|(outcome, observation)| (outcome, observation.core.clone()))
-                .collect()
-        }
-    }
 }
 
 impl TrialRecord {

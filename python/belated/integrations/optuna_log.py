@@ -341,7 +341,7 @@ class OptunaLog:
         if time is None and self.optimizer.clock == "seconds":
             time = self.optimizer._problem.wall_time()
         if kind == "added":
-            self._core.record(Action.add(list(step[1]), None, []), time)
+            self._core.record(Action.add(list(step[1]), None, None), time)
             return
         if kind == "reported":
             log_reports(self._core, step[1], step[2], step[3], time)

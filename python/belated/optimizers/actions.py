@@ -20,7 +20,7 @@ from belated._core import (
 )
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import converted_report
-from belated.optimizers.outcomes import position, values_of
+from belated.optimizers.outcomes import floats_of, position, values_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_index, as_number, attrs_as_json
 from belated.optimizers.request import Carrier, Submission
@@ -65,74 +65,54 @@ def _observed(
         raise InvalidSetting("amend and replicate exclude each other: a value is replaced, or another one added")
     if fidelity is not None:
         _check_same_fidelity(problem, carrier, number, fidelity, log.trial(number))
-    started = None if facts[3] is None else log.trial(number)
-    present = problem if carrier is None else carrier.problem
-    if not present.outcomes:
-        observation = _observation_of(problem, carrier, number, started, value, facts)
-        return Action.observe(number, observation, amend, replicate)
-    parts = _outcome_observations(problem, carrier, number, started, value, facts)
-    return Action.observe(number, parts, amend, replicate)
+    observation = _observation_of(problem, log, carrier, number, value, facts)
+    return Action.observe(number, observation, amend, replicate)
 
 
 def _observation_of(
-    problem: Problem, carrier: Carrier | None, number: int, started: TrialRecord | None, value: Any, facts: Facts
+    problem: Problem, log: Records, carrier: Carrier | None, number: int, value: Any, facts: Facts
 ) -> Observation:
-    """Return the observation of a trial.
-
-    If params were given, `started` is the record of the trial, whose suggested point is compared with the params.
-    """
+    """Return the observation of a trial: the values of outcomes by their positions in the present problem."""
     std, cost, duration, params, attrs = facts
-    is_plain = std is None and cost is None and duration is None and params is None and attrs is None
-    if is_plain and type(value) is float and isfinite(value):
-        return Observation(value)  # the most frequent case
+    has_data = cost is not None or duration is not None or params is not None or attrs is not None
+    if std is None and not has_data and carrier is None:  # the most frequent case: floats, which need no conversion
+        if problem.outcomes:
+            if floats := floats_of(problem.outcomes, value):
+                return Observation(floats)
+        elif type(value) is float and isfinite(value):
+            return Observation(value)
     what = f"trial {number}"
-    y = as_number("value", value, what)
-    if is_plain:
-        return Observation(y, what=what)
+    if problem.outcomes:
+        read = values_of(problem.outcomes, what, value, std, problem.warn_once)
+    else:
+        read = [(0, as_number("value", value, what), as_amount("std", std, what, problem.warn_once))]
+    if carrier is not None and (problem.outcomes or carrier.problem.outcomes):
+        names = list(problem.outcomes) or [""]
+        positions = carrier.outcomes([names[i] for i, *_ in read])
+        read = [(positions[names[i]], y, own) for i, y, own in read if names[i] in positions]
+    if not read:
+        raise InvalidValue(
+            f"value={short_repr(value)} for trial {number} has no value: pass the value of at least one of "
+            f"{list(problem.outcomes)}, or report nothing yet (nothing was changed)"
+        )
+    if not has_data:
+        return Observation(read, what=what)
     place = None
-    if started is not None:
+    if params is not None:
+        started = log.trial(number)
         place = problem.domain.locate(params, measured=True)
         if carrier is not None:
             place = carrier.point(place, started)
         if place == started.place and started.run is None and started.left_out is None:
             place = None  # the params equal the suggested point, and no other point was reported before
     return Observation(
-        y,
-        as_amount("std", std, what, problem.warn_once),
+        read,
         as_amount("cost", cost, what, problem.warn_once),
         as_amount("duration", duration, what, problem.warn_once),
         place,
         attrs_as_json(attrs),
         what=what,
     )
-
-
-def _outcome_observations(
-    problem: Problem, carrier: Carrier | None, number: int, started: TrialRecord | None, value: Any, facts: Facts
-) -> list[tuple[int, Observation]]:
-    """Return the observations of the outcomes of a trial, by their positions in the present problem.
-
-    The first observation has the data of the trial; see `_observation_of`.
-    """
-    std, *data = facts
-    read: list[tuple[int, Any, Any]] = [(0, value, std)]
-    if problem.outcomes:
-        read = values_of(problem.outcomes, f"trial {number}", value, std, problem.warn_once)
-    if carrier is not None:
-        names = list(problem.outcomes) or [""]
-        positions = carrier.outcomes([names[i] for i, *_ in read])
-        read = [(positions[names[i]], y, own) for i, y, own in read if names[i] in positions]
-    found: list[tuple[int, Observation]] = []
-    for outcome, y, own in read:
-        given = (own, *data) if not found else (own, None, None, None, None)
-        of_trial = None if found else started
-        found.append((outcome, _observation_of(problem, carrier, number, of_trial, y, given)))
-    if not found:
-        raise InvalidValue(
-            f"value={short_repr(value)} for trial {number} has no value: pass the value of at least one of "
-            f"{list(problem.outcomes)}, or report nothing yet (nothing was changed)"
-        )
-    return found
 
 
 def positions_of(problem: Problem, carrier: Carrier | None, names: Sequence[str]) -> dict[str, int]:
@@ -271,15 +251,9 @@ def added_action(
     """
     place, context, fidelity, attrs = start
     present = problem if carrier is None else carrier.problem
-    if not present.outcomes:
-        known = [(0, Observation(y, own, *amounts, what=what)) for _, y, own in values]
-        return Action.add(place, context, known, fidelity, attrs)
-    parts: list[tuple[int, Observation]] = []
-    positions = positions_of(problem, carrier, [name for name, *_ in values])
-    for name, y, own in values:
-        if name in positions:
-            parts.append((positions[name], Observation(y, own, *((None, None) if parts else amounts), what=what)))
-    return Action.add(place, context, parts, fidelity, attrs)
+    positions = positions_of(problem, carrier, [name for name, *_ in values]) if present.outcomes else {"": 0}
+    known = [(positions[name], y, own) for name, y, own in values if name in positions]
+    return Action.add(place, context, Observation(known, *amounts, what=what) if known else None, fidelity, attrs)
 
 
 def _enqueued(

@@ -61,18 +61,17 @@ class ImportedTrial(NamedTuple):
         """Return the action that adds the trial, and a function from the trial's number to the other actions."""
         results, started_at = self.results, self.started_at
         if len(results) == 1 and not self.has_outcomes and not self.curve:
-            [(state, value, std, at, withdrawal)] = results  # the most frequent case
+            [(state, _, _, at, withdrawal)] = results  # the most frequent case
             if state == "observed" and withdrawal is None and at == started_at and self.error is None:
-                assert value is not None
-                observation = Observation(value, std, self.cost, self.duration, None, self.attrs, what=self.what)
+                observation = self._observation([0])
                 return Action.add(place, context, observation, fidelity, attrs), _nothing
         plain = self.error is None or any(each.state == "failed" for each in results)
         plain = plain and all(each.withdrawal is None for each in results)
         times = {each.at for each in results if each.value is not None}
         # Values that arrived at the start are added with the trial, unless other results came before them.
         if not plain or times != {started_at}:
-            return Action.add(place, context, [], fidelity, attrs), self.actions
-        added = Action.add(place, context, self._observations(range(len(results))), fidelity, attrs)
+            return Action.add(place, context, None, fidelity, attrs), self.actions
+        added = Action.add(place, context, self._observation(range(len(results))), fidelity, attrs)
         is_complete = not self.curve and all(each.state in ("observed", "pending") for each in results)
         return added, _nothing if is_complete else partial(self.actions, without_values=True)
 
@@ -159,8 +158,8 @@ class ImportedTrial(NamedTuple):
         if not without_values:
             # Values that arrived together are one report. The first report has the data of the trial.
             for at in sorted({results[k].at for k in observed}, key=_time):
-                parts = self._observations([k for k in observed if results[k].at == at])
-                yield Action.observe(number, parts, True, False), at
+                arrived = self._observation([k for k in observed if results[k].at == at])
+                yield Action.observe(number, arrived, True, False), at
         ended = [k for k in outcomes if results[k].state in ("failed", "abandoned")]
         # A stop ends all outcomes that are missing. It abandons the outcomes beside the stopped one.
         stopped = [k for k in outcomes if results[k].state == "stopped"]
@@ -208,8 +207,8 @@ class ImportedTrial(NamedTuple):
         if value is not None:
             # The trial keeps the std of its last value.
             std = self.results[k].std if self.results[k].value is None else None
-            observation = Observation(value, std, self.cost, self.duration, what=self.what)
-            yield Action.observe(number, [(k, observation)], True, False), at
+            observation = Observation([(k, value, std)], self.cost, self.duration, what=self.what)
+            yield Action.observe(number, observation, True, False), at
         elif state == "stopped":
             yield Action.stop(number), at
         else:
@@ -217,16 +216,11 @@ class ImportedTrial(NamedTuple):
             again = any(map(self._fails_again, range(len(self.results))))
             yield Action.fail(number, None, None, None, k) if again else self._fail(number, k), at
 
-    def _observations(self, outcomes: Sequence[int]) -> list[tuple[int, Observation]]:
-        """Return the values of outcomes, of which the first has the data of the trial."""
-        observed = [k for k in outcomes if self.results[k].value is not None]
-        made: list[tuple[int, Observation]] = []
-        for k in observed:
-            result = self.results[k]
-            assert result.value is not None
-            cost, duration, attrs = (None, None, None) if made else (self.cost, self.duration, self.attrs)
-            made.append((k, Observation(result.value, result.std, cost, duration, None, attrs, what=self.what)))
-        return made
+    def _observation(self, outcomes: Sequence[int]) -> Observation:
+        """Return the values of outcomes, with the data of the trial."""
+        known = ((k, self.results[k]) for k in outcomes)
+        values = [(k, each.value, each.std) for k, each in known if each.value is not None]
+        return Observation(values, self.cost, self.duration, None, self.attrs, what=self.what)
 
     def _fail(self, number: int, outcome: int | None) -> Action:
         measured = any(self._value_of(each) is not None for each in self.results)

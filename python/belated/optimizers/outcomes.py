@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
@@ -288,6 +288,16 @@ def position(outcomes: Outcomes, name: Any) -> int:
     return names.index(name)
 
 
+def floats_of(outcomes: Outcomes, value: Any) -> list[tuple[int, float, float | None]] | None:
+    """Return the values of outcomes, as `values_of` does, or None if not all are finite floats by their names."""
+    if type(value) is not dict:
+        return None
+    found: list[tuple[int, float, float | None]] = [
+        (i, y, None) for i, name in enumerate(outcomes) if type(y := value.get(name)) is float and isfinite(y)
+    ]
+    return found if 0 < len(found) == len(value) else None
+
+
 def values_of(
     outcomes: Outcomes, what: str, value: Any, std: Any, warn_once: Callable[[str, str], None]
 ) -> list[tuple[int, float, float | None]]:
@@ -296,12 +306,10 @@ def values_of(
     `value` and `std` are the arguments of these names: mappings, or a number if it belongs to all reported outcomes. A
     value in a mapping that is None or NaN is missing, and is left out. `warn_once` is the method of the problem.
     """
+    floats = None if std is not None else floats_of(outcomes, value)
+    if floats is not None:
+        return floats
     names, is_given_by_name = list(outcomes), True
-    if std is None and type(value) is dict:  # the most frequent case: floats, which need no conversion
-        found: list[tuple[int, float, float | None]]
-        found = [(i, value[name], None) for i, name in enumerate(names) if name in value]
-        if 0 < len(found) == len(value) and all(type(y) is float and math.isfinite(y) for _, y, _ in found):
-            return found
     if not isinstance(value, Mapping):
         if len(names) > 1 or isinstance(value, (str, Sequence)):
             raise InvalidValue(

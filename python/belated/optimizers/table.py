@@ -618,7 +618,7 @@ class _Reader:
             results = [] if state is None else [Result(state, y)]
         for result in results:
             if result.value is not None and not math.isfinite(result.value):
-                Observation(result.value, what="this row")  # raises an error
+                Observation([(0, result.value, None)], what="this row")  # raises an error
         if not results:
             return None
         amounts: dict[str, Any] = {}
@@ -671,8 +671,9 @@ class _Reader:
         amount = as_amount(name, given, "this row", self._problem.warn_once)
         if amount is None:
             return None
-        check: Any = {name: amount}
-        Observation(0.0, **check, what="this row")  # checks the range
+        cost, duration = amount if name == "cost" else None, amount if name == "duration" else None
+        std = amount if name == "std" else None
+        Observation([(0, 0.0, std)], cost, duration, what="this row")  # checks the range
         return amount
 
     def _fidelity(self, i: int) -> float | None:
@@ -879,7 +880,7 @@ class _Reader:
         if value is None:
             return None
         y = as_number("value", value, "this row")
-        Observation(y, what="this row")  # checks the range
+        Observation([(0, y, None)], what="this row")  # checks the range
         return y
 
     def _reason(self, i: int, column: str) -> str | None:

@@ -188,7 +188,7 @@ def test_events_of_other_processes_are_checked():
         refused(lambda z=z: opt._log.suggest(1, None, None, None, z), "is not in the declared range")
         refused(lambda z=z: opt._log.propose(1, None, None, fidelity=z), "is not in the declared range")
         for action in (
-            _core.Action.add(opt.domain.locate({"x": 0.5}), None, [(0, _core.Observation(1.0))], z),
+            _core.Action.add(opt.domain.locate({"x": 0.5}), None, _core.Observation(1.0), z),
             _core.Action.enqueue(opt.domain.locate({"x": 0.5}), z),
         ):
             refused(lambda action=action: opt._log.record(action, None), "is not in the declared range")

@@ -283,7 +283,7 @@ def test_trials_have_wall_clock_times_on_any_clock():
     table = opt.trials_dataframe()
     assert table.started_at.tolist() == [start, start]
     assert (table.finished_at[0], table.finished_at.isna().tolist()) == (end, [False, True])
-    opt._log.record(Action.add([0.5, 1.0], None, []), None)  # the time of this trial is not known
+    opt._log.record(Action.add([0.5, 1.0], None, None), None)  # the time of this trial is not known
     assert opt.trial(2).started_at is None
     now[0] = 1e300  # Python's calendar does not contain this year
     second.fail()

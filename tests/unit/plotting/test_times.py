@@ -156,7 +156,7 @@ def test_times_are_seconds_by_default_and_unknown_times_are_left_out():
             opt.suggest()
         else:
             opt.observe(number, 1.0)
-    opt._log.record(Action.add([0.5], None, []), None)  # trials of another library, whose times are not known
+    opt._log.record(Action.add([0.5], None, None), None)  # trials of another library, whose times are not known
     now[0] = 110.0
     bars = [bar for container in plotting.plot_trials(opt).containers for bar in container]
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)

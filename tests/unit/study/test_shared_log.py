@@ -60,7 +60,7 @@ def test_a_log_last_read_long_ago_is_read_before_the_write_lock(tmp_path, monkey
 
     monkeypatch.setattr(SharedLog, "_apply_new", note)
     monkeypatch.setattr(shared_log, "_LONG_AGO", -1.0)
-    study._log.submit(lambda *_: [Action.observe(trial.number, [(0, Observation(0.5))], False, False)], None)
+    study._log.submit(lambda *_: [Action.observe(trial.number, Observation(0.5), False, False)], None)
     assert read == [5, 0]
 
 
