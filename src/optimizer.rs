@@ -103,6 +103,14 @@ pub struct Recommended {
     pub std: f64,
 }
 
+/// An event that was checked for a place in the log, and is not logged yet.
+#[derive(Debug, Clone)]
+pub(crate) struct Draft {
+    pub event: Event,
+    /// The number of the event.
+    at: usize,
+}
+
 /// A log and the strategy that reads it.
 pub struct Optimizer {
     definition: Definition,
@@ -154,19 +162,34 @@ impl Optimizer {
         Ok(((first..self.ledger.n_trials()).collect(), warnings))
     }
 
-    /// Returns warnings and the events that would start n trials, without logging the events. The caller passes the
-    /// events to `extend`, unless another process has logged other events in the meantime.
+    /// Returns warnings and the events that would start n trials, without logging the events. The caller passes them to
+    /// `commit`, unless another process has logged other events in the meantime.
     pub(crate) fn propose(
         &mut self,
         n: usize,
         request: Request,
         stop: &mut Stop,
-    ) -> Result<(Vec<Event>, Vec<String>)> {
+    ) -> Result<(Vec<Draft>, Vec<String>)> {
         let end = self.ledger.len();
         let warnings = self.draft(n, request, stop)?;
-        let events = self.ledger.events(end).collect();
+        let events = self.ledger.events(end).zip(end..);
+        let drafts = events.map(|(event, at)| Draft { event, at }).collect();
         self.truncate(end);
-        Ok((events, warnings))
+        Ok((drafts, warnings))
+    }
+
+    /// Logs drafts, and returns the number of the trial of each. Only a draft for another place in the log is checked
+    /// again.
+    pub(crate) fn commit(&mut self, drafts: Vec<Draft>) -> Result<Vec<Option<TrialNumber>>> {
+        let mut numbers = Vec::with_capacity(drafts.len());
+        for Draft { event, at } in drafts {
+            numbers.push(event.trial_number(self.ledger.n_trials()));
+            match at == self.ledger.len() {
+                true => self.ledger.push(event)?,
+                false => self.append(event)?,
+            }
+        }
+        Ok(numbers)
     }
 
     /// Removes the drafted suggestions that follow the first `len` events.
@@ -250,20 +273,19 @@ impl Optimizer {
 
     /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.
     /// The log is not changed.
-    pub fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Event>> {
+    pub(crate) fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Draft>> {
         let now = self.ledger.now(time)?;
-        self.ledger.validate(action, now, time)
+        let event = self.ledger.validate(action, now, time)?;
+        let at = self.ledger.len();
+        Ok(event.map(|event| Draft { event, at }))
     }
 
     /// Logs an action at this wall-clock time, and returns the number of its trial. Returns None for an enqueued point,
     /// or if the action has no effect.
     pub fn record(&mut self, action: Action, time: Option<f64>) -> Result<Option<TrialNumber>> {
-        let Some(event) = self.validate(action, time)? else {
-            return Ok(None);
-        };
-        let number = event.trial_number(self.ledger.n_trials());
-        self.ledger.push(event)?;
-        Ok(number)
+        let draft = self.validate(action, time)?;
+        let numbers = self.commit(draft.into_iter().collect())?;
+        Ok(numbers.into_iter().next().flatten())
     }
 
     /// Returns up to `n` distinct recommended points, best first. Before the first observation, the list is empty.

@@ -38,6 +38,7 @@ __all__ = [
     "Space",
     "Candidates",
     "Domain",
+    "Draft",
     "Optimizer",
     "Observation",
     "Action",
@@ -383,6 +384,18 @@ class Action:
         """``given`` has the positions of the given numbers; None means all. A strategy may replace the others."""
 
 @final
+class Draft:
+    """An event that was checked, and is not logged yet."""
+
+    @property
+    def text(self) -> str:
+        """The event as JSON, as stores keep it."""
+
+    @property
+    def number(self) -> int | None:
+        """The number of the trial of the event."""
+
+@final
 class TrialRecord:
     """The record of a trial in the log, in the user's units."""
 
@@ -547,8 +560,8 @@ class Optimizer:
         limit: tuple[Literal["time", "cost"], float] | None = None,
         fixed: list[tuple[float, float] | list[float] | None] | list[int] | None = None,
         shared: list[int] | list[list[int]] | None = None,
-    ) -> list[str]:
-        """Return the events, as JSON, that would start n trials. ``extend`` logs the events.
+    ) -> list[Draft]:
+        """Return the events that would start n trials. ``commit`` logs the events.
 
         ``expires_after`` is the lease of each trial in seconds."""
 
@@ -558,10 +571,14 @@ class Optimizer:
     def queued(self) -> list[_Place]:
         """The enqueued points that have not been suggested yet."""
 
-    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
-        """The event that ``record`` would log, as JSON, and the number of its trial.
+    def validate(self, action: Action, time: float | None) -> Draft | None:
+        """The event that ``record`` would log. ``commit`` logs the event.
 
         None if the action would have no effect. The log is unchanged."""
+
+    def commit(self, drafts: Sequence[Draft]) -> list[int | None]:
+        """Log events that this core drafted, and return the number of the trial of each. Only a draft for another place
+        in the log is checked again."""
 
     def record(self, action: Action, time: float | None) -> int | None:
         """Log an action and return the number of its trial.

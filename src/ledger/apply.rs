@@ -99,8 +99,8 @@ impl Ledger {
             true => Position::Member,
             false => self.problem.position(point),
         };
+        self.pending.insert(self.trials.len());
         for column in &mut self.columns {
-            column.pending.insert(self.trials.len());
             column.n_events += 1;
             self.entries.push(Entry::missing(trial.suggested_at));
         }
@@ -207,7 +207,6 @@ impl Ledger {
                 entry.withdraw(value, data.reason.clone(), here);
                 if awaited {
                     entry.state = State::Pending;
-                    self.columns[outcome].pending.insert(number);
                 }
                 self.columns[outcome].n_observed -= usize::from(value.is_some() && !left_out);
             }
@@ -221,7 +220,9 @@ impl Ledger {
         if state != State::Abandoned {
             self.columns[column].abandoned.clear();
         }
-        self.columns[column].pending.remove(&number);
+        if column == self.trial_column() {
+            self.pending.remove(&number);
+        }
         self.entry_mut(number, column).end(state, now, here);
     }
 
@@ -237,22 +238,18 @@ impl Ledger {
         let (column, here) = (self.trial_column(), self.len() as u32);
         let state = State::of_trial(self.results(number).iter().map(|it| it.state));
         let entry = &mut self.entries[number * self.columns.len() + column];
-        let pending = &mut self.columns[column].pending;
         match (entry.state, state) {
             (State::Pending, State::Pending) => {}
             (before, State::Withdrawn) if before != State::Withdrawn => {
                 entry.withdraw(withdrawn, reason.cloned(), here);
-                pending.remove(&number);
             }
-            (_, State::Pending) => {
-                entry.state = State::Pending;
-                pending.insert(number);
-            }
-            _ => {
-                entry.end(state, now, here);
-                pending.remove(&number);
-            }
+            (_, State::Pending) => entry.state = State::Pending,
+            _ => entry.end(state, now, here),
         }
+        match state {
+            State::Pending => self.pending.insert(number),
+            _ => self.pending.remove(&number),
+        };
     }
 
     /// Sets the success of a trial from its results.

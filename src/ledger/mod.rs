@@ -131,6 +131,8 @@ pub struct Ledger {
     trials: Vec<Trial>,
     /// The results of all trials. A trial has an entry in each column.
     entries: Vec<Entry>,
+    /// The trials with a missing result, with those that a revision left out.
+    pending: BTreeSet<TrialNumber>,
     /// A column for each outcome. If outcomes are declared, a column for whole trials follows. If there are several
     /// outcomes, a column for success follows.
     columns: Vec<Column>,
@@ -161,8 +163,6 @@ pub struct Ledger {
 struct Column {
     /// The position of the outcome before each revision and now. None if it was not declared.
     positions: Vec<Option<usize>>,
-    /// The pending trials, with those that a revision left out.
-    pending: BTreeSet<TrialNumber>,
     /// The trials that were abandoned after the last value or failure, earliest first.
     abandoned: Vec<TrialNumber>,
     /// The number of values, without the trials that a revision left out.
@@ -185,6 +185,7 @@ impl Ledger {
             times: Vec::new(),
             trials: Vec::new(),
             entries: Vec::new(),
+            pending: BTreeSet::new(),
             columns: columns_of(&problem),
             success_changes: Vec::new(),
             rows: Vec::new(),
@@ -589,15 +590,14 @@ impl Ledger {
     fn recount(&mut self) {
         for column in 0..self.columns.len() {
             let numbers = 0..self.trials.len();
-            let is_pending = |number: &usize| self.entry(*number, column).state == State::Pending;
             let has_value = |number: &usize| {
                 self.entry(*number, column).value().is_some() && !self.trials[*number].left_out
             };
-            let pending = numbers.clone().filter(is_pending).collect();
-            let n_observed = numbers.filter(has_value).count();
-            self.columns[column].pending = pending;
-            self.columns[column].n_observed = n_observed;
+            self.columns[column].n_observed = numbers.filter(has_value).count();
         }
+        let (numbers, column) = (0..self.trials.len(), self.trial_column());
+        let is_pending = |number: &usize| self.entry(*number, column).state == State::Pending;
+        self.pending = numbers.filter(is_pending).collect();
         let chosen_left_out = self
             .trials
             .iter()
@@ -629,10 +629,8 @@ impl Ledger {
             let n = self.trials.len();
             self.entries.truncate(n * self.columns.len());
             self.rows.truncate(n * (self.widths.0 + self.widths.1));
-            for column in &mut self.columns {
-                column.pending.remove(&n);
-                column.n_events -= 1;
-            }
+            self.pending.remove(&n);
+            self.columns.iter_mut().for_each(|it| it.n_events -= 1);
         }
     }
 }

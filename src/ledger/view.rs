@@ -172,12 +172,19 @@ impl<'a> View<'a> {
     /// The numbers of the pending trials, in ascending order, without the trials that a revision left out.
     pub fn pending(self) -> impl Iterator<Item = TrialNumber> + 'a {
         let placed = move |number: &TrialNumber| !self.log.trials[*number].left_out;
-        self.column().pending.iter().copied().filter(placed)
+        self.all_pending().filter(placed)
     }
 
     /// The numbers of all pending trials, in ascending order.
     pub(crate) fn all_pending(self) -> impl Iterator<Item = TrialNumber> + 'a {
-        self.column().pending.iter().copied()
+        let pending = move |number: &TrialNumber| self.of(*number).state() == State::Pending;
+        // Success may be unknown in a trial without a missing result.
+        let (all, missing) = match self.of {
+            Of::Success => (0..self.n_trials(), None),
+            Of::Trial | Of::Outcome => (0..0, Some(&self.log.pending)),
+        };
+        all.chain(missing.into_iter().flatten().copied())
+            .filter(pending)
     }
 
     /// The number of trials with a value, without the trials that a revision left out.

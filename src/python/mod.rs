@@ -36,6 +36,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<optimizer::Optimizer>()?;
     module.add_class::<trial::Observation>()?;
     module.add_class::<trial::Action>()?;
+    module.add_class::<trial::Draft>()?;
     module.add_class::<trial::TrialRecord>()?;
     module.add_class::<gaussian_process::GaussianProcess>()?;
     module.add_class::<acquisition::Acquisition>()?;

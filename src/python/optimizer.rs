@@ -22,7 +22,7 @@ use crate::python::errors::warn;
 use crate::python::gaussian_process::{GaussianProcess, predict_in_blocks};
 use crate::python::interrupt::detached;
 use crate::python::problem::Problem;
-use crate::python::trial::{Action as PyAction, TrialRecord};
+use crate::python::trial::{Action as PyAction, Draft, TrialRecord};
 use crate::python::{Vector, owned2};
 use crate::stopping::Stopping;
 use crate::strategy::units::UnitsHere;
@@ -286,11 +286,11 @@ impl Optimizer {
         limit: Option<(String, f64)>,
         fixed: Option<Fixed>,
         shared: Option<Shared>,
-    ) -> PyResult<Vec<String>> {
+    ) -> PyResult<Vec<Draft>> {
         let context = context.unwrap_or_default();
         let limit = limit_of(limit);
         let (fixed, shared) = (fixed.map(Fixed::core), shared.map(Shared::core));
-        let (events, warnings) = self.under_constraints(py, feasible, |core, feasible, stop| {
+        let (drafts, warnings) = self.under_constraints(py, feasible, |core, feasible, stop| {
             let request = Request {
                 context: &context,
                 fidelity,
@@ -301,14 +301,18 @@ impl Optimizer {
                 fixed: fixed.as_ref(),
                 shared: shared.as_ref(),
             };
-            let (events, warnings) = core.propose(n, request, stop)?;
-            let events: Result<Vec<_>> = events.iter().map(Event::to_json).collect();
-            Ok((events?, warnings))
+            let n_trials = core.ledger().n_trials();
+            let (drafts, warnings) = core.propose(n, request, stop)?;
+            let drafts = drafts.into_iter().zip(n_trials..);
+            let drafts: Vec<_> = drafts
+                .map(|(core, number)| Draft::new(core, number))
+                .collect();
+            Ok((drafts, warnings))
         })?;
         for warning in warnings {
             warn(py, &warning)?;
         }
-        Ok(events)
+        Ok(drafts)
     }
 
     /// Returns the fidelity of the next suggestion, or None for full fidelity.
@@ -324,8 +328,8 @@ impl Optimizer {
                 feasible,
                 ..Request::default()
             };
-            let (events, _) = core.propose(1, request, stop)?;
-            Ok(events.first().and_then(Event::fidelity))
+            let (drafts, _) = core.propose(1, request, stop)?;
+            Ok(drafts.first().and_then(|draft| draft.event.fidelity()))
         })
     }
 
@@ -342,14 +346,18 @@ impl Optimizer {
         py: Python<'_>,
         action: &PyAction,
         time: Option<f64>,
-    ) -> PyResult<Option<(String, Option<usize>)>> {
+    ) -> PyResult<Option<Draft>> {
         self.with_core(py, |core, _| {
-            let event = core.validate(action.core.clone(), time)?;
+            let draft = core.validate(action.core.clone(), time)?;
             let n_trials = core.ledger().n_trials();
-            event
-                .map(|event| Ok((event.to_json()?, event.trial_number(n_trials))))
-                .transpose()
+            Ok(draft.map(|core| Draft::new(core, n_trials)))
         })
+    }
+
+    fn commit(&self, py: Python<'_>, drafts: Vec<Py<Draft>>) -> PyResult<Vec<Option<usize>>> {
+        let drafts = drafts.iter().map(|draft| draft.get().core.clone());
+        let drafts = drafts.collect();
+        self.with_core(py, |core, _| core.commit(drafts))
     }
 
     fn record(

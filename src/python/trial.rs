@@ -5,6 +5,7 @@ use pyo3::types::PyFloat;
 
 use crate::error::Result;
 use crate::ledger::{self, Again, Event, Failure, Ledger, Queued, State, TrialNumber, View, What};
+use crate::optimizer;
 use crate::problem::Point;
 use crate::stopping::DIVERGED;
 
@@ -57,6 +58,31 @@ impl Observation {
 #[pyclass(frozen, module = "belated._core")]
 pub struct Action {
     pub(super) core: ledger::Action,
+}
+
+/// An event that a core drafted, and the number of its trial.
+#[pyclass(frozen, module = "belated._core")]
+pub struct Draft {
+    pub(super) core: optimizer::Draft,
+    #[pyo3(get)]
+    number: Option<usize>,
+}
+
+impl Draft {
+    /// Before the event, the log has `n_trials` trials.
+    pub(super) fn new(core: optimizer::Draft, n_trials: usize) -> Self {
+        let number = core.event.trial_number(n_trials);
+        Self { core, number }
+    }
+}
+
+#[pymethods]
+impl Draft {
+    /// The event as JSON, as stores keep it.
+    #[getter]
+    fn text(&self) -> PyResult<String> {
+        Ok(self.core.event.to_json()?)
+    }
 }
 
 /// The record of a trial, in the user's units and sign.

@@ -175,7 +175,8 @@ class OptunaLog:
 
     def _propose(self, n: int) -> list[str]:
         """Return the events of the next n trials, as one batch."""
-        return self._core.propose(n, None, self.optimizer._problem.wall_time(), feasible=self.optimizer._constraints)
+        time, feasible = self.optimizer._problem.wall_time(), self.optimizer._constraints
+        return [draft.text for draft in self._core.propose(n, None, time, feasible=feasible)]
 
     def _params(self, event: str) -> dict[str, Any]:
         """Return the point that an event suggests."""

@@ -6,7 +6,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from belated._core import Action, DelayDistribution, DurationModel, GaussianProcess, TrialRecord
+from belated._core import Action, DelayDistribution, Draft, DurationModel, GaussianProcess, TrialRecord
 from belated.space.space import Place
 
 Array = NDArray[np.float64]
@@ -23,8 +23,8 @@ Limit: TypeAlias = tuple[Literal["time", "cost"], float]
 class Log(Protocol):
     """A log of trials, and the strategy that suggests the next trial. Data are in the form that the core takes."""
 
-    def validate(self, action: Action, time: float | None) -> tuple[str, int | None] | None:
-        """Return the event of an action and the number of its trial; None if the log would not change.
+    def validate(self, action: Action, time: float | None) -> Draft | None:
+        """Return the event of an action; None if the log would not change.
 
         Here and below, `time` is the wall-clock time in seconds.
         """

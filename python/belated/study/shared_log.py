@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from belated import _core
-from belated._core import Action, BelatedError
+from belated._core import Action, BelatedError, Draft
 from belated.errors import InvalidPoint, InvalidSetting, StoreError
 from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraint, Function, checked_functions
@@ -30,8 +30,8 @@ from belated.warn import logger
 
 T = TypeVar("T")
 
-# The texts of the events to write, each with its key in the store, or None.
-Events: TypeAlias = list[tuple[str, str | None]]
+# The events to write, each with its key in the store, or None. The event of a revision is a text.
+Events: TypeAlias = list[tuple[Draft | str, str | None]]
 
 # A function that reads the arguments of a call; see `belated.optimizers.actions.actions_of`.
 Read: TypeAlias = Callable[[Problem, Records, Carrier | None], list[Action]]
@@ -306,7 +306,8 @@ class SharedLog:
                     result = action(events)
                     # The machine's clock gives this time, even if the user passed another clock for the study.
                     at = clocks.time()
-                    for seq, (body, key) in enumerate(events, self.core.n_events()):
+                    for seq, (event, key) in enumerate(events, self.core.n_events()):
+                        body = event if isinstance(event, str) else event.text
                         records.append(with_checksum(self.id, seq, key, at, body))
                     if records:
                         log.append(records)
@@ -318,7 +319,11 @@ class SharedLog:
             # The events are committed. If this step is interrupted, the next sync reads them.
             if records:
                 self._synced = records[-1].seq, records[-1].checksum
-                self.apply(records)
+                drafts = [event for event, _ in events if not isinstance(event, str)]
+                if drafts:
+                    self._note(records, self._written_to(lambda _: self.core.commit(drafts), records))
+                else:
+                    self.apply(records)
             return result
 
     def _until_on_disk(self, call: Callable[[], T]) -> T:
@@ -382,7 +387,7 @@ class SharedLog:
                 known = len(self.stages), (present.read_in(self.stages[-1].problem), constraints(), carrier)
             return known[1]
 
-        def proposal() -> list[str]:
+        def proposal() -> list[Draft]:
             (context, fidelity, fixed, shared), feasible, carrier = read()
             time, lease = self.stages[-1].problem.wall_time(), request.expires_after
             try:
@@ -392,7 +397,7 @@ class SharedLog:
                     raise
                 raise carrier.refusal(error) from None
 
-        def start(proposed: list[str], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
+        def start(proposed: list[Draft], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
             earlier = self._earlier("suggest", key, digest)
             if earlier:
@@ -474,13 +479,12 @@ class SharedLog:
         self, action: Action, time: float | None, key: str | None, digest: str | None, events: Events
     ) -> int | None:
         """Validate an action and append its event; return the number of its trial."""
-        valid = self.core.validate(action, time)
-        if valid is None:
+        draft = self.core.validate(action, time)
+        if draft is None:
             return None
-        event, number = valid
         # If a call starts several trials, their numbers follow one another.
-        number = number + len(events) if number == len(self.core) else number
-        events.append((event, _stored_key("observe", 0, key, digest)))
+        number = draft.number + len(events) if draft.number == len(self.core) else draft.number
+        events.append((draft, _stored_key("observe", 0, key, digest)))
         return number
 
     def trial(self, number: int) -> _core.TrialRecord:

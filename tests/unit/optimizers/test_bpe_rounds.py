@@ -208,7 +208,7 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
     for _ in range(n):
         other.suggest()
     assert opt._log.events(0) == other._log.events(0)
-    assert opt._log.events(0)[-n:] == events
+    assert opt._log.events(0)[-n:] == [event.text for event in events]
     assert opt._log.status(None) == other._log.status(None) == strategies.replayed(opt)._log.status(None)
 
 

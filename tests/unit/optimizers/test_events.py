@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
+from belated._core import Action, Observation
 
 SPACE = {
     "C": bl.Real(1e-4, 1e3, log=True),
@@ -72,3 +73,31 @@ def test_candidates_are_logged_by_their_row():
         opt.suggest().observe(0.5)
     places = [event["what"]["Suggested"]["point"] for event in events(opt) if "Suggested" in event["what"]]
     assert places == [{"candidate": trial.index} for trial in opt.trials]
+
+
+def test_drafts_are_logged_as_their_texts():
+    opts = [bl.BayesOpt(SPACE, outcomes={"f": "maximize", "g": bl.AtMost(1.0)}, initial=2, seed=0) for _ in range(2)]
+    drafted, read = (opt._log for opt in opts)
+    for i in range(5):
+        drafts = drafted.propose(2, None, None)
+        assert drafted.commit(drafts) == read.extend([draft.text for draft in drafts]) == [2 * i, 2 * i + 1]
+        draft = drafted.validate(
+            Action.observe(2 * i, Observation([(0, i / 4, None), (1, 0.5, 0.1)]), False, False), None
+        )
+        assert drafted.commit([draft]) == read.extend([draft.text]) == [draft.number]
+        assert drafted.events(0) == read.events(0)
+    assert opts[0].suggest().params == opts[1].suggest().params
+
+
+def test_drafts_for_another_place_in_the_log_are_checked():
+    opt = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    number = opt.suggest().number
+    [failure, value] = (
+        opt._log.validate(action, None)
+        for action in (Action.fail(number, None, None), Action.observe(number, Observation(0.5), False, False))
+    )
+    opt.observe(number, 0.25)
+    for draft in (failure, value):
+        with pytest.raises(bl.BelatedError, match="event 2 of the log could not have happened"):
+            opt._log.commit([draft])
+    assert opt._log.n_events() == 2 and opt.trial(number).value == 0.25

@@ -178,7 +178,7 @@ def test_the_number_of_fidelities_must_equal_the_number_of_points():
 
 def test_events_of_other_processes_are_checked():
     opt, plain = search(), search(fidelity=None)
-    [event] = opt._log.propose(1, None, None, fidelity=3550)
+    event = opt._log.propose(1, None, None, fidelity=3550)[0].text
     assert json.loads(event)["what"]["Suggested"]["fidelity"] == 3550
     refused(lambda: plain._log.extend([event]), "none is declared; declare it with fidelity=$")
     for z in (99, 7001, 100.5):
@@ -195,8 +195,8 @@ def test_events_of_other_processes_are_checked():
     refused(lambda: opt._log.suggest(1, None, None, None, math.nan), "is not in the declared range")
     assert opt._log.n_events() == plain._log.n_events() == 0
     # A trial without a fidelity is a full evaluation.
-    [event] = plain._log.propose(1, None, None)
-    opt._log.extend([event])
+    [draft] = plain._log.propose(1, None, None)
+    opt._log.extend([draft.text])
     assert opt.trial(0).fidelity == 7000
 
 

@@ -27,7 +27,7 @@ def check_reloaded(study, store):
     assert [states(trial) for trial in copy.trials] == [states(trial) for trial in study.trials]
     assert [trial.state for trial in copy.trials] == [trial.state for trial in study.trials]
     proposals = [each._log.core.propose(1, None, 0.0) for each in (study, copy)]
-    assert proposals[0] == proposals[1]
+    assert proposals[0][0].text == proposals[1][0].text
 
 
 def test_a_value_without_a_name_becomes_the_objective(new_study, store):
