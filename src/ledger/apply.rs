@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::ledger::event::{Data, Event, Happened, TrialNumber, What};
-use crate::ledger::trial::{AtFidelity, Details, Entry, State, Trial};
+use crate::ledger::trial::{AtFidelity, Details, Entry, Extra, State, Stored, Trial, Withdrawal};
 use crate::ledger::view::OfSuccess;
 use crate::problem::{Goal, Point, Position};
 
@@ -39,7 +39,7 @@ impl Ledger {
                 }
                 match results.is_empty() {
                     true => Ok(()),
-                    false => self.result(number, &results, &it.data, now),
+                    false => self.result(number, &results, &it.data),
                 }
             }
             What::Enqueued(queued) => {
@@ -64,7 +64,7 @@ impl Ledger {
                 for (outcome, _) in &it.results {
                     self.columns[*outcome as usize].n_events += 1;
                 }
-                self.result(it.trial, &it.results, &it.data, now)
+                self.result(it.trial, &it.results, &it.data)
             }
             What::Revised(_) => Err(Error::Corrupt(
                 "a revision is logged together with the points of the trials".to_string(),
@@ -102,7 +102,7 @@ impl Ledger {
         self.pending.insert(self.trials.len());
         for column in &mut self.columns {
             column.n_events += 1;
-            self.entries.push(Entry::missing(trial.suggested_at));
+            self.entries.push(Stored::missing(trial.started_by));
         }
         self.trials.push(Trial {
             position,
@@ -118,7 +118,6 @@ impl Ledger {
         number: TrialNumber,
         results: &[(u32, Happened)],
         data: &Data,
-        now: f64,
     ) -> Result<()> {
         let value_before = self.value(number);
         self.trials[number].set_data(data);
@@ -126,7 +125,7 @@ impl Ledger {
             self.move_to_run(number, point)?;
         }
         for (outcome, happened) in results {
-            self.change(*outcome as usize, number, *happened, data, now);
+            self.change(*outcome as usize, number, *happened, data);
         }
         let is_withdrawn = results
             .iter()
@@ -136,9 +135,9 @@ impl Ledger {
         }
         if self.has_outcomes() {
             let withdrawn = value_before.filter(|_| is_withdrawn);
-            self.settle(number, now, withdrawn, data.reason.as_ref());
+            self.settle(number, withdrawn, data.reason.as_ref());
             let column = self.trial_column();
-            let state = self.entry(number, column).state;
+            let state = self.entry(number, column).state();
             let is_news = results
                 .iter()
                 .any(|(_, it)| !matches!(it, Happened::Abandoned | Happened::Withdrawn { .. }));
@@ -157,26 +156,19 @@ impl Ledger {
             self.ranking = ranking;
         }
         if self.n_outcomes() > 1 {
-            self.update_success(number, now);
+            self.update_success(number);
         }
         Ok(())
     }
 
     /// Changes the result of one outcome.
-    fn change(
-        &mut self,
-        outcome: usize,
-        number: TrialNumber,
-        happened: Happened,
-        data: &Data,
-        now: f64,
-    ) {
+    fn change(&mut self, outcome: usize, number: TrialNumber, happened: Happened, data: &Data) {
         let here = self.len() as u32;
         let left_out = self.trials[number].left_out;
         match happened {
             Happened::New(reading) | Happened::Amended(reading) => {
                 if matches!(happened, Happened::New(_)) {
-                    self.end(outcome, number, State::Observed, now);
+                    self.end(outcome, number, State::Observed);
                 }
                 let column = &mut self.columns[outcome];
                 column.abandoned.clear();
@@ -187,43 +179,86 @@ impl Ledger {
                 }
                 let is_new = self.entry(number, outcome).value().is_none();
                 self.columns[outcome].n_observed += usize::from(is_new && !left_out);
-                self.entry_mut(number, outcome).set(reading);
+                let known_std = self.entry(number, outcome).std();
+                self.stored_mut(number, outcome).value = reading.value;
+                if known_std != reading.std {
+                    self.extra_mut(number, outcome).std = reading.std;
+                }
             }
             Happened::Failed => {
-                self.end(outcome, number, State::Failed, now);
+                self.end(outcome, number, State::Failed);
                 if data.error.is_some() {
-                    let details = &mut self.entry_mut(number, outcome).details;
-                    details.get_or_insert_default().error = data.error.clone();
+                    self.extra_mut(number, outcome).error = data.error.clone();
                 }
             }
             Happened::Abandoned => {
-                self.end(outcome, number, State::Abandoned, now);
+                self.end(outcome, number, State::Abandoned);
                 self.columns[outcome].abandoned.push(number);
             }
-            Happened::Stopped => self.end(outcome, number, State::Stopped, now),
+            Happened::Stopped => self.end(outcome, number, State::Stopped),
             Happened::Withdrawn { awaited } => {
-                let entry = self.entry_mut(number, outcome);
-                let value = entry.value();
-                entry.withdraw(value, data.reason.clone(), here);
+                let value = self.entry(number, outcome).value();
+                self.withdraw(number, outcome, value, data.reason.as_ref());
                 if awaited {
-                    entry.state = State::Pending;
+                    self.stored_mut(number, outcome).state = State::Pending;
                 }
                 self.columns[outcome].n_observed -= usize::from(value.is_some() && !left_out);
             }
         }
     }
 
-    /// Sets the state of a result, and the time when the result reached this state. If the result already has this state
-    /// or had this state when it was withdrawn, the earlier time is kept.
-    fn end(&mut self, column: usize, number: TrialNumber, state: State, now: f64) {
-        let here = self.len() as u32;
+    fn stored_mut(&mut self, number: TrialNumber, column: usize) -> &mut Stored {
+        &mut self.entries[number * self.columns.len() + column]
+    }
+
+    pub(super) fn extra_mut(&mut self, number: TrialNumber, column: usize) -> &mut Extra {
+        self.extras.entry((number, column)).or_default()
+    }
+
+    /// Ends a result by the present event, and releases the points of abandoned trials.
+    fn end(&mut self, column: usize, number: TrialNumber, state: State) {
         if state != State::Abandoned {
             self.columns[column].abandoned.clear();
         }
         if column == self.trial_column() {
             self.pending.remove(&number);
         }
-        self.entry_mut(number, column).end(state, now, here);
+        self.set_ended(number, column, state);
+    }
+
+    /// Sets the state of a result. If the result already has this state or had this state when it was withdrawn, the
+    /// event that ended it before is kept.
+    fn set_ended(&mut self, number: TrialNumber, column: usize, state: State) {
+        let here = self.len() as u32;
+        if self.entry(number, column).outcome() != state {
+            self.stored_mut(number, column).ended_by = here;
+            if let Some(extra) = self.extras.get_mut(&(number, column)) {
+                extra.ended_at = None;
+            }
+        }
+        self.stored_mut(number, column).state = state;
+    }
+
+    /// Takes back a result. `value` is the withdrawn value.
+    fn withdraw(
+        &mut self,
+        number: TrialNumber,
+        column: usize,
+        value: Option<f64>,
+        reason: Option<&String>,
+    ) {
+        let withdrawal = Withdrawal {
+            outcome: self.entry(number, column).state(),
+            value,
+            reason: reason.cloned(),
+            by: self.len() as u32,
+        };
+        let extra = self.extra_mut(number, column);
+        extra.withdrawn.push(withdrawal);
+        extra.std = None;
+        let stored = self.stored_mut(number, column);
+        stored.value = f64::NAN;
+        stored.state = State::Withdrawn;
     }
 
     /// Sets the state of a trial from its results. If results were withdrawn, `withdrawn` is the withdrawn value of the
@@ -231,20 +266,18 @@ impl Ledger {
     pub(super) fn settle(
         &mut self,
         number: TrialNumber,
-        now: f64,
         withdrawn: Option<f64>,
         reason: Option<&String>,
     ) {
-        let (column, here) = (self.trial_column(), self.len() as u32);
-        let state = State::of_trial(self.results(number).iter().map(|it| it.state));
-        let entry = &mut self.entries[number * self.columns.len() + column];
-        match (entry.state, state) {
+        let column = self.trial_column();
+        let state = State::of_trial(self.results(number).map(Entry::state));
+        match (self.entry(number, column).state(), state) {
             (State::Pending, State::Pending) => {}
             (before, State::Withdrawn) if before != State::Withdrawn => {
-                entry.withdraw(withdrawn, reason.cloned(), here);
+                self.withdraw(number, column, withdrawn, reason);
             }
-            (_, State::Pending) => entry.state = State::Pending,
-            _ => entry.end(state, now, here),
+            (_, State::Pending) => self.stored_mut(number, column).state = State::Pending,
+            _ => self.set_ended(number, column, state),
         }
         match state {
             State::Pending => self.pending.insert(number),
@@ -253,13 +286,13 @@ impl Ledger {
     }
 
     /// Sets the success of a trial from its results.
-    fn update_success(&mut self, number: TrialNumber, now: f64) {
+    fn update_success(&mut self, number: TrialNumber) {
         let column = self.n_outcomes() + 1;
         // An outcome that is only recorded does not affect suggestions.
         let outcomes = self.problem.outcomes.iter().zip(self.results(number));
         let affecting = outcomes.filter(|(outcome, _)| outcome.goal != Goal::Record);
-        let wanted = State::of_success(affecting.map(|(_, it)| it.state));
-        let known = self.entry(number, column).state;
+        let wanted = State::of_success(affecting.map(|(_, it)| it.state()));
+        let known = self.entry(number, column).state();
         let withdraws = match wanted {
             State::Failed => known == State::Observed,
             State::Pending => known.can_be_withdrawn(),
@@ -267,12 +300,12 @@ impl Ledger {
         };
         let event = self.len() as u32;
         if withdraws {
-            self.entry_mut(number, column).withdraw(None, None, event);
+            self.withdraw(number, column, None, None);
             let state = State::Withdrawn;
             self.success_changes.push(OfSuccess { event, state });
         }
         if wanted != State::Pending && wanted != known {
-            self.end(column, number, wanted, now);
+            self.end(column, number, wanted);
             let state = wanted;
             self.success_changes.push(OfSuccess { event, state });
         }

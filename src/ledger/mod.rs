@@ -48,7 +48,7 @@ pub(crate) use view::{Change, Effect};
 pub use view::{View, Viewed};
 
 use events::Events;
-use trial::{Entry, Ranking, Revised};
+use trial::{Entry, Extra, Ranking, Revised, Stored};
 use view::OfSuccess;
 
 use crate::error::{Error, Result};
@@ -128,9 +128,13 @@ pub struct Ledger {
     events: Events,
     /// The wall-clock time of each event. A time that is not known is NaN.
     times: Vec<f64>,
+    /// The time of each event on the optimizer's clock.
+    clock_times: Vec<f64>,
     trials: Vec<Trial>,
     /// The results of all trials. A trial has an entry in each column.
-    entries: Vec<Entry>,
+    entries: Vec<Stored>,
+    /// Data that few results have, by trial and column.
+    extras: BTreeMap<(TrialNumber, usize), Extra>,
     /// The trials with a missing result, with those that a revision left out.
     pending: BTreeSet<TrialNumber>,
     /// A column for each outcome. If outcomes are declared, a column for whole trials follows. If there are several
@@ -183,8 +187,10 @@ impl Ledger {
             widths: problem.widths(),
             events: Events::default(),
             times: Vec::new(),
+            clock_times: Vec::new(),
             trials: Vec::new(),
             entries: Vec::new(),
+            extras: BTreeMap::new(),
             pending: BTreeSet::new(),
             columns: columns_of(&problem),
             success_changes: Vec::new(),
@@ -226,18 +232,22 @@ impl Ledger {
     }
 
     /// The result of a trial in a column.
-    fn entry(&self, number: TrialNumber, column: usize) -> &Entry {
-        &self.entries[number * self.columns.len() + column]
-    }
-
-    fn entry_mut(&mut self, number: TrialNumber, column: usize) -> &mut Entry {
-        &mut self.entries[number * self.columns.len() + column]
+    fn entry(&self, number: TrialNumber, column: usize) -> Entry<'_> {
+        let stored = self.entries[number * self.columns.len() + column];
+        Entry {
+            log: self,
+            number,
+            column,
+            stored,
+        }
     }
 
     /// The results of the outcomes of a trial.
-    fn results(&self, number: TrialNumber) -> &[Entry] {
-        let first = number * self.columns.len();
-        &self.entries[first..first + self.n_outcomes()]
+    fn results(
+        &self,
+        number: TrialNumber,
+    ) -> impl ExactSizeIterator<Item = Entry<'_>> + Clone + '_ {
+        (0..self.n_outcomes()).map(move |outcome| self.entry(number, outcome))
     }
 
     /// The position of an outcome when event number i was logged.
@@ -262,6 +272,7 @@ impl Ledger {
         let n_trials = n_events / 2;
         self.events.reserve(n_events, n_bytes);
         self.times.reserve(n_events);
+        self.clock_times.reserve(n_events);
         self.trials.reserve(n_trials);
         self.entries.reserve(n_trials * self.columns.len());
         self.rows
@@ -582,8 +593,13 @@ impl Ledger {
             return Err(Error::Corrupt("the log is full: 2^32 events".to_string()));
         }
         self.apply(event)?;
-        self.times.push(event.at.unwrap_or(f64::NAN));
+        self.note_times(event);
         Ok(())
+    }
+
+    fn note_times(&mut self, event: &Event) {
+        self.times.push(event.at.unwrap_or(f64::NAN));
+        self.clock_times.push(event.now);
     }
 
     /// Computes the counts, sets and ranking from the trials.
@@ -596,7 +612,7 @@ impl Ledger {
             self.columns[column].n_observed = numbers.filter(has_value).count();
         }
         let (numbers, column) = (0..self.trials.len(), self.trial_column());
-        let is_pending = |number: &usize| self.entry(*number, column).state == State::Pending;
+        let is_pending = |number: &usize| self.entry(*number, column).state() == State::Pending;
         self.pending = numbers.filter(is_pending).collect();
         let chosen_left_out = self
             .trials
@@ -625,6 +641,7 @@ impl Ledger {
             self.n_suggested -= 1;
             self.events.pop();
             self.times.pop();
+            self.clock_times.pop();
             self.trials.pop();
             let n = self.trials.len();
             self.entries.truncate(n * self.columns.len());

@@ -26,7 +26,7 @@ impl Ledger {
     /// Whether an outcome that affects suggestions is missing.
     pub(crate) fn is_awaited(&self, number: TrialNumber) -> bool {
         let mut results = self.outcomes().iter().zip(self.results(number));
-        results.any(|(outcome, it)| it.state == State::Pending && outcome.goal != Goal::Record)
+        results.any(|(outcome, it)| it.state() == State::Pending && outcome.goal != Goal::Record)
     }
 
     /// Whether all outcomes with bounds have values within their bounds.

@@ -94,7 +94,7 @@ impl Ledger {
         self.revise_columns(&before, same);
         self.recount();
         self.revisions.push(self.len());
-        self.times.push(event.at.unwrap_or(f64::NAN));
+        self.note_times(event);
         self.events.push(event);
         Ok(())
     }
@@ -275,14 +275,25 @@ impl Ledger {
         }
         let mut entries = Vec::with_capacity(n * sources.len());
         for number in 0..n {
-            let is_pending = self.entry(number, trials).state == State::Pending;
+            let is_pending = self.entry(number, trials).state() == State::Pending;
             for (source, is_known) in &sources {
-                let mut entry = self.entry(number, *source).clone();
+                let mut stored = self.entry(number, *source).stored;
                 if !is_known {
-                    entry.forget(is_pending);
+                    // The outcome was never measured.
+                    stored.value = f64::NAN;
+                    stored.state = match is_pending {
+                        true => State::Pending,
+                        false => State::Abandoned,
+                    };
                 }
-                entries.push(entry);
+                entries.push(stored);
             }
+        }
+        for ((number, column), extra) in std::mem::take(&mut self.extras) {
+            let own = sources.iter().enumerate();
+            let own = own.filter(|(_, source)| **source == (column, true));
+            let copies = own.map(|(i, _)| ((number, i), extra.clone()));
+            self.extras.extend(copies);
         }
         debug_assert_eq!(width * n, self.entries.len());
         self.entries = entries;
@@ -292,8 +303,12 @@ impl Ledger {
         }
         if self.has_outcomes() {
             for number in 0..n {
-                let now = self.entry(number, self.trial_column()).ended_at;
-                self.settle(number, now, None, None);
+                let column = self.trial_column();
+                let ended_at = self.entry(number, column).ended_at();
+                self.settle(number, None, None);
+                if self.entry(number, column).stored.ended_by as usize == self.len() {
+                    self.extra_mut(number, column).ended_at = Some(ended_at);
+                }
             }
         }
     }

@@ -95,7 +95,7 @@ impl Ledger {
                 },
             })));
         }
-        let has_value = || self.results(number).iter().any(|it| it.value().is_some());
+        let has_value = || self.results(number).any(|it| it.value().is_some());
         if let Some(run) = &run
             && self.has_outcomes()
             && again == Again::Refuse
@@ -129,7 +129,7 @@ impl Ledger {
 
     /// Adds the values that belong to the point of the report from now on.
     fn list_moved(&self, number: TrialNumber, results: &mut Vec<(u32, Happened)>) {
-        for (outcome, entry) in self.results(number).iter().enumerate() {
+        for (outcome, entry) in self.results(number).enumerate() {
             let outcome = outcome as u32;
             if let Some(reading) = entry.reading()
                 && results.iter().all(|(listed, _)| *listed != outcome)
@@ -153,7 +153,7 @@ impl Ledger {
         let has_duration = self.trials[number].duration().is_some();
         let is_news = |it: &Entry| {
             // The error and the duration may be reported later than the failure.
-            let news = it.state != State::Failed
+            let news = it.state() != State::Failed
                 || (error.is_some() && it.error().is_none())
                 || (duration.is_some() && !has_duration);
             // A repeated report of a withdrawn failure has no effect.
@@ -161,7 +161,7 @@ impl Ledger {
                 withdrawn.outcome == State::Failed
                     && (error.is_none() || error.as_ref() == it.error())
             });
-            news && !(it.state == State::Withdrawn && repeated)
+            news && !(it.state() == State::Withdrawn && repeated)
         };
         let failed = open.into_iter().filter(|(_, it)| is_news(it));
         let results = failed.map(|(outcome, _)| (outcome, Happened::Failed));
@@ -177,7 +177,7 @@ impl Ledger {
 
     fn abandoned(&self, number: TrialNumber, only: Option<usize>) -> Result<Option<What>> {
         let open = self.open(number, only)?;
-        let open = open.into_iter().filter(|(_, it)| !it.state.is_dropped());
+        let open = open.into_iter().filter(|(_, it)| !it.state().is_dropped());
         let results = open.map(|(outcome, _)| (outcome, Happened::Abandoned));
         Ok(resulted(number, results.collect(), Data::default()))
     }
@@ -188,12 +188,12 @@ impl Ledger {
         if open.iter().all(|(_, it)| it.outcome() == State::Stopped) {
             return Ok(None);
         }
-        let stopped = |(outcome, it): (u32, &Entry)| {
+        let stopped = |(outcome, it): (u32, Entry)| {
             let (state, happened) = match Some(outcome as usize) == self.objective_column() {
                 true => (State::Stopped, Happened::Stopped),
                 false => (State::Abandoned, Happened::Abandoned),
             };
-            (it.state != state).then_some((outcome, happened))
+            (it.state() != state).then_some((outcome, happened))
         };
         let results = open.into_iter().filter_map(stopped).collect();
         Ok(resulted(number, results, Data::default()))
@@ -207,17 +207,17 @@ impl Ledger {
     ) -> Result<Option<What>> {
         self.trial(number)?;
         only.map_or(Ok(()), |outcome| self.check_outcome(outcome))?;
-        let results = self.results(number).iter().enumerate();
+        let results = self.results(number).enumerate();
         let concerned = results.filter(|(i, _)| only.is_none_or(|only| only == *i));
         let ended: Vec<u32> = concerned
-            .filter(|(_, it)| it.state.can_be_withdrawn())
+            .filter(|(_, it)| it.state().can_be_withdrawn())
             .map(|(i, _)| i as u32)
             .collect();
         if ended.is_empty() {
             let column = only.unwrap_or(self.trial_column());
             return Err(Error::NotWithdrawable {
                 number,
-                state: self.entry(number, column).state.name(),
+                state: self.entry(number, column).state().name(),
             });
         }
         let awaited = self.is_pending(number);
@@ -344,21 +344,23 @@ impl Ledger {
     fn repeats_withdrawn(&self, number: TrialNumber, outcome: usize, value: f64) -> bool {
         let entry = self.entry(number, outcome);
         let mut withdrawn = entry.withdrawals().iter();
-        entry.state == State::Withdrawn && withdrawn.any(|it| it.value == Some(value))
+        entry.state() == State::Withdrawn && withdrawn.any(|it| it.value == Some(value))
     }
 
     /// The outcomes that the end of a trial, or of `only` one outcome, concerns: the missing outcomes, or all outcomes
     /// without a value if none is missing. An error if all of them have values.
-    fn open(&self, number: TrialNumber, only: Option<usize>) -> Result<Vec<(u32, &Entry)>> {
+    fn open(&self, number: TrialNumber, only: Option<usize>) -> Result<Vec<(u32, Entry<'_>)>> {
         self.trial(number)?;
         only.map_or(Ok(()), |outcome| self.check_outcome(outcome))?;
         let is_concerned = |i: usize| only.is_none_or(|only| only == i);
         let is_pending = only.is_none() && self.is_pending(number);
-        let results = self.results(number).iter().enumerate();
+        let results = self.results(number).enumerate();
         let open = results.clone().filter(|(i, it)| {
-            is_concerned(*i) && it.value().is_none() && (!is_pending || it.state == State::Pending)
+            is_concerned(*i)
+                && it.value().is_none()
+                && (!is_pending || it.state() == State::Pending)
         });
-        let open: Vec<(u32, &Entry)> = open.map(|(i, it)| (i as u32, it)).collect();
+        let open: Vec<(u32, Entry)> = open.map(|(i, it)| (i as u32, it)).collect();
         let mut values = results.filter_map(|(i, it)| it.value().filter(|_| is_concerned(i)));
         match (open.is_empty(), values.next()) {
             (true, Some(value)) => Err(Error::AlreadyObserved { number, value }),
@@ -368,8 +370,8 @@ impl Ledger {
 
     /// Whether an outcome of the trial is missing.
     fn is_pending(&self, number: TrialNumber) -> bool {
-        let mut results = self.results(number).iter();
-        results.any(|it| it.state == State::Pending)
+        let mut results = self.results(number);
+        results.any(|it| it.state() == State::Pending)
     }
 
     fn already_observed(&self, number: TrialNumber, outcome: usize, value: f64) -> Error {
@@ -491,9 +493,9 @@ impl Ledger {
         self.trial(number)?;
         self.check_data(number, data)?;
         self.check_listed(it.results.iter().map(|(outcome, _)| *outcome))?;
-        let is_missing_elsewhere = self.results(number).iter().enumerate().any(|(i, entry)| {
+        let is_missing_elsewhere = self.results(number).enumerate().any(|(i, entry)| {
             let is_listed = it.results.iter().any(|(outcome, _)| *outcome as usize == i);
-            entry.state == State::Pending && !is_listed
+            entry.state() == State::Pending && !is_listed
         });
         for (outcome, happened) in &it.results {
             let entry = self.entry(number, *outcome as usize);
@@ -507,16 +509,16 @@ impl Ledger {
                     has_value && (entry.reading() != Some(*reading) || *data != Data::default())
                 }
                 Happened::Failed => {
-                    !has_value && (entry.state != State::Failed || *data != Data::default())
+                    !has_value && (entry.state() != State::Failed || *data != Data::default())
                 }
-                Happened::Abandoned => !has_value && entry.state != State::Abandoned,
+                Happened::Abandoned => !has_value && entry.state() != State::Abandoned,
                 Happened::Stopped => {
                     !has_value
-                        && entry.state != State::Stopped
+                        && entry.state() != State::Stopped
                         && Some(*outcome as usize) == self.objective_column()
                 }
                 Happened::Withdrawn { awaited } => {
-                    entry.state.can_be_withdrawn() && *awaited == is_missing_elsewhere
+                    entry.state().can_be_withdrawn() && *awaited == is_missing_elsewhere
                 }
             };
             if !has_effect {

@@ -503,5 +503,5 @@ fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
 
 #[test]
 fn a_trial_fits_in_64_bytes() {
-    assert!(size_of::<Trial>() + size_of::<Entry>() <= 64);
+    assert!(size_of::<Trial>() + size_of::<Stored>() <= 64);
 }

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::ledger::Ledger;
 use crate::ledger::event::{Data, Failure, Reading, TrialNumber};
 use crate::ledger::view::{View, Viewed};
 use crate::problem::fidelity::TOLERANCE;
@@ -115,19 +116,15 @@ pub struct Trial {
     pub(super) details: Option<Box<Details>>,
 }
 
-/// The result of one outcome in one trial, in the user's units and sign.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
-    pub state: State,
-    /// The value, or NaN if there is none.
-    value: f64,
-    /// The time when the state last became another state than pending, on the optimizer's clock. While the result is
-    /// missing, this time is the start of the trial. A withdrawal does not change this time.
-    pub ended_at: f64,
-    /// The number of the event at this time.
+/// The result of one outcome in one trial, as the ledger stores it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Stored {
+    /// The value in the user's units and sign, or NaN if there is none.
+    pub value: f64,
+    /// The number of the event at which the state last became another state than pending. While the result is missing,
+    /// this event is the start of the trial. A withdrawal does not change this number.
     pub ended_by: u32,
-    /// Data that few results have.
-    pub details: Option<Box<Extra>>,
+    pub state: State,
 }
 
 /// Data that most results do not have.
@@ -137,94 +134,78 @@ pub(super) struct Extra {
     pub error: Option<Failure>,
     /// The withdrawn results, in order.
     pub withdrawn: Vec<Withdrawal>,
+    /// The time of the end, if it differs from the time of the event: a revision can end a trial that lacks only results
+    /// of removed outcomes.
+    pub ended_at: Option<f64>,
 }
 
-impl Entry {
-    /// The missing result of a trial that started at a time.
-    pub fn missing(started_at: f64) -> Self {
+/// The result of one outcome in one trial, in the user's units and sign.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Entry<'a> {
+    pub log: &'a Ledger,
+    pub number: TrialNumber,
+    pub column: usize,
+    pub stored: Stored,
+}
+
+impl Stored {
+    /// The missing result of a trial that an event started.
+    pub fn missing(started_by: u32) -> Self {
         Self {
             state: State::Pending,
             value: f64::NAN,
-            ended_at: started_at,
-            ended_by: 0,
-            details: None,
+            ended_by: started_by,
         }
+    }
+}
+
+impl<'a> Entry<'a> {
+    pub fn state(self) -> State {
+        self.stored.state
     }
 
     /// The value, if there is one.
-    pub fn value(&self) -> Option<f64> {
-        Some(self.value).filter(|value| !value.is_nan())
+    pub fn value(self) -> Option<f64> {
+        Some(self.stored.value).filter(|value| !value.is_nan())
     }
 
     /// The value with its noise, if there is one.
-    pub fn reading(&self) -> Option<Reading> {
+    pub fn reading(self) -> Option<Reading> {
         let (value, std) = (self.value()?, self.std());
         Some(Reading { value, std })
     }
 
-    pub fn std(&self) -> Option<f64> {
-        self.details.as_ref()?.std
+    fn extra(self) -> Option<&'a Extra> {
+        self.log.extras.get(&(self.number, self.column))
     }
 
-    pub fn error(&self) -> Option<&Failure> {
-        self.details.as_ref()?.error.as_ref()
+    pub fn std(self) -> Option<f64> {
+        self.extra()?.std
+    }
+
+    pub fn error(self) -> Option<&'a Failure> {
+        self.extra()?.error.as_ref()
     }
 
     /// The results that were taken back, in order.
-    pub fn withdrawals(&self) -> &[Withdrawal] {
-        let details = self.details.as_ref();
-        details.map_or(&[], |details| &details.withdrawn)
+    pub fn withdrawals(self) -> &'a [Withdrawal] {
+        self.extra().map_or(&[], |extra| &extra.withdrawn)
     }
 
     /// The state or, for a withdrawn result, the state before the withdrawal.
-    pub fn outcome(&self) -> State {
-        match (self.state, self.withdrawals().last()) {
-            (State::Withdrawn, Some(last)) => last.outcome,
-            (state, _) => state,
+    pub fn outcome(self) -> State {
+        let withdrawn = || self.withdrawals().last().map(|last| last.outcome);
+        match self.state() {
+            State::Withdrawn => withdrawn().unwrap_or(State::Withdrawn),
+            state => state,
         }
     }
 
-    /// Sets the value and its noise.
-    pub fn set(&mut self, reading: Reading) {
-        self.value = reading.value;
-        if self.std() != reading.std {
-            self.details.get_or_insert_default().std = reading.std;
-        }
-    }
-
-    /// Sets the state, and the time and event at which the result reached this state. If the result already has this
-    /// state or had this state when it was withdrawn, the earlier time is kept.
-    pub fn end(&mut self, state: State, now: f64, by: u32) {
-        if self.outcome() != state {
-            self.ended_at = now;
-            self.ended_by = by;
-        }
-        self.state = state;
-    }
-
-    /// Turns the result into the result of an outcome that was never measured.
-    pub fn forget(&mut self, is_pending: bool) {
-        self.value = f64::NAN;
-        self.details = None;
-        self.state = match is_pending {
-            true => State::Pending,
-            false => State::Abandoned,
-        };
-    }
-
-    /// Takes back the result. `value` is the withdrawn value, and `by` is the number of the event.
-    pub fn withdraw(&mut self, value: Option<f64>, reason: Option<String>, by: u32) {
-        let withdrawal = Withdrawal {
-            outcome: self.state,
-            value,
-            reason,
-            by,
-        };
-        let details = self.details.get_or_insert_default();
-        details.withdrawn.push(withdrawal);
-        details.std = None;
-        self.value = f64::NAN;
-        self.state = State::Withdrawn;
+    /// The time of the event that ended the result, on the optimizer's clock. While the result is missing, this time is
+    /// the start of the trial.
+    pub fn ended_at(self) -> f64 {
+        let other = self.extra().and_then(|extra| extra.ended_at);
+        other.unwrap_or_else(|| self.log.clock_times[self.stored.ended_by as usize])
     }
 }
 

@@ -38,9 +38,9 @@ enum Of {
 #[derive(Debug, Clone, Copy)]
 pub struct Viewed<'a> {
     trial: &'a Trial,
-    entry: &'a Entry,
+    entry: Entry<'a>,
     /// The result that has the value.
-    valued: Option<&'a Entry>,
+    valued: Option<Entry<'a>>,
     direction: Direction,
     has_curve: bool,
 }
@@ -369,7 +369,7 @@ impl Deref for View<'_> {
 impl<'a> Viewed<'a> {
     /// The state of the result.
     pub fn state(self) -> State {
-        self.entry.state
+        self.entry.state()
     }
 
     /// The value, oriented so that larger values are better. A trial that is left out does not have a value.
@@ -401,22 +401,22 @@ impl<'a> Viewed<'a> {
 
     /// The time when the state last became another state than pending, on the optimizer's clock.
     pub(crate) fn ended_at(self) -> Option<f64> {
-        (self.entry.state != State::Pending).then_some(self.entry.ended_at)
+        (self.entry.state() != State::Pending).then(|| self.entry.ended_at())
     }
 
     /// The latest time at which the trial started or ended.
     pub(super) fn last_time(self) -> f64 {
-        self.entry.ended_at
+        self.entry.ended_at()
     }
 
     /// The number of the event that last changed the state from pending to another state.
     pub(crate) fn ended_by(self) -> u32 {
-        self.entry.ended_by
+        self.entry.stored.ended_by
     }
 
     /// Whether the models leave the trial out, because it was abandoned or withdrawn.
     pub(crate) fn is_dropped(self) -> bool {
-        self.entry.state.is_dropped()
+        self.entry.state().is_dropped()
     }
 
     /// The results that were taken back, in order.
@@ -426,7 +426,7 @@ impl<'a> Viewed<'a> {
 
     /// The time of the observation, on the optimizer's clock. The arrival of a withdrawn value counts.
     pub fn observed_at(self) -> Option<f64> {
-        (self.outcome() == State::Observed).then_some(self.entry.ended_at)
+        (self.outcome() == State::Observed).then(|| self.entry.ended_at())
     }
 
     /// The time from suggestion to observation.

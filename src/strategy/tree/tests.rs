@@ -260,8 +260,8 @@ fn play(opt: &mut Optimizer, rng: &mut Rng, n_steps: usize, abandons: bool) {
 /// Returns the events of the next n suggestions, without logging them.
 fn next(opt: &mut Optimizer, n: usize) -> Vec<Event> {
     let mut go_on = || ControlFlow::Continue(());
-    let proposed = opt.propose(n, Request::default(), &mut go_on);
-    proposed.unwrap().0
+    let (drafts, _) = opt.propose(n, Request::default(), &mut go_on).unwrap();
+    drafts.into_iter().map(|draft| draft.event).collect()
 }
 
 #[test]
