@@ -124,7 +124,8 @@ impl Ledger {
         if let Some(point) = &data.point {
             self.move_to_run(number, point)?;
         }
-        for (outcome, happened) in results {
+        let (outcomes, of_trial) = self.split_trial(results);
+        for (outcome, happened) in outcomes {
             self.change(*outcome as usize, number, *happened, data);
         }
         let is_withdrawn = results
@@ -144,7 +145,7 @@ impl Ledger {
             let abandoned = &mut self.columns[column].abandoned;
             if is_news {
                 abandoned.clear();
-            } else if state == State::Abandoned {
+            } else if state == State::Abandoned && of_trial == Some(Happened::Abandoned) {
                 abandoned.push(number);
             }
         } else {

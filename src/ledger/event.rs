@@ -161,7 +161,8 @@ pub struct Step {
 }
 
 /// The results that one report changed. Each outcome that the report concerns is listed once: a failure of the trial
-/// names the outcomes that fail, and a new point names the values that now belong to this point.
+/// names the outcomes that fail, and a new point names the values that now belong to this point. If outcomes are
+/// declared, a report about the whole trial also lists the trial, at the position after the outcomes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Resulted {

@@ -251,7 +251,6 @@ impl Ledger {
                 column.positions.iter_mut().for_each(|it| *it = None);
             }
             column.positions.push(match () {
-                () if is_trial => None,
                 () if is_success => Some(objective),
                 () => Some(i),
             });

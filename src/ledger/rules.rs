@@ -165,7 +165,7 @@ impl Ledger {
         };
         let failed = open.into_iter().filter(|(_, it)| is_news(it));
         let results = failed.map(|(outcome, _)| (outcome, Happened::Failed));
-        let results = results.collect();
+        let results = self.of_trial(only, Happened::Failed, results.collect());
         let data = Data {
             error,
             duration,
@@ -179,7 +179,8 @@ impl Ledger {
         let open = self.open(number, only)?;
         let open = open.into_iter().filter(|(_, it)| !it.state().is_dropped());
         let results = open.map(|(outcome, _)| (outcome, Happened::Abandoned));
-        Ok(resulted(number, results.collect(), Data::default()))
+        let results = self.of_trial(only, Happened::Abandoned, results.collect());
+        Ok(resulted(number, results, Data::default()))
     }
 
     /// A stop concerns the curve of the objective. The other outcomes are abandoned.
@@ -196,6 +197,7 @@ impl Ledger {
             (it.state() != state).then_some((outcome, happened))
         };
         let results = open.into_iter().filter_map(stopped).collect();
+        let results = self.of_trial(None, Happened::Stopped, results);
         Ok(resulted(number, results, Data::default()))
     }
 
@@ -221,13 +223,28 @@ impl Ledger {
             });
         }
         let awaited = self.is_pending(number);
-        let withdrawn = |outcome| (outcome, Happened::Withdrawn { awaited });
-        let results = ended.into_iter().map(withdrawn).collect();
+        let withdrawn = Happened::Withdrawn { awaited };
+        let results = ended.into_iter().map(|outcome| (outcome, withdrawn));
+        let results = self.of_trial(only, withdrawn, results.collect());
         let data = Data {
             reason,
             ..Data::default()
         };
         Ok(resulted(number, results, data))
+    }
+
+    /// Adds the trial to the outcomes that a report about the whole trial changes. `only` is the outcome that the report
+    /// names.
+    fn of_trial(
+        &self,
+        only: Option<usize>,
+        happened: Happened,
+        mut results: Vec<(u32, Happened)>,
+    ) -> Vec<(u32, Happened)> {
+        if only.is_none() && self.has_outcomes() && !results.is_empty() {
+            results.push((self.trial_column() as u32, happened));
+        }
+        results
     }
 
     fn added(
@@ -492,12 +509,13 @@ impl Ledger {
         let (number, data) = (it.trial, &it.data);
         self.trial(number)?;
         self.check_data(number, data)?;
-        self.check_listed(it.results.iter().map(|(outcome, _)| *outcome))?;
+        let (outcomes, of_trial) = self.split_trial(&it.results);
+        self.check_listed(outcomes.iter().map(|(outcome, _)| *outcome))?;
         let is_missing_elsewhere = self.results(number).enumerate().any(|(i, entry)| {
-            let is_listed = it.results.iter().any(|(outcome, _)| *outcome as usize == i);
+            let is_listed = outcomes.iter().any(|(outcome, _)| *outcome as usize == i);
             entry.state() == State::Pending && !is_listed
         });
-        for (outcome, happened) in &it.results {
+        for (outcome, happened) in outcomes {
             let entry = self.entry(number, *outcome as usize);
             if let Some(reading) = happened.reading() {
                 reading.check(format_args!("trial {number}"))?;
@@ -526,24 +544,46 @@ impl Ledger {
             }
         }
         let moves_others = data.point.is_some() && {
-            let mut all = it.results.clone();
+            let mut all = outcomes.to_vec();
             self.list_moved(number, &mut all);
-            all.len() > it.results.len()
+            all.len() > outcomes.len()
         };
-        let has = |found: Happened| it.results.iter().any(|(_, other)| *other == found);
-        let withdraws = it
-            .results
+        let has = |found: Happened| outcomes.iter().any(|(_, other)| *other == found);
+        let withdraws = outcomes
             .iter()
             .any(|(_, it)| matches!(it, Happened::Withdrawn { .. }));
-        let values = it.results.iter().any(|(_, it)| it.reading().is_some());
-        match !it.results.is_empty()
+        let values = outcomes.iter().any(|(_, it)| it.reading().is_some());
+        // A stop abandons the outcomes without a curve.
+        let agrees = |whole: &Happened| {
+            let mut all = outcomes.iter();
+            all.all(|(_, it)| {
+                it == whole || (*whole, *it) == (Happened::Stopped, Happened::Abandoned)
+            })
+        };
+        match !outcomes.is_empty()
             && !moves_others
+            && of_trial.is_none_or(|whole| whole.reading().is_none() && agrees(&whole))
             && (data.error.is_none() || has(Happened::Failed))
             && (data.reason.is_none() || withdraws)
             && ((data.point.is_none() && data.cost.is_none()) || values)
         {
             true => Ok(()),
             false => Err(self.impossible("a report without all results that it changes")),
+        }
+    }
+
+    /// The outcomes that a report lists, and what happened to the trial if the report is about the whole trial.
+    pub(super) fn split_trial<'a>(
+        &self,
+        results: &'a [(u32, Happened)],
+    ) -> (&'a [(u32, Happened)], Option<Happened>) {
+        match results.split_last() {
+            Some((&(at, whole), outcomes))
+                if self.has_outcomes() && at as usize == self.trial_column() =>
+            {
+                (outcomes, Some(whole))
+            }
+            _ => (results, None),
         }
     }
 

@@ -278,12 +278,10 @@ impl<'a> View<'a> {
             (What::Enqueued(_) | What::Revised(_), _) => [None, None],
             (What::Suggested(it), _) => {
                 let note = it.note.filter(|_| i >= self.column().notes_from);
-                let note = note.and_then(|note| match (position, log.is_plain_at(i)) {
-                    (_, true) => Some(note),
-                    (Some(position), false) => {
-                        split_notes(&note).ok()?.into_iter().nth(position)?
-                    }
-                    (None, false) => Some(note),
+                let is_split = self.of != Of::Trial && !log.is_plain_at(i);
+                let note = note.and_then(|note| match (position, is_split) {
+                    (Some(position), true) => split_notes(&note).ok()?.into_iter().nth(position)?,
+                    _ => Some(note),
                 });
                 [Some(started(true, note, None)), None]
             }
@@ -309,18 +307,6 @@ impl<'a> View<'a> {
                 let mut effects = moved.into_iter().chain(self.of_success(i));
                 [effects.next(), effects.next()]
             }
-            (What::Resulted(it), Of::Trial) if !log.is_plain_at(i) => {
-                let has = |found: Happened| it.results.iter().any(|(_, other)| *other == found);
-                let valued = it.results.iter().any(|(_, it)| it.reading().is_some());
-                let effect = match () {
-                    () if valued => Effect::Reported,
-                    () if has(Happened::Failed) => Effect::Failed,
-                    () if has(Happened::Stopped) => Effect::Stopped,
-                    () if has(Happened::Abandoned) => Effect::Dropped,
-                    () => Effect::Withdrawn,
-                };
-                [Some(effect), None]
-            }
             (What::Resulted(it), _) => {
                 let mut own = it.results.iter();
                 let own = own.find(|(at, _)| Some(*at as usize) == position);
@@ -336,7 +322,11 @@ impl<'a> View<'a> {
                     Happened::Stopped => Effect::Stopped,
                     Happened::Withdrawn { .. } => Effect::Withdrawn,
                 });
-                [effect.or(run.is_some().then_some(Effect::Moved)), None]
+                let other = match self.of {
+                    Of::Trial => Some(Effect::Reported),
+                    _ => run.is_some().then_some(Effect::Moved),
+                };
+                [effect.or(other), None]
             }
         }
     }

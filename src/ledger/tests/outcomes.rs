@@ -129,7 +129,7 @@ proptest! {
                 }
             }
             let pending = (0..ledger.n_trials()).filter(|number| view.of(*number).state() == State::Pending);
-            prop_assert!(k == 4 || view.pending().eq(pending));
+            prop_assert!(view.all_pending().eq(pending));
         }
         for number in 0..ledger.n_trials() {
             let states: Vec<State> = (0..3).map(|outcome| ledger.outcome(outcome).of(number).state()).collect();
@@ -160,7 +160,7 @@ proptest! {
 #[test]
 fn an_event_lists_every_outcome_that_it_concerns() {
     let mut ledger = empty();
-    for _ in 0..2 {
+    for _ in 0..3 {
         suggest(&mut ledger, point(0.5), 0.0, false);
     }
     let value = |outcome, value| (outcome, Observation::new(value, None));
@@ -180,15 +180,17 @@ fn an_event_lists_every_outcome_that_it_concerns() {
     let new = |value| Happened::New(reading(value));
     let both = observe(0, vec![value(1, 3.0), value(0, 0.5)]);
     assert_eq!(results_of(both), [(1, new(3.0)), (0, new(0.5))]);
-    // The failure of the trial concerns the missing outcome.
-    assert_eq!(results_of(Action::fail(0)), [(2, Happened::Failed)]);
+    // The failure of the trial concerns the missing outcome. The trial has the position after the outcomes.
+    let failed = Happened::Failed;
+    assert_eq!(results_of(Action::fail(0)), [(2, failed), (3, failed)]);
     let withdrawn = Happened::Withdrawn { awaited: false };
-    let all = [(0, withdrawn), (1, withdrawn), (2, withdrawn)];
+    let all: Vec<_> = (0..4).map(|i| (i, withdrawn)).collect();
     assert_eq!(results_of(Action::withdraw(0)), all);
     assert_eq!(results_of(observe(1, vec![value(0, 0.5)])), [(0, new(0.5))]);
     // Other outcomes are missing, so another value is expected.
     let awaited = Happened::Withdrawn { awaited: true };
-    assert_eq!(results_of(Action::withdraw(1)), [(0, awaited)]);
+    let of_trial = [(0, awaited), (3, awaited)];
+    assert_eq!(results_of(Action::withdraw(1)), of_trial);
     assert_eq!(results_of(observe(1, vec![value(0, 0.5)])), [(0, new(0.5))]);
     // The values that are known belong to the point where the trial was run.
     let moved = Observation {
@@ -202,8 +204,54 @@ fn an_event_lists_every_outcome_that_it_concerns() {
     };
     let expected = [(1, new(2.0)), (0, Happened::Amended(reading(0.5)))];
     assert_eq!(results_of(moved), expected);
-    assert_eq!(
-        results_of(Action::Stop { number: 1 }),
-        [(2, Happened::Abandoned)]
-    );
+    let stopped = [(2, Happened::Abandoned), (3, Happened::Stopped)];
+    assert_eq!(results_of(Action::Stop { number: 1 }), stopped);
+    let of_outcome = Action::Abandon {
+        number: 2,
+        outcome: Some(0),
+    };
+    assert_eq!(results_of(of_outcome), [(0, Happened::Abandoned)]);
+    let effects = (ledger.len() - 2..ledger.len()).flat_map(|i| ledger.view().changes(i));
+    let effects: Vec<Effect> = effects.map(|change| change.effect).collect();
+    assert_eq!(effects, [Effect::Stopped, Effect::Reported]);
+}
+
+#[test]
+fn a_report_about_the_trial_agrees_with_its_outcomes() {
+    let (failed, abandoned) = (Happened::Failed, Happened::Abandoned);
+    let all = |whole| vec![(0, failed), (1, failed), (2, failed), (3, whole)];
+    for (results, is_valid) in [
+        (all(failed), true),
+        (all(abandoned), false),
+        (all(Happened::Stopped), false),
+        (all(Happened::New(Reading::default())), false),
+        (vec![(3, failed)], false),
+        (vec![(3, failed), (0, failed)], false),
+        (vec![(0, failed), (4, failed)], false),
+        (
+            vec![
+                (1, Happened::Stopped),
+                (0, abandoned),
+                (3, Happened::Stopped),
+            ],
+            true,
+        ),
+    ] {
+        let mut ledger = empty();
+        suggest(&mut ledger, point(0.5), 0.0, false);
+        let trial = 0;
+        let data = Data::default();
+        let refused = format!("{results:?}");
+        let what = What::Resulted(Resulted {
+            trial,
+            results,
+            data,
+        });
+        let event = Event {
+            at: None,
+            now: 1.0,
+            what,
+        };
+        assert_eq!(ledger.append(event).is_ok(), is_valid, "{refused}");
+    }
 }
