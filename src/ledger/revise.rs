@@ -272,6 +272,12 @@ impl Ledger {
             }
             columns.push(column);
         }
+        let valued = match was_plain {
+            true => Some(0),
+            false => before.objective(),
+        };
+        let value = |number| self.entry(number, valued?).value();
+        let values: Vec<Option<f64>> = (0..n).map(value).collect();
         let mut entries = Vec::with_capacity(n * sources.len());
         for number in 0..n {
             let is_pending = self.entry(number, trials).state() == State::Pending;
@@ -301,10 +307,10 @@ impl Ledger {
             self.success_changes = self.changes_as_success(objective);
         }
         if self.has_outcomes() {
-            for number in 0..n {
-                let column = self.trial_column();
+            let column = self.trial_column();
+            for (number, value) in values.into_iter().enumerate() {
                 let ended_at = self.entry(number, column).ended_at();
-                self.settle(number, None, None);
+                self.settle(number, value, None);
                 if self.entry(number, column).stored.ended_by as usize == self.len() {
                     self.extra_mut(number, column).ended_at = Some(ended_at);
                 }

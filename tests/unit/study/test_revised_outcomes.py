@@ -132,3 +132,14 @@ def test_a_copy_declares_removes_and_reorders_outcomes(new_study, store):
     assert [trial.values for trial in fewer.trials] == [{"error": 0.5}, {}]
     swapped = several.copy("swapped", outcomes={"error": "minimize", "memory": bl.AtMost(1.0)})
     assert swapped.trials[0].values == {"error": 0.5, "memory": 0.25}
+
+
+def test_a_trial_that_lost_its_objective_keeps_the_value_as_withdrawn(new_study, store):
+    study = new_study(bl.RandomSearch(SPACE, outcomes={"f": "maximize", "p": bl.AtMost(0.5)}, seed=0))
+    trial = study.suggest()
+    trial.observe({"f": 1.5, "p": 0.25})
+    study.withdraw(trial, outcome="p", reason="leak")
+    assert trial.state == "observed"
+    study.revise(outcomes={"p": bl.AtMost(0.5)})
+    assert (trial.state, trial.withdrawal.state, trial.withdrawal.value) == ("withdrawn", "observed", 1.5)
+    check_reloaded(study, store)
