@@ -7,7 +7,7 @@ use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
 use crate::ledger::trial::{Problems, Revised};
 use crate::ledger::view::OfSuccess;
-use crate::ledger::{Effect, Ledger, Queued, State};
+use crate::ledger::{Column, Effect, Ledger, Queued, State};
 use crate::problem::{Curve, Direction, Outcome, Point, Position, Problem};
 
 /// A trial in the new problem. The caller converts the points, because the caller knows the values for which the
@@ -200,111 +200,24 @@ impl Ledger {
     }
 
     /// Replaces the columns of results. `same`: whether the strategy, the encoded points and the candidates are equal.
-    ///
-    /// Outcomes are found again by their names, and a value without a name becomes the objective. A new outcome is
-    /// missing in pending trials, and abandoned in the others.
     fn revise_columns(&mut self, before: &Problem, same: bool) {
-        let (problem, n) = (self.problem.clone(), self.trials.len());
-        let was_plain = before.outcomes.is_empty();
-        if was_plain {
-            self.n_plain += 1;
-        }
-        let width = self.columns.len();
-        let trials = before.outcomes.len();
-        let objective = problem.objective().unwrap_or(0);
-        let named = |outcome: &Outcome| {
-            let mut names = before.outcomes.iter();
-            names.position(|it| it.name == outcome.name)
-        };
-        // For each new column: the earlier column, and whether its results are kept.
-        let mut sources: Vec<(usize, bool)> = match problem.outcomes.is_empty() {
-            true => vec![(0, true)],
-            false => problem
-                .outcomes
-                .iter()
-                .map(|outcome| {
-                    let known = match was_plain {
-                        true => outcome.is_objective().then_some(0),
-                        false => named(outcome),
-                    };
-                    (known.unwrap_or(0), known.is_some())
-                })
-                .collect(),
-        };
-        if !problem.outcomes.is_empty() {
-            sources.push((trials, true));
-        }
-        let had_success = trials > 1;
-        if problem.outcomes.len() > 1 {
-            sources.push(match had_success {
-                true => (trials + 1, true),
-                false => sources[objective],
-            });
-        }
-        let mut columns = Vec::with_capacity(sources.len());
-        for (i, (source, is_known)) in sources.iter().enumerate() {
-            let mut column = self.columns[*source].clone();
-            column.n_events += 1;
-            let is_trial = !problem.outcomes.is_empty() && i == problem.outcomes.len();
-            let is_success = i > problem.outcomes.len();
-            if !is_known {
-                column.positions.iter_mut().for_each(|it| *it = None);
-            }
-            column.positions.push(match () {
-                () if is_success => Some(objective),
-                () => Some(i),
-            });
-            let read_as = |problem: &Problem, outcome: usize| match () {
-                () if is_trial => (problem.direction, problem.curve),
-                () if is_success => read_as(problem, 0),
-                () => read_as(problem, outcome),
-            };
-            let is_same = same && read_as(before, *source) == read_as(&problem, i);
-            if !is_same {
-                column.notes_from = self.len();
-                let left_out = (0..n).filter(|number| self.trials[*number].left_out);
-                column.shown_from = left_out.map(|number| (number, u32::MAX)).collect();
-            }
-            if !is_known {
-                column.notes_from = self.len() + 1;
-                // Strategies do not see the results of the other outcome.
-                column.shown_from = (0..n).map(|number| (number, u32::MAX)).collect();
-            }
-            columns.push(column);
-        }
+        let problem = self.problem.clone();
+        let (was_plain, had_success) = (before.outcomes.is_empty(), before.outcomes.len() > 1);
+        self.n_plain += usize::from(was_plain);
+        let sources = sources(before, &problem);
+        let revised = sources.iter().enumerate();
+        let revised = revised.map(|(i, source)| self.revised_column(i, *source, before, same));
+        let columns: Vec<Column> = revised.collect();
         let valued = match was_plain {
             true => Some(0),
             false => before.objective(),
         };
         let value = |number| self.entry(number, valued?).value();
-        let values: Vec<Option<f64>> = (0..n).map(value).collect();
-        let mut entries = Vec::with_capacity(n * sources.len());
-        for number in 0..n {
-            let is_pending = self.entry(number, trials).state() == State::Pending;
-            for (source, is_known) in &sources {
-                let mut stored = self.entry(number, *source).stored;
-                if !is_known {
-                    // The outcome was never measured.
-                    stored.value = f64::NAN;
-                    stored.state = match is_pending {
-                        true => State::Pending,
-                        false => State::Abandoned,
-                    };
-                }
-                entries.push(stored);
-            }
-        }
-        for ((number, column), extra) in std::mem::take(&mut self.extras) {
-            let own = sources.iter().enumerate();
-            let own = own.filter(|(_, source)| **source == (column, true));
-            let copies = own.map(|(i, _)| ((number, i), extra.clone()));
-            self.extras.extend(copies);
-        }
-        debug_assert_eq!(width * n, self.entries.len());
-        self.entries = entries;
+        let values: Vec<Option<f64>> = (0..self.trials.len()).map(value).collect();
+        self.revise_entries(&sources, before.outcomes.len());
         self.columns = columns;
         if !had_success && problem.outcomes.len() > 1 {
-            self.success_changes = self.changes_as_success(objective);
+            self.success_changes = self.changes_as_success(problem.objective().unwrap_or(0));
         }
         if self.has_outcomes() {
             let column = self.trial_column();
@@ -315,6 +228,70 @@ impl Ledger {
                     self.extra_mut(number, column).ended_at = Some(ended_at);
                 }
             }
+        }
+    }
+
+    /// Column i of the new problem, from the column `source`.
+    fn revised_column(
+        &self,
+        i: usize,
+        (source, is_known): Source,
+        before: &Problem,
+        same: bool,
+    ) -> Column {
+        let problem = &self.problem;
+        let is_trial = !problem.outcomes.is_empty() && i == problem.outcomes.len();
+        let is_success = i > problem.outcomes.len();
+        let mut column = self.columns[source].clone();
+        column.n_events += 1;
+        if !is_known {
+            column.positions.iter_mut().for_each(|it| *it = None);
+        }
+        column.positions.push(match is_success {
+            true => Some(problem.objective().unwrap_or(0)),
+            false => Some(i),
+        });
+        let read_as = |problem: &Problem, outcome: usize| match () {
+            () if is_trial => (problem.direction, problem.curve),
+            () if is_success => read_as(problem, 0),
+            () => read_as(problem, outcome),
+        };
+        let numbers = 0..self.trials.len();
+        if !is_known {
+            column.notes_from = self.len() + 1;
+            // Strategies do not see the results of the other outcome.
+            column.shown_from = numbers.map(|number| (number, u32::MAX)).collect();
+        } else if !same || read_as(before, source) != read_as(problem, i) {
+            column.notes_from = self.len();
+            let left_out = numbers.filter(|number| self.trials[*number].left_out);
+            column.shown_from = left_out.map(|number| (number, u32::MAX)).collect();
+        }
+        column
+    }
+
+    /// Replaces the results by the results of the source columns. `trials` is the earlier column of whole trials.
+    fn revise_entries(&mut self, sources: &[Source], trials: usize) {
+        let mut entries = Vec::with_capacity(self.trials.len() * sources.len());
+        for number in 0..self.trials.len() {
+            let never_measured = match self.entry(number, trials).state() {
+                State::Pending => State::Pending,
+                _ => State::Abandoned,
+            };
+            for &(source, is_known) in sources {
+                let mut stored = self.entry(number, source).stored;
+                if !is_known {
+                    stored.value = f64::NAN;
+                    stored.state = never_measured;
+                }
+                entries.push(stored);
+            }
+        }
+        self.entries = entries;
+        for ((number, column), extra) in std::mem::take(&mut self.extras) {
+            let own = sources.iter().enumerate();
+            let own = own.filter(|(_, source)| **source == (column, true));
+            let copies = own.map(|(i, _)| ((number, i), extra.clone()));
+            self.extras.extend(copies);
         }
     }
 
@@ -338,6 +315,37 @@ impl Ledger {
         }
         found
     }
+}
+
+/// The earlier column from which a column of a new problem is made, and whether the results of this column are kept.
+type Source = (usize, bool);
+
+/// The source of each column of a new problem.
+///
+/// Outcomes are found again by their names, and a value without a name becomes the objective. A new outcome is missing
+/// in pending trials, and abandoned in the others.
+fn sources(before: &Problem, after: &Problem) -> Vec<Source> {
+    if after.outcomes.is_empty() {
+        return vec![(0, true)];
+    }
+    let trials = before.outcomes.len();
+    let source = |outcome: &Outcome| {
+        let mut names = before.outcomes.iter();
+        let known = match trials {
+            0 => outcome.is_objective().then_some(0),
+            _ => names.position(|it| it.name == outcome.name),
+        };
+        (known.unwrap_or(0), known.is_some())
+    };
+    let mut sources: Vec<Source> = after.outcomes.iter().map(source).collect();
+    let objective = sources[after.objective().unwrap_or(0)];
+    let n = sources.len();
+    sources.push((trials, true));
+    sources.extend((n > 1).then_some(match trials > 1 {
+        true => (trials + 1, true),
+        false => objective,
+    }));
+    sources
 }
 
 /// The error for points that do not belong to the trials or to the problem.
