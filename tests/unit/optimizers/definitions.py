@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from hypothesis import assume
-from scipy.special import betaln, log_ndtr, ndtr
+from scipy.special import betaln, log_ndtr, ndtr, ndtri
 
 import belated as bl
 from belated.optimizers.settings import Acquisition, PendingPolicy
@@ -303,47 +303,98 @@ def evidence_of_rates(failed, change):
     return now, evidence([*failed, True]) / now
 
 
+@dataclass(frozen=True)
+class Region:
+    """A model of a region in which trials fail."""
+
+    label: float  # of a failed trial; successes have the label 1
+    prior_mean: float
+    noise: float
+    variance: float  # P = Phi(mean / sqrt(variance of the latent label + this variance))
+    levels: tuple[float, float]  # bounds between the levels of P
+
+    def moments(self, x, failed, z, lengthscale):
+        """Return the mean and the variance of the latent label at the rows z."""
+        k = kernel("matern32", lengthscale, 1.0, z, x)
+        weights = np.linalg.solve(kernel("matern32", lengthscale, 1.0, x, x) + self.noise * np.eye(len(x)), k.T).T
+        labels = np.where(failed, self.label, 1.0) - self.prior_mean
+        return self.prior_mean + weights @ labels, 1.0 - (weights * k).sum(axis=1)
+
+    def predictions(self, x, failed, lengthscale):
+        """For each row, yield the predicted mean of its label and P, given the earlier rows."""
+        for i in range(len(x)):
+            mean, variance = self.moments(x[:i], failed[:i], x[i : i + 1], lengthscale)
+            yield mean[0], ndtr(mean / np.sqrt(variance + self.variance))[0]
+
+    def likelihoods(self, x, failed, lengthscale):
+        """Yield the probability of each result given the earlier results, and the level of P."""
+        seen = []
+        for fails, (_, p) in zip(failed, self.predictions(x, failed, lengthscale), strict=True):
+            p = np.clip(p, 0.1, 0.9)
+            level = int(np.searchsorted(self.levels, p))
+            similar = [other for at, other in seen if at == level]
+            yield (similar.count(fails) + (1 - p if fails else p)) / (len(similar) + 1), level
+            seen.append((level, fails))
+
+
+CERTAIN = Region(label=-4.25, prior_mean=1.0, noise=1e-4, variance=0.01, levels=(0.1, 0.5))
+WITH_ACCIDENTS = Region(label=-1.0, prior_mean=0.0, noise=0.3, variance=0.3, levels=(0.3, 0.5))
+
+
+def success_rate(results, prior):
+    return (results.count(False) + prior) / (len(results) + 1)
+
+
+def explanation_with_accidents(x, failed, lengthscale):
+    """Return the evidence of a region with accidents, and the rates of success where success was predicted to be less
+    and to be more frequent than before."""
+    evidence, results = 1.0, ([], [])
+    found = WITH_ACCIDENTS.predictions(x, failed, lengthscale)
+    ones = WITH_ACCIDENTS.predictions(x, np.zeros(len(x), bool), lengthscale)  # the labels of successes are 1
+    for i, ((label, _), (one, _)) in enumerate(zip(found, ones, strict=True)):
+        before = [bool(each) for each in failed[:i]]
+        q = success_rate(before, 0.5)
+        mu = (label - (2 * q - 1) * one) / np.sqrt(1 - (2 * q - 1) ** 2)
+        p = np.clip(ndtr(ndtri(q) + mu), 0.03, 0.97) if len(set(before)) == 2 else q
+        evidence *= 1 - p if failed[i] else p
+        results[int(mu >= 0)].append(bool(failed[i]))
+    q = success_rate([bool(each) for each in failed], 0.5)
+    return evidence, [success_rate(each, q) for each in results]
+
+
 def success(x, failed, z, lengthscale=0.5, number=None):
     """Return the terms of the model of success at the rows z.
 
-    The rows x are in the order in which the trials ended. Successes have the label 1, and failures have the label
-    -4.25. The prior mean is 1, and the noise variance is 1e-4. `number` is the number of the next trial. Without it,
-    all trials have ended.
+    The rows x are in the order in which the trials ended. `number` is the number of the next trial. Without it, all
+    trials have ended.
     """
     lengthscale = np.broadcast_to(lengthscale, x.shape[1])
-    labels = np.where(failed, -5.25, 0.0)
-
-    def moments(n, z):
-        k = kernel("matern32", lengthscale, 1.0, z, x[:n])
-        weights = np.linalg.solve(kernel("matern32", lengthscale, 1.0, x[:n], x[:n]) + 1e-4 * np.eye(n), k.T).T
-        return 1 + weights @ labels[:n], 1.0 - (weights * k).sum(axis=1)
-
-    region, seen = 1.0, []
-    for i, fails in enumerate(failed):
-        mean, variance = moments(i, x[i : i + 1])
-        p = float(np.clip(ndtr(mean / np.sqrt(variance + 0.01)), 0.1, 0.9)[0])
-        level = int(np.searchsorted([0.1, 0.5], p))
-        similar = [other for at, other in seen if at == level]
-        region *= (similar.count(fails) + (1 - p if fails else p)) / (len(similar) + 1)
-        seen.append((level, fails))
-
-    def success_rate(levels, prior):
-        found = [fails for level, fails in seen if level in levels]
-        return (found.count(False) + prior) / (len(found) + 1)
-
-    low, high = success_rate((0, 1), 0.1), success_rate((2,), 0.9)
+    failed = np.asarray(failed, bool)
+    pairs = list(CERTAIN.likelihoods(x, failed, lengthscale))
+    at = {level: [bool(f) for f, (_, other) in zip(failed, pairs, strict=True) if other == level] for level in range(3)}
+    rates = [success_rate(at[0] + at[1], 0.1), success_rate(at[2], 0.9)]
+    certain = np.prod([each for each, _ in pairs])
+    with_accidents, others = explanation_with_accidents(x, failed, lengthscale)
+    half = len(x) // 2
+    later = [
+        np.log([each for each, _ in model.likelihoods(x, failed, lengthscale)][half:]).sum()
+        for model in (CERTAIN, WITH_ACCIDENTS)
+    ]
+    model = WITH_ACCIDENTS if later[1] > later[0] + 1.5 else CERTAIN
     constant, next_constant = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
-    excludes = region > max(constant, changing) and not all(failed)
-    # The next trial succeeds with a probability that is proportional to elsewhere + low + (high - low) P.
-    elsewhere = (constant * (1 - next_constant) + changing * (1 - next_fails)) / region
-    share = max(high - low, 0) / (elsewhere + high)
+    excludes = (certain + with_accidents) / 2 > max(constant, changing) and not all(failed)
+    # The next trial succeeds with a probability that is proportional to the sum of these terms over the explanations.
+    regions = [(certain / 2, rates), (with_accidents / 2, others)]
+    depends = sum(weight * max(high - low, 0) for weight, (low, high) in regions)
+    largest = sum(weight * high for weight, (_, high) in regions)
+    share = depends / (constant * (1 - next_constant) + changing * (1 - next_fails) + largest)
     has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
     # A part of the suggestions avoids points although no region has the largest evidence.
     turn = (len(x) if number is None else number) * (5**0.5 - 1) / 2 % 1
-    avoids = excludes or (next_fails > 0.5 and (has_risen or turn < share**0.5))
-    mean, variance = moments(len(x), z)
-    log_p = log_ndtr(mean / np.sqrt(variance + 0.01))
+    avoids = excludes or (next_fails > 0.5 and (has_risen or turn < share))
+    mean, variance = model.moments(x, failed, z, lengthscale)
+    log_p = log_ndtr(mean / np.sqrt(variance + model.variance))
     return Success(
         log_term=log_p if avoids else np.log1p(share * np.expm1(log_p)),
         shortfall=np.minimum(mean + 1e-9, 0),

@@ -14,6 +14,32 @@ use crate::numerics::special::log_cdf;
 /// with the label −4.25 of failed trials, log Φ(−4.25/√c) = −908.
 const MIN_VARIANCE: f64 = 0.01;
 
+/// How the probability of success follows from the process of labels: P = Φ(u) with u = (m + mu)/sqrt(sigma² + c).
+#[derive(Debug, Clone, Copy)]
+pub struct Labels {
+    /// The prior mean m of the labels.
+    pub mean: f64,
+    /// The constant c.
+    pub variance: f64,
+}
+
+impl Labels {
+    pub const CERTAIN: Self = Self {
+        mean: 1.0,
+        variance: MIN_VARIANCE,
+    };
+
+    /// Returns log P.
+    pub fn log_probability(&self, at: Moments) -> f64 {
+        log_cdf((self.mean + at.mean) / self.spread(at)).0
+    }
+
+    /// Returns sqrt(sigma² + c).
+    fn spread(&self, at: Moments) -> f64 {
+        (at.variance + self.variance).sqrt()
+    }
+}
+
 /// The acquisition log(1 − s + s P), with a penalty added where P < ½. P = Φ(u) is the probability that the label is
 /// positive, and s (`share`) is the share of the probability of success that depends on the point.
 #[derive(Debug, Clone, Copy)]
@@ -28,13 +54,14 @@ impl OfMoments for LogSuccessProbability {
     }
 
     fn value(&self, at: Moments) -> f64 {
-        self.averaged(log_probability(at)) + self.penalty.value(at)
+        self.averaged(self.penalty.labels.log_probability(at)) + self.penalty.value(at)
     }
 
     // With t = s P/(1 − s + s P): ∂a/∂mu = t φ/Φ / spread,  ∂a/∂sigma = −t φ/Φ · u sigma / spread²
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {
-        let spread = spread(at);
-        let u = (1.0 + at.mean) / spread;
+        let labels = self.penalty.labels;
+        let spread = labels.spread(at);
+        let u = (labels.mean + at.mean) / spread;
         let (log_p, slope) = log_cdf(u);
         let value = self.averaged(log_p);
         let slope = slope * (self.share.ln() + log_p - value).exp();
@@ -54,16 +81,6 @@ impl LogSuccessProbability {
     }
 }
 
-/// Returns log P.
-pub fn log_probability(at: Moments) -> f64 {
-    log_cdf((1.0 + at.mean) / spread(at)).0
-}
-
-/// Returns sqrt(sigma² + c).
-fn spread(at: Moments) -> f64 {
-    (at.variance + MIN_VARIANCE).sqrt()
-}
-
 /// The penalty weight·min(0, 1 + mu), which is added to an acquisition. It is negative where failure is more likely
 /// than success. If the weight is large and any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
 /// everywhere, the point with the largest mu has the largest sum. A small weight only lowers the score of points that
@@ -71,6 +88,7 @@ fn spread(at: Moments) -> f64 {
 #[derive(Debug, Clone, Copy)]
 pub struct ShortfallOfSuccess {
     pub weight: f64,
+    pub labels: Labels,
 }
 
 /// The tolerance for comparing 1 + mu with 0. A rounding error does not cause a penalty where 1 + mu is zero.
@@ -82,7 +100,7 @@ impl OfMoments for ShortfallOfSuccess {
     }
 
     fn value(&self, at: Moments) -> f64 {
-        self.weight * (1.0 + at.mean + ROUNDING).min(0.0)
+        self.weight * (self.labels.mean + at.mean + ROUNDING).min(0.0)
     }
 
     fn value_and_derivatives(&self, at: Moments) -> (f64, f64, f64) {

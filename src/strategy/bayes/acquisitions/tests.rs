@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2, Axis, s};
 use super::formula::{Formula, Scorer, Sum, values_of_solved};
 use super::log_ei::LogExpectedImprovement;
 use super::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
-use super::log_success_probability::{LogSuccessProbability, ShortfallOfSuccess};
+use super::log_success_probability::{Labels, LogSuccessProbability, ShortfallOfSuccess};
 use super::max_variance::MaxVariance;
 use super::ucb::UpperConfidenceBound;
 use super::ucb_pe::PureExploration;
@@ -20,6 +20,11 @@ use crate::problem::Objective;
 use crate::random::{Call, Rng};
 use crate::strategy::Query;
 use rand::SeedableRng;
+
+const OTHER: Labels = Labels {
+    mean: 0.0,
+    variance: 0.3,
+};
 
 /// Returns a(x) at one point, without a context.
 pub(super) fn value(gp: &GaussianProcess, acquisition: &dyn Formula, x: &[f64]) -> f64 {
@@ -70,7 +75,10 @@ fn gradients_equal_finite_differences() {
     let incumbents = vec![1.0, 2.0, 0.5, 9.0, 1.4];
     let mut go_on = || std::ops::ControlFlow::Continue(());
     let path = Path::pathwise(&gp, 1.0, 64, &mut Call::new(&mut rng, &mut go_on)).unwrap();
-    let penalty = ShortfallOfSuccess { weight: 3.0 };
+    let penalty = ShortfallOfSuccess {
+        weight: 3.0,
+        labels: Labels::CERTAIN,
+    };
     let acquisitions: [(&GaussianProcess, Box<dyn Formula>); 12] = [
         (&with_tail, Box::new(explores(-50.0))), // everywhere inside the region
         (&with_tail, Box::new(explores(50.0))),  // everywhere outside
@@ -97,10 +105,19 @@ fn gradients_equal_finite_differences() {
             &gp,
             Box::new(LogSuccessProbability {
                 share: 0.7,
-                penalty: ShortfallOfSuccess { weight: 0.0 },
+                penalty: ShortfallOfSuccess {
+                    weight: 0.0,
+                    labels: OTHER,
+                },
             }),
         ),
-        (&gp, Box::new(ShortfallOfSuccess { weight: 30.0 })),
+        (
+            &gp,
+            Box::new(ShortfallOfSuccess {
+                weight: 30.0,
+                labels: OTHER,
+            }),
+        ),
         (&gp, Box::new(path)),
     ];
     for (gp, acquisition) in &acquisitions {
@@ -143,7 +160,10 @@ fn a_solved_block_gives_the_values_of_its_rows() {
         Box::new(LogExpectedImprovement { incumbent: 1.0 }),
         Box::new(LogSuccessProbability {
             share: 1.0,
-            penalty: ShortfallOfSuccess { weight: 3.0 },
+            penalty: ShortfallOfSuccess {
+                weight: 3.0,
+                labels: Labels::CERTAIN,
+            },
         }),
         Box::new(LogNoisyExpectedImprovement {
             fantasies,
@@ -194,7 +214,10 @@ fn a_sum_adds_values_and_gradients_on_two_posteriors() {
     let log_ei = LogExpectedImprovement { incumbent: 1.0 };
     let log_success = LogSuccessProbability {
         share: 1.0,
-        penalty: ShortfallOfSuccess { weight: 3.0 },
+        penalty: ShortfallOfSuccess {
+            weight: 3.0,
+            labels: Labels::CERTAIN,
+        },
     };
     let rows = wave(300, 2, 7.7);
     let chance = || -> Box<dyn Objective> { Box::new(Scorer::new(&other, &log_success, &[])) };

@@ -12,7 +12,7 @@ use crate::strategy::bayes::acquisitions::log_success_probability::{
 };
 use crate::strategy::bayes::model::candidates::solved;
 use crate::strategy::bayes::model::kept_process::KeptProcess;
-use crate::strategy::bayes::model::success::Success;
+use crate::strategy::bayes::model::success::{Region, Success};
 use crate::strategy::bayes::settings::Settings;
 
 /// log ½, minus a margin for rounding errors.
@@ -58,7 +58,8 @@ impl<'a> Addition<'a> {
             false => f64::NEG_INFINITY,
             true => LOG_HALF,
         };
-        let penalty = ShortfallOfSuccess { weight };
+        let labels = model.region().labels;
+        let penalty = ShortfallOfSuccess { weight, labels };
         Self {
             model,
             formula: Box::new(LogSuccessProbability { share, penalty }),
@@ -79,9 +80,10 @@ impl<'a> Addition<'a> {
             false => f64::NEG_INFINITY,
             true => 0.0,
         };
+        let labels = model.region().labels;
         Self {
             model,
-            formula: Box::new(ShortfallOfSuccess { weight }),
+            formula: Box::new(ShortfallOfSuccess { weight, labels }),
             least,
         }
     }
@@ -106,12 +108,16 @@ impl<'a> Addition<'a> {
 
     /// The number of rows of the model of success.
     pub fn n_rows(&self) -> usize {
-        self.model.process.gp.len()
+        self.model.region().process.gp.len()
     }
 
     /// The added term as an objective.
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
-        let scorer = Scorer::new(&self.model.process.gp, self.formula.as_ref(), context);
+        let scorer = Scorer::new(
+            &self.model.region().process.gp,
+            self.formula.as_ref(),
+            context,
+        );
         Box::new(scorer)
     }
 
@@ -122,8 +128,13 @@ impl<'a> Addition<'a> {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<f64>> {
-        let KeptProcess { version, gp, .. } = &self.model.process;
-        let solved = solved(&mut self.model.candidates, list, query, *version, gp, stop)?;
+        let Region {
+            process,
+            candidates,
+            ..
+        } = self.model.region_mut();
+        let KeptProcess { version, gp, .. } = process;
+        let solved = solved(candidates, list, query, *version, gp, stop)?;
         Ok(solved.score(gp, self.formula.as_ref()))
     }
 }
