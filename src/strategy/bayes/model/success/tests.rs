@@ -317,7 +317,7 @@ fn a_region_is_excluded_beside_accidents_which_leave_no_holes() {
         // Most points outside the region may be suggested, and fewer of them in the model without accidents.
         let x = |i: usize| [0.04 * (i / 10) as f64, 0.1 * (i % 10) as f64];
         let points = Array2::from_shape_fn((100, 2), |(i, j)| x(i)[j]);
-        let found = probabilities(&mut on_square(0, given()), &log_of(&trials), &points);
+        let found = probabilities(&mut on_square(0, given()), log_of(&trials).view(), &points);
         n_allowed[0] += found.iter().filter(|p| **p >= 0.5).count();
         n_allowed[1] += (0..100).filter(|i| dense(&trials, &x(*i)) >= 0.5).count();
     }
