@@ -380,10 +380,10 @@ def success(x, failed, z, lengthscale=0.5, number=None):
         np.log([each for each, _ in model.likelihoods(x, failed, lengthscale)][half:]).sum()
         for model in (CERTAIN, WITH_ACCIDENTS)
     ]
-    model = WITH_ACCIDENTS if later[1] > later[0] + 1.5 else CERTAIN
+    model = WITH_ACCIDENTS if later[1] > later[0] + 3.0 else CERTAIN
     constant, next_constant = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
-    excludes = (certain + with_accidents) / 2 > max(constant, changing) and not all(failed)
+    excludes = (certain + with_accidents) / 2 > constant + changing and not all(failed)
     # The next trial succeeds with a probability that is proportional to the sum of these terms over the explanations.
     regions = [(certain / 2, rates), (with_accidents / 2, others)]
     depends = sum(weight * max(high - low, 0) for weight, (low, high) in regions)

@@ -1,19 +1,19 @@
 //! The model of success, which predicts the probability that a trial succeeds, and is fitted to the observed and the
 //! failed trials.
 //!
-//! The model is a Gaussian process of labels. Labels are positive for observed trials and negative for failed trials (see
-//! [`crate::strategy::bayes::acquisitions::log_success_probability`]). The probability P of success follows from the
-//! label at a point. The model assumes that failures form a region.
+//! The model is a Gaussian process of labels. Labels are positive for observed trials and negative for failed trials
+//! (see [`crate::strategy::bayes::acquisitions::log_success_probability`]). The probability P of success follows from
+//! the label at a point. The model assumes that failures form a region.
 //!
-//! There are two models of a region. In the first, all trials in the region fail and all others succeed. Near an accident,
-//! which is a failure outside the region, its P is small. In the second, trials outside the region may fail by accident:
-//! the labels have a larger noise variance, and their prior mean is 0. The second model is used if it predicts the later
-//! trials clearly better.
+//! There are two models of a region. In the first, all trials in the region fail and all others succeed. Near an
+//! accident, which is a failure outside the region, its P is small. In the second, trials outside the region may fail
+//! by accident: the labels have a larger noise variance, and their prior mean is 0. The second model is used if it
+//! predicts the later trials clearly better.
 //!
 //! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
-//! with P < ½ are excluded only if a region has the largest evidence. Otherwise failures only lower the scores of
-//! acquisitions that are logarithms, and by little if success hardly depends on the point.
+//! with P < ½ are excluded only if a region is more probable than the other explanations together. Otherwise failures
+//! only lower the scores of acquisitions that are logarithms, and by little if success hardly depends on the point.
 //!
 //! While most trials fail, suggestions may prefer points with P ≥ ½ without excluding the others. All suggestions do so
 //! if the rate of failures has risen. Otherwise some of them do so, and the more of them, the more success depends on
@@ -59,7 +59,7 @@ const LEAST: f64 = 0.03;
 /// The model of a region with accidents is used if the log probability of the later half of the trials exceeds the log
 /// probability under the other model by this number. The first half does not count, because its predictions follow
 /// from the prior means.
-const CLEARLY: f64 = 1.5;
+const CLEARLY: f64 = 3.0;
 
 /// The labels in a region with accidents. c is the noise variance of the labels.
 const WITH_ACCIDENTS: Labels = Labels {
@@ -181,7 +181,8 @@ pub struct Success {
     /// search could try one failing point many times, and such failures do not tell a region from a high rate of
     /// failures.
     pub avoids: bool,
-    /// Whether points are excluded: a region has the largest evidence, and some trial has succeeded.
+    /// Whether points are excluded: a region is more probable than the other explanations together, and some trial has
+    /// succeeded.
     pub excludes: bool,
 }
 
@@ -336,8 +337,8 @@ impl Success {
     ///
     /// If w is the probability of an explanation, the next trial succeeds with probability
     /// Σ w (1 − r) + Σ w (l + (h − l) P). The first sum is over the rates, and r is the probability of failure. The
-    /// second sum is over the models of a region, and l and h are the rates of success where the model predicted failure
-    /// and success. P is the same in all terms.
+    /// second sum is over the models of a region. There, l and h are the rates of success where the model predicted
+    /// failure and success. P is the same in all terms.
     ///
     /// `number` is the number of the next trial.
     fn explain(&mut self, failed: &[bool], number: TrialNumber) -> Result<()> {
@@ -356,7 +357,10 @@ impl Success {
         };
         let others = [&constant, &changing];
         let any_success = failed.contains(&false);
-        self.excludes = any_success && others.iter().all(|other| other.log_evidence < region);
+        let odds = others
+            .iter()
+            .map(|other| (other.log_evidence - region).exp());
+        self.excludes = any_success && odds.sum::<f64>() < 1.0;
         // The probabilities of success are divided by the probability of a region.
         let success = |other: &&Rates| (other.log_evidence - region).exp() * (1.0 - other.next);
         let (mut depends, mut total) = (0.0, others.iter().map(success).sum::<f64>());
