@@ -390,7 +390,7 @@ def success(x, failed, z, lengthscale=0.5, number=None):
     largest = sum(weight * high for weight, (_, high) in regions)
     share = depends / (constant * (1 - next_constant) + changing * (1 - next_fails) + largest)
     has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
-    # A part of the suggestions avoids points although no region has the largest evidence.
+    # A part of the suggestions avoids points although none is excluded.
     turn = (len(x) if number is None else number) * (5**0.5 - 1) / 2 % 1
     avoids = excludes or (next_fails > 0.5 and (has_risen or turn < share))
     mean, variance = model.moments(x, failed, z, lengthscale)

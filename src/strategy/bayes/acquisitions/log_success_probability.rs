@@ -3,18 +3,17 @@
 //! (`FAILED` in [`crate::strategy::bayes::model::success`]). Fitting a Gaussian process to labels is called
 //! least-squares classification (Rasmussen & Williams 2006, section 6.5).
 //!
-//! Notation: mu and sigma² are the posterior mean and variance of (label at x) − 1; u = (1 + mu)/sqrt(sigma² + c); φ
-//! and Φ are the standard normal density and distribution. The prior mean of the labels is 1, because a trial far from
-//! all failures is expected to succeed.
+//! Notation: m is the prior mean of the labels; mu and sigma² are the posterior mean and variance of (label at x) − m;
+//! u = (m + mu)/sqrt(sigma² + c); φ and Φ are the standard normal density and distribution.
 
 use super::formula::{Moments, OfMoments};
 use crate::numerics::special::log_cdf;
 
-/// The constant c. With this value of c, log P is at least about −910, even if many trials near a point have failed:
-/// with the label −4.25 of failed trials, log Φ(−4.25/√c) = −908.
+/// The constant c of a region without accidents. With this value of c, log P is at least about −910, even if many trials
+/// near a point have failed: with the label −4.25 of failed trials, log Φ(−4.25/√c) = −908.
 const MIN_VARIANCE: f64 = 0.01;
 
-/// How the probability of success follows from the process of labels: P = Φ(u) with u = (m + mu)/sqrt(sigma² + c).
+/// The constants with which P = Φ(u) follows from the process of labels.
 #[derive(Debug, Clone, Copy)]
 pub struct Labels {
     /// The prior mean m of the labels.
@@ -24,6 +23,7 @@ pub struct Labels {
 }
 
 impl Labels {
+    /// A region without accidents. A trial far from all failures is expected to succeed, so the prior mean is 1.
     pub const CERTAIN: Self = Self {
         mean: 1.0,
         variance: MIN_VARIANCE,
@@ -81,7 +81,7 @@ impl LogSuccessProbability {
     }
 }
 
-/// The penalty weight·min(0, 1 + mu), which is added to an acquisition. It is negative where failure is more likely
+/// The penalty weight·min(0, m + mu), which is added to an acquisition. It is negative where failure is more likely
 /// than success. If the weight is large and any point has P ≥ ½, the point with the largest sum has P ≥ ½. If P < ½
 /// everywhere, the point with the largest mu has the largest sum. A small weight only lowers the score of points that
 /// probably fail.
@@ -91,7 +91,7 @@ pub struct ShortfallOfSuccess {
     pub labels: Labels,
 }
 
-/// The tolerance for comparing 1 + mu with 0. A rounding error does not cause a penalty where 1 + mu is zero.
+/// The tolerance for comparing m + mu with 0. A rounding error does not cause a penalty where m + mu is zero.
 const ROUNDING: f64 = 1e-9;
 
 impl OfMoments for ShortfallOfSuccess {

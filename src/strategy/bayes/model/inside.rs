@@ -165,7 +165,13 @@ fn fit_labels(
         // Other draws do not depend on whether labels are considered.
         let mut rng = call.rng.clone();
         let call = &mut Call::new(&mut rng, call.stop);
-        theta = fit(x.view(), &labels(is_inside, EVEN), &theta, &fitted, call)?;
+        theta = fit(
+            x.view(),
+            &labels(is_inside.iter().copied(), EVEN),
+            &theta,
+            &fitted,
+            call,
+        )?;
     }
     Ok(LabelsFit {
         lengthscale: at_least(theta.lengthscale),

@@ -32,10 +32,11 @@ pub const LABEL_INSIDE: LogProbabilityInside = LogProbabilityInside {
 /// The number of times that every censored target is computed from the others.
 const SWEEPS: usize = 2;
 
-/// Returns the label of each value minus the prior mean. `outside` is the label outside the bounds.
-pub fn labels(is_inside: &[bool], outside: f64) -> Vec<f64> {
-    let label = |inside: &bool| if *inside { 0.0 } else { outside - 1.0 };
-    is_inside.iter().map(label).collect()
+/// Returns the label of each value minus the prior mean, which is 1. `outside` is the label outside the bounds, or of a
+/// failed trial.
+pub fn labels(is_inside: impl Iterator<Item = bool>, outside: f64) -> Vec<f64> {
+    let label = |inside| if inside { 0.0 } else { outside - 1.0 };
+    is_inside.map(label).collect()
 }
 
 /// The rows whose value equals a bound, each with 1 for the upper and −1 for the lower bound.

@@ -33,7 +33,7 @@ use crate::strategy::bayes::acquisitions::log_success_probability::Labels;
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::kept_process::{KeptProcess, Wanted};
-use crate::strategy::bayes::model::labels::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE};
+use crate::strategy::bayes::model::labels::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE, labels};
 use crate::strategy::bayes::model::note::{Evidence, SuccessFit};
 use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::Settings;
@@ -208,12 +208,6 @@ fn failed(log: View, numbers: &[TrialNumber]) -> Vec<bool> {
     numbers.iter().map(failed).collect()
 }
 
-/// Returns the label of each trial minus the prior mean, which is 1, given the label of a failed trial.
-fn labels(failed: &[bool], label: f64) -> Vec<f64> {
-    let target = |fails: &bool| if *fails { label - 1.0 } else { 0.0 };
-    failed.iter().map(target).collect()
-}
-
 /// Fits the lengthscales of the model of success. Returns `None` if this strategy does not use a model of success.
 pub fn fit_success(
     settings: &Settings,
@@ -239,7 +233,7 @@ pub fn fit_success(
     }
     let rows = &training.fold.ended;
     let x = training.encode(log, rows);
-    let labels = labels(&failed(log, rows), -1.0);
+    let labels = labels(failed(log, rows).iter().map(|fails| !fails), -1.0);
     let theta = fit(x.view(), &labels, &start, &fitted, call)?;
     Ok(Some(SuccessFit {
         lengthscale: at_least(theta.lengthscale),
@@ -387,7 +381,7 @@ impl Region {
     /// The factor contains these predictions: row i has mean y_i − z_i L_ii and variance L_ii² given the earlier rows.
     fn explain(&mut self, failed: &[bool]) -> Result<Explanation> {
         let (gp, half) = (&mut self.process.gp, failed.len() / 2);
-        let labels = labels(failed, FAILED);
+        let labels = labels(failed.iter().map(|fails| !fails), FAILED);
         gp.set_targets(&labels)?;
         let whitened = gp.whitened_targets();
         let (mut levels, mut log_evidence, mut later) = (Levels::default(), 0.0, 0.0);

@@ -451,7 +451,7 @@ impl TrainingSet {
         stop: &mut Stop,
     ) -> Result<(Observed<'_>, LogProbabilityInside)> {
         let (rows, is_inside) = self.known(bounds);
-        let labels = labels(&is_inside, outside);
+        let labels = labels(is_inside.iter().copied(), outside);
         let theta = Hyperparameters::new(fit.lengthscale.clone(), SIGNAL_VARIANCE, noise);
         let wanted = Wanted {
             family: FAMILY,

@@ -287,15 +287,18 @@ fn explained(trials: &[([f64; 2], bool)]) -> (bool, f64) {
 #[test]
 fn failures_at_the_same_rate_everywhere_are_not_avoided() {
     // By chance, a region explains some of the sequences better than a constant rate.
-    let (mut n_excluded, mut shares) = (0, 0.0);
+    let (mut n_excluded, mut n_avoiding, mut shares) = (0, 0, 0.0);
     for (seed, rate) in (0..20).flat_map(|seed| [0.5, 0.7, 0.9].map(|rate| (seed, rate))) {
         let mut rng = Rng::seed_from_u64(seed);
         let trials: Vec<_> = spread(120).map(|x| (x, !rng.random_bool(rate))).collect();
-        let (excludes, share) = of_success(&trials, |it| (it.excludes, it.share));
+        let (excludes, avoids, share) =
+            of_success(&trials, |it| (it.excludes, it.avoids, it.share));
         n_excluded += usize::from(excludes);
+        n_avoiding += usize::from(avoids);
         shares += share / 60.0;
     }
-    assert!(n_excluded <= 2 && shares < 0.05, "{n_excluded} {shares}");
+    let few = n_excluded <= 2 && n_avoiding <= 6 && shares < 0.05;
+    assert!(few, "{n_excluded} {n_avoiding} {shares}");
     // Most of the box fails.
     let trials: Vec<_> = spread(200).map(|x| (x, x[0] < 0.1)).collect();
     assert_eq!(
