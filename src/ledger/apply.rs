@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::ledger::Ledger;
 use crate::ledger::event::{Data, Event, Happened, TrialNumber, What};
-use crate::ledger::trial::{AtFidelity, Details, Entry, Extra, State, Stored, Trial, Withdrawal};
-use crate::ledger::view::OfSuccess;
+use crate::ledger::results::{Entry, OfSuccess, Withdrawal};
+use crate::ledger::trial::{AtFidelity, Details, State, Trial};
 use crate::problem::{Goal, Point, Position};
 
 impl Ledger {
@@ -100,10 +100,8 @@ impl Ledger {
             false => self.problem.position(point),
         };
         self.pending.insert(self.trials.len());
-        for column in &mut self.columns {
-            column.n_events += 1;
-            self.entries.push(Stored::missing(trial.started_by));
-        }
+        self.columns.iter_mut().for_each(|it| it.n_events += 1);
+        self.results.start(trial.started_by);
         self.trials.push(Trial {
             position,
             index: point.index().map(|index| index as u32),
@@ -149,12 +147,7 @@ impl Ledger {
                 abandoned.push(number);
             }
         } else {
-            let mut ranking = std::mem::take(&mut self.ranking);
-            match is_withdrawn {
-                true => ranking.withdraw(number, self.view()),
-                false => ranking.insert(number, self.view()),
-            }
-            self.ranking = ranking;
+            self.rank_value(number, is_withdrawn);
         }
         if self.n_outcomes() > 1 {
             self.update_success(number);
@@ -181,15 +174,15 @@ impl Ledger {
                 let is_new = self.entry(number, outcome).value().is_none();
                 self.columns[outcome].n_observed += usize::from(is_new && !left_out);
                 let known_std = self.entry(number, outcome).std();
-                self.stored_mut(number, outcome).value = reading.value;
+                self.results.stored_mut(number, outcome).value = reading.value;
                 if known_std != reading.std {
-                    self.extra_mut(number, outcome).std = reading.std;
+                    self.results.extra_mut(number, outcome).std = reading.std;
                 }
             }
             Happened::Failed => {
                 self.end(outcome, number, State::Failed);
                 if data.error.is_some() {
-                    self.extra_mut(number, outcome).error = data.error.clone();
+                    self.results.extra_mut(number, outcome).error = data.error.clone();
                 }
             }
             Happened::Abandoned => {
@@ -201,19 +194,11 @@ impl Ledger {
                 let value = self.entry(number, outcome).value();
                 self.withdraw(number, outcome, value, data.reason.as_ref());
                 if awaited {
-                    self.stored_mut(number, outcome).state = State::Pending;
+                    self.results.stored_mut(number, outcome).state = State::Pending;
                 }
                 self.columns[outcome].n_observed -= usize::from(value.is_some() && !left_out);
             }
         }
-    }
-
-    fn stored_mut(&mut self, number: TrialNumber, column: usize) -> &mut Stored {
-        &mut self.entries[number * self.columns.len() + column]
-    }
-
-    pub(super) fn extra_mut(&mut self, number: TrialNumber, column: usize) -> &mut Extra {
-        self.extras.entry((number, column)).or_default()
     }
 
     /// Ends a result by the present event, and releases the points of abandoned trials.
@@ -224,20 +209,7 @@ impl Ledger {
         if column == self.trial_column() {
             self.pending.remove(&number);
         }
-        self.set_ended(number, column, state);
-    }
-
-    /// Sets the state of a result. If the result already has this state or had this state when it was withdrawn, the
-    /// event that ended it before is kept.
-    fn set_ended(&mut self, number: TrialNumber, column: usize, state: State) {
-        let here = self.len() as u32;
-        if self.entry(number, column).outcome() != state {
-            self.stored_mut(number, column).ended_by = here;
-            if let Some(extra) = self.extras.get_mut(&(number, column)) {
-                extra.ended_at = None;
-            }
-        }
-        self.stored_mut(number, column).state = state;
+        self.results.end(number, column, state, self.len() as u32);
     }
 
     /// Takes back a result. `value` is the withdrawn value.
@@ -254,12 +226,7 @@ impl Ledger {
             reason: reason.cloned(),
             by: self.len() as u32,
         };
-        let extra = self.extra_mut(number, column);
-        extra.withdrawn.push(withdrawal);
-        extra.std = None;
-        let stored = self.stored_mut(number, column);
-        stored.value = f64::NAN;
-        stored.state = State::Withdrawn;
+        self.results.withdraw(number, column, withdrawal);
     }
 
     /// Sets the state of a trial from its results. If results were withdrawn, `withdrawn` is the withdrawn value of the
@@ -277,8 +244,8 @@ impl Ledger {
             (before, State::Withdrawn) if before != State::Withdrawn => {
                 self.withdraw(number, column, withdrawn, reason);
             }
-            (_, State::Pending) => self.stored_mut(number, column).state = State::Pending,
-            _ => self.set_ended(number, column, state),
+            (_, State::Pending) => self.results.stored_mut(number, column).state = State::Pending,
+            _ => self.results.end(number, column, state, self.len() as u32),
         }
         match state {
             State::Pending => self.pending.insert(number),
@@ -354,14 +321,6 @@ impl Ledger {
             }
         }
         !self.trials[number].left_out
-    }
-
-    /// The point of an event at which a trial was run, in the present problem. If the event is older than the problem, the
-    /// result is the last point that was reported for the earlier problem.
-    pub(super) fn present_point(&self, event: usize, number: TrialNumber, point: Point) -> Point {
-        let notes_from = self.columns[self.trial_column()].notes_from;
-        let revised = self.revised.get(number).filter(|_| event < notes_from);
-        revised.and_then(|it| it.run.clone()).unwrap_or(point)
     }
 
     pub(super) fn at_fidelity(&self, fidelity: Option<f64>) -> Option<AtFidelity> {

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::Result;
-use crate::ledger::{Queued, json};
-use crate::problem::Point;
+use crate::error::{Error, Result};
+use crate::ledger::json;
+use crate::problem::{Fixed, Held, Point};
 
 /// The number of a trial. Trials are numbered from 0 in the order in which they were suggested or added.
 pub type TrialNumber = usize;
@@ -71,6 +71,55 @@ pub struct Event {
     pub now: f64,
     /// What happened.
     pub what: What,
+}
+
+/// An enqueued point.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Queued {
+    /// The enqueued point, which a later suggestion uses.
+    pub point: Point,
+    /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was
+    /// given. Otherwise the strategy chooses the other numbers, if it can.
+    #[serde(default)]
+    pub given: Option<Vec<usize>>,
+    /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
+    #[serde(default)]
+    pub fidelity: Option<f64>,
+    /// The user's attributes of the trial, as a JSON object.
+    #[serde(default)]
+    pub attrs: Option<String>,
+}
+
+impl Queued {
+    /// The fixed values together with the given numbers, or None if the whole point was given.
+    pub(crate) fn completion(&self, fixed: Option<&Fixed>) -> Option<Fixed> {
+        let (Some(given), Point::Numbers(numbers)) = (&self.given, &self.point) else {
+            return None;
+        };
+        let mut held = match fixed {
+            Some(Fixed::Parameters(held)) => held.clone(),
+            _ => vec![None; numbers.len()],
+        };
+        for &k in given {
+            held[k] = numbers[k].map(|number| Held::Values(vec![number]));
+        }
+        Some(Fixed::Parameters(held))
+    }
+
+    /// Whether the given numbers agree with the fixed values.
+    pub(crate) fn fits(&self, fixed: &Fixed) -> bool {
+        let (Fixed::Parameters(held), Point::Numbers(numbers)) = (fixed, &self.point) else {
+            return false;
+        };
+        let mut given = self.given.iter().flatten();
+        given.all(|&k| match (&held[k], numbers[k]) {
+            (Some(Held::Values(values)), Some(number)) => values.contains(&number),
+            (Some(Held::Range(low, high)), Some(number)) => (*low..=*high).contains(&number),
+            (None, _) => true,
+            (Some(_), None) => false,
+        })
+    }
 }
 
 /// What happened. An outcome is given by its position in the declaration. Without declared outcomes, a trial has one
@@ -443,4 +492,17 @@ impl Action {
             attrs: None,
         })
     }
+}
+
+/// The note of a suggestion, from the notes of the models of the outcomes. None if no model wrote a note.
+pub(crate) fn join_notes(notes: &[Option<String>]) -> Option<String> {
+    let any = notes.iter().any(Option::is_some);
+    any.then(|| serde_json::json!(notes).to_string())
+}
+
+/// The notes of the models of the outcomes, from the note of a suggestion.
+pub(crate) fn split_notes(note: &str) -> Result<Vec<Option<String>>> {
+    serde_json::from_str(note).map_err(|error| {
+        Error::Corrupt(format!("the note {note:?} is not a list of notes: {error}"))
+    })
 }

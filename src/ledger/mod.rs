@@ -4,7 +4,8 @@
 //! * [`event`]: the events; [`json`]: events as text; [`events`]: events as bytes, the form in which the log stores them
 //! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials; [`revise`]: the change to another
 //!   problem
-//! * [`trial`]: trials and their results; [`outcomes`]: bounds of outcomes; [`queries`]: queries about single trials
+//! * [`trial`]: trials and the ranking of their values; [`results`]: the table of results; [`outcomes`]: bounds of
+//!   outcomes; [`queries`]: queries about single trials
 //! * [`view`]: the log as strategies read it; [`delays`]: delays, leases and windows
 //!
 //! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
@@ -26,83 +27,34 @@ mod events;
 mod json;
 mod outcomes;
 mod queries;
+mod results;
 pub mod revise;
 mod rules;
 mod trial;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 pub use event::{
-    Action, Again, Event, Failure, Observation, Reading, Revision, Suggested, TrialNumber, What,
+    Action, Again, Event, Failure, Observation, Queued, Reading, Revision, Suggested, TrialNumber,
+    What,
 };
 #[cfg(test)]
 pub(crate) use event::{Added, Data, Happened, Resulted, Step};
-pub(crate) use outcomes::{join_notes, split_notes};
+pub(crate) use event::{join_notes, split_notes};
 pub use trial::{State, Trial};
 pub(crate) use view::{Change, Effect};
 pub use view::{View, Viewed};
 
 use events::Events;
-use trial::{Entry, Extra, Ranking, Revised, Stored};
-use view::OfSuccess;
+use results::{Column, Entry, OfSuccess, Results};
+use trial::{Ranking, Revised};
 
 use crate::error::{Error, Result};
 use crate::problem::fidelity::TOLERANCE;
-use crate::problem::{Clock, Fixed, Held, Member, Point, Position, Problem};
-
-/// An enqueued point.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Queued {
-    /// The enqueued point, which a later suggestion uses.
-    pub point: Point,
-    /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was
-    /// given. Otherwise the strategy chooses the other numbers, if it can.
-    #[serde(default)]
-    pub given: Option<Vec<usize>>,
-    /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
-    #[serde(default)]
-    pub fidelity: Option<f64>,
-    /// The user's attributes of the trial, as a JSON object.
-    #[serde(default)]
-    pub attrs: Option<String>,
-}
-
-impl Queued {
-    /// The fixed values together with the given numbers, or None if the whole point was given.
-    pub(crate) fn completion(&self, fixed: Option<&Fixed>) -> Option<Fixed> {
-        let (Some(given), Point::Numbers(numbers)) = (&self.given, &self.point) else {
-            return None;
-        };
-        let mut held = match fixed {
-            Some(Fixed::Parameters(held)) => held.clone(),
-            _ => vec![None; numbers.len()],
-        };
-        for &k in given {
-            held[k] = numbers[k].map(|number| Held::Values(vec![number]));
-        }
-        Some(Fixed::Parameters(held))
-    }
-
-    /// Whether the given numbers agree with the fixed values.
-    pub(crate) fn fits(&self, fixed: &Fixed) -> bool {
-        let (Fixed::Parameters(held), Point::Numbers(numbers)) = (fixed, &self.point) else {
-            return false;
-        };
-        let mut given = self.given.iter().flatten();
-        given.all(|&k| match (&held[k], numbers[k]) {
-            (Some(Held::Values(values)), Some(number)) => values.contains(&number),
-            (Some(Held::Range(low, high)), Some(number)) => (*low..=*high).contains(&number),
-            (None, _) => true,
-            (Some(_), None) => false,
-        })
-    }
-}
+use crate::problem::{Clock, Member, Point, Position, Problem};
 
 /// The data that are given at the start of a trial, in the user's units.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,13 +80,8 @@ pub struct Ledger {
     events: Events,
     /// The wall-clock time of each event. A time that is not known is NaN.
     times: Vec<f64>,
-    /// The time of each event on the optimizer's clock.
-    clock_times: Vec<f64>,
     trials: Vec<Trial>,
-    /// The results of all trials. A trial has an entry in each column.
-    entries: Vec<Stored>,
-    /// Data that few results have, by trial and column.
-    extras: BTreeMap<(TrialNumber, usize), Extra>,
+    results: Results,
     /// The trials with a missing result, with those that a revision left out.
     pending: BTreeSet<TrialNumber>,
     /// A column for each outcome. If outcomes are declared, a column for whole trials follows. If there are several
@@ -162,37 +109,18 @@ pub struct Ledger {
     last_withdrawal: Option<usize>,
 }
 
-/// What the ledger stores for a column of results.
-#[derive(Debug, Clone, Default)]
-struct Column {
-    /// The position of the outcome before each revision and now. None if it was not declared.
-    positions: Vec<Option<usize>>,
-    /// The trials that were abandoned after the last value or failure, earliest first.
-    abandoned: Vec<TrialNumber>,
-    /// The number of values, without the trials that a revision left out.
-    n_observed: usize,
-    /// The number of events that concern the column.
-    n_events: usize,
-    /// For each trial that a revision left out, or whose outcome a revision added: the number of the first event that
-    /// strategies see, or `u32::MAX`.
-    shown_from: BTreeMap<TrialNumber, u32>,
-    /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
-    notes_from: usize,
-}
-
 impl Ledger {
     /// Creates an empty log of trials of this problem.
     pub(crate) fn new(problem: Arc<Problem>) -> Self {
+        let columns = columns_of(&problem);
         Self {
             widths: problem.widths(),
             events: Events::default(),
             times: Vec::new(),
-            clock_times: Vec::new(),
             trials: Vec::new(),
-            entries: Vec::new(),
-            extras: BTreeMap::new(),
+            results: Results::new(columns.len()),
             pending: BTreeSet::new(),
-            columns: columns_of(&problem),
+            columns,
             success_changes: Vec::new(),
             rows: Vec::new(),
             enqueued: Vec::new(),
@@ -233,13 +161,7 @@ impl Ledger {
 
     /// The result of a trial in a column.
     fn entry(&self, number: TrialNumber, column: usize) -> Entry<'_> {
-        let stored = self.entries[number * self.columns.len() + column];
-        Entry {
-            log: self,
-            number,
-            column,
-            stored,
-        }
+        self.results.entry(number, column)
     }
 
     /// The results of the outcomes of a trial.
@@ -272,9 +194,8 @@ impl Ledger {
         let n_trials = n_events / 2;
         self.events.reserve(n_events, n_bytes);
         self.times.reserve(n_events);
-        self.clock_times.reserve(n_events);
         self.trials.reserve(n_trials);
-        self.entries.reserve(n_trials * self.columns.len());
+        self.results.reserve(n_trials, n_events);
         self.rows
             .reserve(n_trials * (self.widths.0 + self.widths.1));
     }
@@ -412,6 +333,14 @@ impl Ledger {
     /// The point where a trial was run, if such a point was reported.
     pub(crate) fn run_point(&self, number: TrialNumber) -> Option<Point> {
         self.trials[number].run().cloned()
+    }
+
+    /// The point of an event at which a trial was run, in the present problem. If the event is older than the problem, the
+    /// result is the last point that was reported for the earlier problem.
+    fn present_point(&self, event: usize, number: TrialNumber, point: Point) -> Point {
+        let notes_from = self.columns[self.trial_column()].notes_from;
+        let revised = self.revised.get(number).filter(|_| event < notes_from);
+        revised.and_then(|it| it.run.clone()).unwrap_or(point)
     }
 
     /// The note of the strategy that proposed a trial.
@@ -599,7 +528,7 @@ impl Ledger {
 
     fn note_times(&mut self, event: &Event) {
         self.times.push(event.at.unwrap_or(f64::NAN));
-        self.clock_times.push(event.now);
+        self.results.times.push(event.now);
     }
 
     /// Computes the counts, sets and ranking from the trials.
@@ -622,12 +551,30 @@ impl Ledger {
         self.rank();
     }
 
+    /// The oriented value of a trial that the ranking compares, and its fidelity.
+    fn ranked(&self, number: TrialNumber) -> Option<(f64, f64)> {
+        let trial = &self.trials[number];
+        let counts = !self.has_outcomes() && !trial.left_out && !trial.is_outside();
+        let value = self.value(number).filter(|_| counts)?;
+        Some((self.problem.direction.oriented(value), trial.z()))
+    }
+
     /// Ranks the values, if no outcomes are declared.
     fn rank(&mut self) {
-        self.ranking = match self.has_outcomes() {
-            true => Ranking::default(),
-            false => Ranking::of(self.view()),
-        };
+        self.ranking = Ranking::of(self.trials.len(), |number| self.ranked(number));
+    }
+
+    /// Updates the ranking after a trial got a value or, with `is_withdrawn`, lost its value.
+    fn rank_value(&mut self, number: TrialNumber, is_withdrawn: bool) {
+        let mut ranking = std::mem::take(&mut self.ranking);
+        match is_withdrawn {
+            true => {
+                let z = self.trials[number].z();
+                ranking.withdraw(z, self.trials.len(), |number| self.ranked(number));
+            }
+            false => ranking.insert(number, |number| self.ranked(number)),
+        }
+        self.ranking = ranking;
     }
 
     /// Removes suggestions from the end of the log until the log has `len` events.
@@ -641,10 +588,9 @@ impl Ledger {
             self.n_suggested -= 1;
             self.events.pop();
             self.times.pop();
-            self.clock_times.pop();
+            self.results.pop();
             self.trials.pop();
             let n = self.trials.len();
-            self.entries.truncate(n * self.columns.len());
             self.rows.truncate(n * (self.widths.0 + self.widths.1));
             self.pending.remove(&n);
             self.columns.iter_mut().for_each(|it| it.n_events -= 1);

@@ -1,6 +1,6 @@
-//! Bounds of outcomes, missing outcomes, and the notes of the models of outcomes.
+//! Bounds of outcomes, and missing outcomes.
 
-use crate::error::{Error, Result, refuse};
+use crate::error::{Result, refuse};
 use crate::ledger::event::TrialNumber;
 use crate::ledger::{Ledger, State, View};
 use crate::problem::{Goal, Outcome};
@@ -67,17 +67,4 @@ impl Ledger {
         }
         sums
     }
-}
-
-/// The note of a suggestion, from the notes of the models of the outcomes. None if no model wrote a note.
-pub(crate) fn join_notes(notes: &[Option<String>]) -> Option<String> {
-    let any = notes.iter().any(Option::is_some);
-    any.then(|| serde_json::json!(notes).to_string())
-}
-
-/// The notes of the models of the outcomes, from the note of a suggestion.
-pub(crate) fn split_notes(note: &str) -> Result<Vec<Option<String>>> {
-    serde_json::from_str(note).map_err(|error| {
-        Error::Corrupt(format!("the note {note:?} is not a list of notes: {error}"))
-    })
 }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
+use crate::ledger::results::{Column, OfSuccess, Source};
 use crate::ledger::trial::{Problems, Revised};
-use crate::ledger::view::OfSuccess;
-use crate::ledger::{Column, Effect, Ledger, Queued, State};
+use crate::ledger::{Effect, Ledger, Queued, State};
 use crate::problem::{Curve, Direction, Outcome, Point, Position, Problem};
 
 /// A trial in the new problem. The caller converts the points, because the caller knows the values for which the
@@ -214,7 +214,7 @@ impl Ledger {
         };
         let value = |number| self.entry(number, valued?).value();
         let values: Vec<Option<f64>> = (0..self.trials.len()).map(value).collect();
-        self.revise_entries(&sources, before.outcomes.len());
+        self.results.revise(&sources, before.outcomes.len());
         self.columns = columns;
         if !had_success && problem.outcomes.len() > 1 {
             self.success_changes = self.changes_as_success(problem.objective().unwrap_or(0));
@@ -225,7 +225,7 @@ impl Ledger {
                 let ended_at = self.entry(number, column).ended_at();
                 self.settle(number, value, None);
                 if self.entry(number, column).stored.ended_by as usize == self.len() {
-                    self.extra_mut(number, column).ended_at = Some(ended_at);
+                    self.results.extra_mut(number, column).ended_at = Some(ended_at);
                 }
             }
         }
@@ -269,32 +269,6 @@ impl Ledger {
         column
     }
 
-    /// Replaces the results by the results of the source columns. `trials` is the earlier column of whole trials.
-    fn revise_entries(&mut self, sources: &[Source], trials: usize) {
-        let mut entries = Vec::with_capacity(self.trials.len() * sources.len());
-        for number in 0..self.trials.len() {
-            let never_measured = match self.entry(number, trials).state() {
-                State::Pending => State::Pending,
-                _ => State::Abandoned,
-            };
-            for &(source, is_known) in sources {
-                let mut stored = self.entry(number, source).stored;
-                if !is_known {
-                    stored.value = f64::NAN;
-                    stored.state = never_measured;
-                }
-                entries.push(stored);
-            }
-        }
-        self.entries = entries;
-        for ((number, column), extra) in std::mem::take(&mut self.extras) {
-            let own = sources.iter().enumerate();
-            let own = own.filter(|(_, source)| **source == (column, true));
-            let copies = own.map(|(i, _)| ((number, i), extra.clone()));
-            self.extras.extend(copies);
-        }
-    }
-
     /// The changes of success of the events so far, if the trials had only this outcome.
     fn changes_as_success(&self, outcome: usize) -> Vec<OfSuccess> {
         let mut found = Vec::new();
@@ -316,9 +290,6 @@ impl Ledger {
         found
     }
 }
-
-/// The earlier column from which a column of a new problem is made, and whether the results of this column are kept.
-type Source = (usize, bool);
 
 /// The source of each column of a new problem.
 ///

@@ -7,7 +7,7 @@ use crate::ledger::event::{
     Action, Added, Again, Data, Event, Failure, Happened, Observation, Reading, Resulted, Step,
     Suggested, TrialNumber, What,
 };
-use crate::ledger::trial::Entry;
+use crate::ledger::results::Entry;
 use crate::ledger::{Ledger, Queued, State, json};
 use crate::problem::Point;
 

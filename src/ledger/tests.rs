@@ -361,7 +361,7 @@ fn changes_by(ledger: &Ledger, i: usize) -> Vec<Change> {
 
 /// Whether two logs have equal results. A missing value is NaN.
 fn same_entries(one: &Ledger, other: &Ledger) -> bool {
-    format!("{:?}", one.entries) == format!("{:?}", other.entries)
+    format!("{:?}", one.results) == format!("{:?}", other.results)
 }
 
 /// The state, value, standard deviation and run point of a trial.
@@ -503,5 +503,5 @@ fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
 
 #[test]
 fn a_trial_fits_in_64_bytes() {
-    assert!(size_of::<Trial>() + size_of::<Stored>() <= 64);
+    assert!(size_of::<Trial>() + size_of::<super::results::Stored>() <= 64);
 }

@@ -1,11 +1,9 @@
-//! Trials, the results of their outcomes, and the ranking of observed values.
+//! Trials, and the ranking of observed values.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use crate::ledger::Ledger;
-use crate::ledger::event::{Data, Failure, Reading, TrialNumber};
-use crate::ledger::view::{View, Viewed};
+use crate::ledger::event::{Data, Failure, TrialNumber};
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{Point, Position};
 
@@ -116,99 +114,6 @@ pub struct Trial {
     pub(super) details: Option<Box<Details>>,
 }
 
-/// The result of one outcome in one trial, as the ledger stores it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Stored {
-    /// The value in the user's units and sign, or NaN if there is none.
-    pub value: f64,
-    /// The number of the event at which the state last became another state than pending. While the result is missing,
-    /// this event is the start of the trial. A withdrawal does not change this number.
-    pub ended_by: u32,
-    pub state: State,
-}
-
-/// Data that most results do not have.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Extra {
-    pub std: Option<f64>,
-    pub error: Option<Failure>,
-    /// The withdrawn results, in order.
-    pub withdrawn: Vec<Withdrawal>,
-    /// The time of the end, if it differs from the time of the event: a revision can end a trial that lacks only results
-    /// of removed outcomes.
-    pub ended_at: Option<f64>,
-}
-
-/// The result of one outcome in one trial, in the user's units and sign.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Entry<'a> {
-    pub log: &'a Ledger,
-    pub number: TrialNumber,
-    pub column: usize,
-    pub stored: Stored,
-}
-
-impl Stored {
-    /// The missing result of a trial that an event started.
-    pub fn missing(started_by: u32) -> Self {
-        Self {
-            state: State::Pending,
-            value: f64::NAN,
-            ended_by: started_by,
-        }
-    }
-}
-
-impl<'a> Entry<'a> {
-    pub fn state(self) -> State {
-        self.stored.state
-    }
-
-    /// The value, if there is one.
-    pub fn value(self) -> Option<f64> {
-        Some(self.stored.value).filter(|value| !value.is_nan())
-    }
-
-    /// The value with its noise, if there is one.
-    pub fn reading(self) -> Option<Reading> {
-        let (value, std) = (self.value()?, self.std());
-        Some(Reading { value, std })
-    }
-
-    fn extra(self) -> Option<&'a Extra> {
-        self.log.extras.get(&(self.number, self.column))
-    }
-
-    pub fn std(self) -> Option<f64> {
-        self.extra()?.std
-    }
-
-    pub fn error(self) -> Option<&'a Failure> {
-        self.extra()?.error.as_ref()
-    }
-
-    /// The results that were taken back, in order.
-    pub fn withdrawals(self) -> &'a [Withdrawal] {
-        self.extra().map_or(&[], |extra| &extra.withdrawn)
-    }
-
-    /// The state or, for a withdrawn result, the state before the withdrawal.
-    pub fn outcome(self) -> State {
-        let withdrawn = || self.withdrawals().last().map(|last| last.outcome);
-        match self.state() {
-            State::Withdrawn => withdrawn().unwrap_or(State::Withdrawn),
-            state => state,
-        }
-    }
-
-    /// The time of the event that ended the result, on the optimizer's clock. While the result is missing, this time is
-    /// the start of the trial.
-    pub fn ended_at(self) -> f64 {
-        let other = self.extra().and_then(|extra| extra.ended_at);
-        other.unwrap_or_else(|| self.log.clock_times[self.stored.ended_by as usize])
-    }
-}
-
 /// Data that most trials do not have.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Details {
@@ -248,18 +153,6 @@ pub(super) struct Reported {
     /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
     pub error: Option<Failure>,
-}
-
-/// A result that was taken back.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Withdrawal {
-    /// The state before the withdrawal: observed, failed or stopped.
-    pub outcome: State,
-    /// The value of an observed outcome, in the user's sign.
-    pub value: Option<f64>,
-    pub reason: Option<String>,
-    /// The number of the event.
-    pub by: u32,
 }
 
 impl Trial {
@@ -498,38 +391,45 @@ impl PartialOrd for Ranked {
     }
 }
 
+// `ranked` returns the present value of a trial, oriented so that larger values are better, and its fidelity z.
 impl Ranking {
-    /// Ranks the present values.
-    pub fn of(view: View) -> Self {
+    /// Ranks the present values of `n` trials.
+    pub fn of(n: usize, ranked: impl Fn(TrialNumber) -> Option<(f64, f64)>) -> Self {
         let mut ranking = Self::default();
-        (0..view.n_trials()).for_each(|number| ranking.insert(number, view));
+        (0..n).for_each(|number| ranking.insert(number, &ranked));
         ranking
     }
 
     /// Inserts the present value of a trial.
-    pub fn insert(&mut self, number: TrialNumber, view: View) {
-        let trial = view.of(number);
-        let Some(value) = trial.value().filter(|_| !trial.is_outside()) else {
+    pub fn insert(
+        &mut self,
+        number: TrialNumber,
+        ranked: impl Fn(TrialNumber) -> Option<(f64, f64)>,
+    ) {
+        let Some((value, z)) = ranked(number) else {
             return;
         };
-        self.highest = self.highest.max(trial.z());
-        if trial.z() < self.lowest() {
+        self.highest = self.highest.max(z);
+        if z < self.lowest() {
             return;
         }
         self.heap.push(Ranked::new(value, number));
-        self.drop_outdated(view);
+        self.drop_outdated(ranked);
     }
 
-    /// Updates the ranking after the value of a trial was withdrawn. If this trial was the last one at the highest
-    /// fidelity, the highest fidelity decreases.
-    pub fn withdraw(&mut self, number: TrialNumber, view: View) {
-        let is_highest = |trial: Viewed| {
-            trial.value().is_some() && !trial.is_outside() && trial.z() >= self.highest
-        };
-        if view.of(number).z() < self.highest || view.trials().any(is_highest) {
-            self.drop_outdated(view);
+    /// Updates the ranking after a value at fidelity `z` was withdrawn from one of `n` trials. If this trial was the
+    /// last one at the highest fidelity, the highest fidelity decreases.
+    pub fn withdraw(
+        &mut self,
+        z: f64,
+        n: usize,
+        ranked: impl Fn(TrialNumber) -> Option<(f64, f64)>,
+    ) {
+        let is_highest = |number| ranked(number).is_some_and(|(_, z)| z >= self.highest);
+        if z < self.highest || (0..n).any(is_highest) {
+            self.drop_outdated(ranked);
         } else {
-            *self = Self::of(view);
+            *self = Self::of(n, ranked);
         }
     }
 
@@ -539,13 +439,13 @@ impl Ranking {
     }
 
     /// Removes outdated entries from the top of the heap.
-    fn drop_outdated(&mut self, view: View) {
+    fn drop_outdated(&mut self, ranked: impl Fn(TrialNumber) -> Option<(f64, f64)>) {
         let lowest = self.lowest();
-        let outdated = |top: &Ranked| {
-            let trial = view.of(top.number as usize);
-            trial.value() != Some(top.value) || trial.z() < lowest
+        let is_current = |top: &Ranked| {
+            let present = ranked(top.number as usize);
+            present.is_some_and(|(value, z)| value == top.value && z >= lowest)
         };
-        while self.heap.peek().is_some_and(outdated) {
+        while self.heap.peek().is_some_and(|top| !is_current(top)) {
             self.heap.pop();
         }
     }

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 use std::ops::Deref;
 
 use crate::error::Result;
-use crate::ledger::event::{Event, Failure, Happened, Reading, TrialNumber, What};
-use crate::ledger::trial::{Entry, Withdrawal};
-use crate::ledger::{Column, Ledger, State, Trial, split_notes};
+use crate::ledger::event::{Event, Failure, Happened, Reading, TrialNumber, What, split_notes};
+use crate::ledger::results::{Column, Entry, Withdrawal};
+use crate::ledger::{Ledger, State, Trial};
 use crate::problem::{Curve, Direction, Point};
 
 /// A view of the log, whose other data are read from `log`.
@@ -80,14 +80,6 @@ pub enum Effect {
     Moved,
     /// The learning curve has another step, or another outcome of the trial has changed.
     Reported,
-}
-
-/// A change of the success of a trial.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct OfSuccess {
-    pub event: u32,
-    /// Observed, failed or withdrawn.
-    pub state: State,
 }
 
 impl Ledger {
