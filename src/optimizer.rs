@@ -221,7 +221,7 @@ impl Optimizer {
         definition: Definition,
         event: &Event,
         trials: Vec<RevisedTrial>,
-        queue: Vec<Point>,
+        queue: Vec<(Point, bool)>,
     ) -> Result<Self> {
         let mut strategy = definition.strategy()?;
         definition.stopping.map_or(Ok(()), |rule| rule.check())?;

@@ -227,6 +227,9 @@ class Space:
     def redundant(self) -> list[str]:
         """The formulas of the linear constraints that hold wherever the others hold."""
 
+    def check_part(self, searched: list[float | None]) -> None:
+        """Raise an error if no point has these numbers of the searched parameters; None stands for any number."""
+
     def check_linear(self, searched: list[float | None]) -> None:
         """Raise an error if the numbers of the searched parameters violate a linear constraint."""
 
@@ -380,8 +383,8 @@ class Action:
         """A trial that the optimizer did not suggest."""
 
     @staticmethod
-    def enqueue(place: _Place, fidelity: float | None = None, given: list[int] | None = None) -> Action:
-        """``given`` has the positions of the given numbers; None means all. A strategy may replace the others."""
+    def enqueue(place: _Place, fidelity: float | None = None, partial: bool = False) -> Action:
+        """If ``partial``, the numbers that are None are chosen at the suggestion."""
 
 @final
 class Draft:
@@ -568,8 +571,8 @@ class Optimizer:
     def next_fidelity(self, time: float | None, feasible: _Feasible | None) -> float | None:
         """The fidelity of the next suggestion, or None for full fidelity. The log is unchanged."""
 
-    def queued(self) -> list[_Place]:
-        """The enqueued points that have not been suggested yet."""
+    def queued(self) -> list[tuple[_Place, bool]]:
+        """The enqueued points that have not been suggested yet, and whether each is partial."""
 
     def validate(self, action: Action, time: float | None) -> Draft | None:
         """The event that ``record`` would log. ``commit`` logs the event.
@@ -598,14 +601,14 @@ class Optimizer:
         stopping: str | None,
         event: str,
         trials: Sequence[tuple[_Place | None, _Place | None, list[float] | None, float | None, bool, str | None]],
-        queue: Sequence[_Place],
+        queue: Sequence[tuple[_Place, bool]],
         only_check: bool,
     ) -> None:
         """Replace the problem, the strategy and the rule that stops trials, and log the event of the revision.
 
         ``trials`` has an entry for each trial: the point of the start, the point of the run, the context, the fidelity,
-        whether the new problem has the fidelity, and why the trial is left out. ``queue`` has the enqueued points. With
-        ``only_check``, the optimizer is unchanged."""
+        whether the new problem has the fidelity, and why the trial is left out. ``queue`` is as
+        ``queued`` returns it. With ``only_check``, the optimizer is unchanged."""
 
     def last_revision(self) -> int:
         """The number of the event of the last revision, or 0."""

@@ -77,12 +77,11 @@ pub struct Event {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Queued {
-    /// The enqueued point, which a later suggestion uses.
+    /// The given numbers of the point that a later suggestion uses, or a candidate.
     pub point: Point,
-    /// The searched parameters whose numbers the user gave, by their positions. None means that the whole point was
-    /// given. Otherwise the strategy chooses the other numbers, if it can.
+    /// Whether only a part of the numbers was given. The others are chosen at the suggestion.
     #[serde(default)]
-    pub given: Option<Vec<usize>>,
+    pub partial: bool,
     /// The fidelity in the user's units. If the fidelity is None, the request for a suggestion determines the fidelity.
     #[serde(default)]
     pub fidelity: Option<f64>,
@@ -94,17 +93,21 @@ pub struct Queued {
 impl Queued {
     /// The fixed values together with the given numbers, or None if the whole point was given.
     pub(crate) fn completion(&self, fixed: Option<&Fixed>) -> Option<Fixed> {
-        let (Some(given), Point::Numbers(numbers)) = (&self.given, &self.point) else {
+        let Point::Numbers(numbers) = &self.point else {
             return None;
         };
-        let mut held = match fixed {
-            Some(Fixed::Parameters(held)) => held.clone(),
+        let fixed = match fixed {
+            Some(Fixed::Parameters(held)) if held.len() == numbers.len() => held.clone(),
             _ => vec![None; numbers.len()],
         };
-        for &k in given {
-            held[k] = numbers[k].map(|number| Held::Values(vec![number]));
-        }
-        Some(Fixed::Parameters(held))
+        let held = numbers
+            .iter()
+            .zip(fixed)
+            .map(|(number, fixed)| match number {
+                Some(number) => Some(Held::Values(vec![*number])),
+                None => fixed,
+            });
+        self.partial.then(|| Fixed::Parameters(held.collect()))
     }
 
     /// Whether the given numbers agree with the fixed values.
@@ -112,12 +115,10 @@ impl Queued {
         let (Fixed::Parameters(held), Point::Numbers(numbers)) = (fixed, &self.point) else {
             return false;
         };
-        let mut given = self.given.iter().flatten();
-        given.all(|&k| match (&held[k], numbers[k]) {
-            (Some(Held::Values(values)), Some(number)) => values.contains(&number),
-            (Some(Held::Range(low, high)), Some(number)) => (*low..=*high).contains(&number),
-            (None, _) => true,
-            (Some(_), None) => false,
+        held.iter().zip(numbers).all(|both| match both {
+            (Some(Held::Values(values)), Some(number)) => values.contains(number),
+            (Some(Held::Range(low, high)), Some(number)) => (*low..=*high).contains(number),
+            (None, _) | (_, None) => true,
         })
     }
 }
@@ -487,7 +488,7 @@ impl Action {
     pub fn enqueue(point: Point) -> Self {
         Action::Enqueue(Queued {
             point,
-            given: None,
+            partial: false,
             fidelity: None,
             attrs: None,
         })

@@ -138,7 +138,7 @@ mod tests {
             for what in [
                 What::Resulted(Resulted { trial: n, results, data: data.clone() }),
                 What::Reported(Step { trial: n, step: 3, value: or, attempt: 1 }),
-                What::Enqueued(Queued { point: point.clone(), given: None, fidelity: or, attrs: text.clone() }),
+                What::Enqueued(Queued { point: point.clone(), partial: false, fidelity: or, attrs: text.clone() }),
                 What::Revised(Revision {
                     definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
                     constrained: full,
@@ -196,7 +196,7 @@ mod tests {
             now: 1.0,
             what: What::Enqueued(Queued {
                 point: Point::Numbers(vec![Some(0.5), None]),
-                given: None,
+                partial: false,
                 fidelity: None,
                 attrs: None,
             }),
@@ -204,7 +204,7 @@ mod tests {
         let text = event.to_json().unwrap();
         assert_eq!(
             text,
-            r#"{"now":1.0,"what":{"Enqueued":{"point":{"numbers":[0.5,null]}}}}"#
+            r#"{"now":1.0,"what":{"Enqueued":{"point":{"numbers":[0.5,null]},"partial":false}}}"#
         );
         assert_eq!(Event::from_json(&text).unwrap(), event);
     }

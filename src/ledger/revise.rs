@@ -31,15 +31,15 @@ pub struct RevisedTrial {
 impl Ledger {
     /// Changes the problem, and logs the revision. If an error is returned, the ledger must not be used any longer.
     ///
-    /// `trials` has an entry for each trial, and `queue` for each enqueued point that has not been suggested. If the
-    /// strategy stays the same (`same_strategy`) and the encoded problem, points and values are equal, the notes of
+    /// `trials` has an entry for each trial, and `queue` for each enqueued point that has not been suggested, with whether
+    /// the point is partial. If the strategy stays the same (`same_strategy`) and the encoded problem, points and values are equal, the notes of
     /// earlier events stay valid.
     pub(crate) fn revise(
         &mut self,
         problem: Arc<Problem>,
         event: &Event,
         trials: Vec<RevisedTrial>,
-        queue: Vec<Point>,
+        queue: Vec<(Point, bool)>,
         same_strategy: bool,
     ) -> Result<()> {
         let (n, n_queued) = (self.trials.len(), self.queued().len());
@@ -70,14 +70,14 @@ impl Ledger {
             });
             self.revise_trial(number, given, old, before.direction != problem.direction)?;
         }
-        for (queued, point) in self.enqueued[self.n_dequeued..].iter_mut().zip(queue) {
-            problem.check_point(&point)?;
-            problem.check_fidelity(queued.fidelity)?;
-            *queued = Queued {
+        for (i, (point, partial)) in queue.into_iter().enumerate() {
+            let queued = Queued {
                 point,
-                given: None,
-                ..queued.clone()
+                partial,
+                ..self.queued()[i].clone()
             };
+            self.check_queued(&queued)?;
+            self.enqueued[self.n_dequeued + i] = queued;
         }
         let bits = |rows: &[f64]| rows.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
         let indices = self.trials.iter().map(|trial| trial.index);

@@ -451,9 +451,10 @@ impl Ledger {
         // A suggestion of an enqueued point does not have a note, unless a strategy completed the point.
         let is_next = |next: &Queued| {
             let same = next.fidelity.is_none() || next.fidelity == it.fidelity;
-            let completes = match (&next.given, &next.point, &it.point) {
-                (Some(given), Point::Numbers(next), Point::Numbers(numbers)) => {
-                    given.iter().all(|&k| next[k] == numbers[k])
+            let completes = match (next.partial, &next.point, &it.point) {
+                (true, Point::Numbers(given), Point::Numbers(numbers)) => {
+                    let mut pairs = given.iter().zip(numbers);
+                    pairs.all(|(given, number)| given.is_none() || given == number)
                 }
                 _ => next.point == it.point && it.note.is_none(),
             };
@@ -489,9 +490,11 @@ impl Ledger {
         }
     }
 
-    fn check_queued(&self, it: &Queued) -> Result<()> {
-        self.problem.check_point(&it.point)?;
-        check_given(&it.point, it.given.as_deref())?;
+    pub(super) fn check_queued(&self, it: &Queued) -> Result<()> {
+        match &it.point {
+            Point::Numbers(numbers) if it.partial => self.problem.check_part(numbers)?,
+            point => self.problem.check_point(point)?,
+        }
         self.problem.check_fidelity(it.fidelity)?;
         check_attrs(it.attrs.as_deref())
     }
@@ -732,23 +735,6 @@ fn unusable(
         got: format!("{got:?}"),
         what: what.to_string(),
         expected: expected.to_string(),
-    }
-}
-
-/// Refuses positions of parameters that do not have a number in an enqueued point.
-fn check_given(point: &Point, given: Option<&[usize]>) -> Result<()> {
-    let Some(given) = given else {
-        return Ok(());
-    };
-    let has_number = |k: &usize| match point {
-        Point::Numbers(numbers) => numbers.get(*k).is_some_and(Option::is_some),
-        Point::Candidate(_) => false,
-    };
-    match given.iter().all(has_number) {
-        true => Ok(()),
-        false => Err(Error::InvalidPoint(format!(
-            "given={given:?} does not name numbers of the enqueued point; give the positions of parameters with numbers"
-        ))),
     }
 }
 

@@ -7,8 +7,12 @@ use crate::error::{Error, Result, Stop, check, refuse};
 use crate::ledger::{Event, Queued, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Fixed, Held, Member, Point, Problem, Restriction};
-use crate::random::{Call, stream};
+use crate::random::{Call, Rng, stream};
 use crate::strategy::{Proposal, Query, Within, registry};
+
+/// The warning for an enqueued point without a completion that satisfies the constraints.
+const VIOLATES: &str = "no values were found with which the enqueued point satisfies the constraints: the suggested point \
+                        violates them; evaluate it, or abandon the trial";
 
 /// The values that all trials of a batch have in common.
 #[derive(Debug, Clone, PartialEq)]
@@ -98,13 +102,10 @@ impl Optimizer {
         let queued =
             queued.filter(|next| within.is_none_or(|within| agrees(next, within, &problem)));
         // The restriction that completes the enqueued point, if it is given in part.
-        let completed = match &queued {
-            Some(next) if self.strategy.supports().restrictions => {
-                let fixed = next.completion(within.map(|within| within.0));
-                fixed.map(|fixed| problem.restrict(&fixed)).transpose()?
-            }
-            _ => None,
-        };
+        let fixed = queued
+            .as_ref()
+            .and_then(|next| next.completion(within.map(|within| within.0)));
+        let completed = fixed.map(|fixed| problem.restrict(&fixed)).transpose()?;
         let full = || problem.fidelity_at(1.0);
         let queued_fidelity = |next: &Queued| next.fidelity.or(fidelity).or_else(full);
         let (event, warning) = match (queued, completed) {
@@ -125,30 +126,17 @@ impl Optimizer {
                     within: None,
                     limit: request.limit,
                 };
-                match (self.proposal(query, restriction, stop), queued) {
-                    (Ok(proposal), None) => {
-                        // A requested fidelity is logged unchanged.
-                        let z = proposal.fidelity;
-                        let fidelity = match requested {
-                            Some(requested) => Some(requested),
-                            None => z.and_then(|z| problem.fidelity_at(z)),
-                        };
-                        let point = point_of(&proposal, restriction, &problem);
-                        let event = suggested(point, fidelity, false, proposal.note, None);
-                        (event, proposal.warning)
-                    }
-                    (Ok(proposal), Some(next)) => {
-                        let point = point_of(&proposal, restriction, &problem);
-                        let event = suggested(point, requested, true, proposal.note, next.attrs);
-                        (event, proposal.warning)
-                    }
-                    // The search found no point that satisfies the constraints. The enqueued point satisfies them.
-                    (Err(Error::NoFeasiblePoint { .. }), Some(next)) => {
-                        let event = suggested(next.point, requested, true, None, next.attrs);
-                        (event, None)
-                    }
-                    (Err(error), _) => return Err(error),
-                }
+                let proposal = match queued {
+                    Some(_) => self.completion(query, restriction, stop)?,
+                    None => self.proposal(query, restriction, stop)?,
+                };
+                // A requested fidelity is logged unchanged.
+                let z = proposal.fidelity.filter(|_| queued.is_none());
+                let fidelity = requested.or_else(|| z.and_then(|z| problem.fidelity_at(z)));
+                let point = point_of(&proposal, restriction, &problem);
+                let (is_queued, attrs) = (queued.is_some(), queued.and_then(|next| next.attrs));
+                let event = suggested(point, fidelity, is_queued, proposal.note, attrs);
+                (event, proposal.warning)
             }
         };
         check(stop)?;
@@ -160,6 +148,45 @@ impl Optimizer {
         Ok(warning)
     }
 
+    /// The point that completes an enqueued point: the strategy's proposal if it finds one, otherwise a random point.
+    fn completion(
+        &mut self,
+        query: Query,
+        restriction: Option<&Restriction>,
+        stop: &mut Stop,
+    ) -> Result<Proposal> {
+        let is_proposed = self.strategy.supports().restrictions;
+        if is_proposed {
+            match self.proposal(query, restriction, stop) {
+                Err(Error::NoFeasiblePoint { .. }) => {}
+                found => return found,
+            }
+        }
+        let random = serde_json::json!({"kind": "RandomSearch"});
+        let random = registry::make(&random, &self.definition.setup(), &mut self.stream())?;
+        let own = std::mem::replace(&mut self.strategy, random);
+        let mut found = self.proposal(query, restriction, stop);
+        if let Err(Error::NoFeasiblePoint { .. }) = found {
+            let anywhere = Query {
+                feasible: Feasible::EVERYWHERE,
+                ..query
+            };
+            found = self
+                .proposal(anywhere, restriction, stop)
+                .map(|found| Proposal {
+                    warning: Some(VIOLATES.to_string()),
+                    ..found
+                });
+        }
+        self.strategy = own;
+        found
+    }
+
+    /// The random numbers of the next trial.
+    fn stream(&self) -> Rng {
+        stream(self.definition.seed, self.ledger.n_trials() as u64)
+    }
+
     /// The strategy's proposal under a restriction.
     fn proposal(
         &mut self,
@@ -167,7 +194,7 @@ impl Optimizer {
         restriction: Option<&Restriction>,
         stop: &mut Stop,
     ) -> Result<Proposal> {
-        let mut rng = stream(self.definition.seed, self.ledger.n_trials() as u64);
+        let mut rng = self.stream();
         self.strategy.catch_up(self.ledger.view())?;
         let call = &mut Call::new(&mut rng, stop);
         let Some(restriction) = restriction else {

@@ -279,10 +279,18 @@ impl Problem {
         }
     }
 
+    /// Refuses numbers of a point if no point of the domain has them.
+    pub(crate) fn check_part(&self, numbers: &[Option<f64>]) -> Result<()> {
+        match &self.members {
+            Members::Space(space) => space.check_part(numbers),
+            Members::Candidates(_) => self.check_point(&Point::Numbers(numbers.to_vec())),
+        }
+    }
+
     /// The members that agree with `fixed`. Refuses values that are not usable, and values without a member.
     pub(crate) fn restrict(&self, fixed: &Fixed) -> Result<Restriction> {
         match (&self.members, fixed) {
-            (Members::Space(space), Fixed::Parameters(held)) => space.restrict(held),
+            (Members::Space(space), Fixed::Parameters(held)) => space.restrict(held, "fixed"),
             (Members::Candidates(_), Fixed::Parameters(_)) => Err(Error::InvalidPoint(
                 "the fixed values of candidates are given as row numbers".to_string(),
             )),

@@ -555,17 +555,28 @@ impl Space {
         }
     }
 
+    /// Refuses numbers of searched parameters if no member has them.
+    pub(crate) fn check_part(&self, numbers: &[Option<f64>]) -> Result<()> {
+        let held = numbers.iter();
+        let held = held.map(|number| number.map(|number| Held::Values(vec![number])));
+        let held: Vec<Option<Held>> = held.collect();
+        self.restrict(&held, "params").map(|_| ())
+    }
+
     /// The restriction to the members with these values of the searched parameters. A parameter with values is active
-    /// at each of these members.
-    pub(crate) fn restrict(&self, held: &[Option<Held>]) -> Result<Restriction> {
+    /// at each of these members. `argument` is the name of the argument in messages.
+    pub(crate) fn restrict(&self, held: &[Option<Held>], argument: &str) -> Result<Restriction> {
         if held.len() != self.searched.len() {
             let n = self.searched.len();
-            let message = format!("fixed has {} entries; give one for each of {n}", held.len());
+            let message = format!(
+                "{argument} has {} entries; give one for each of {n}",
+                held.len()
+            );
             return Err(Error::InvalidPoint(message));
         }
         let allowed = held.iter().enumerate().map(|(k, held)| {
             let held = held.as_ref();
-            held.map(|held| self.allowed(self.searched[k], held))
+            held.map(|held| self.allowed(self.searched[k], held, argument))
                 .transpose()
         });
         let allowed: Result<Vec<Option<Allowed>>> = allowed.collect();
@@ -573,19 +584,19 @@ impl Space {
             let name = |k: usize| &self.declared[self.searched[k]].name;
             Error::InvalidPoint(match found {
                 Unusable::Inactive(k) => format!(
-                    "fixed['{}'] is inactive where the other values of fixed hold: leave it out, as it needs {}",
+                    "{argument}['{}'] is inactive where the other values of {argument} hold: leave it out, as it needs {}",
                     name(k),
                     self.in_words(self.searched[k])
                 ),
                 Unusable::Listed(k) => format!(
-                    "fixed['{}'] is a list of values, and the parameter has linear constraints: pass one value, or a \
+                    "{argument}['{}'] is a list of values, and the parameter has linear constraints: pass one value, or a \
                      range (low, high)",
                     name(k)
                 ),
                 Unusable::Contradiction => {
                     let formulas = self.linear.iter().map(Linear::formula);
                     format!(
-                        "fixed contradicts the linear constraints ({}): change or leave out a value",
+                        "{argument} contradicts the linear constraints ({}): change or leave out a value",
                         formulas.collect::<Vec<_>>().join(", ")
                     )
                 }
@@ -594,11 +605,11 @@ impl Space {
     }
 
     /// The allowed part of the coordinate of parameter i.
-    fn allowed(&self, i: usize, held: &Held) -> Result<Allowed> {
+    fn allowed(&self, i: usize, held: &Held, argument: &str) -> Result<Allowed> {
         let kind = self.kind(i);
         let refuse = |got: String, expected: &str| {
             Err(Error::InvalidPoint(format!(
-                "fixed['{}']={got} is not usable: pass {expected}",
+                "{argument}['{}']={got} is not usable: pass {expected}",
                 self.declared[i].name
             )))
         };

@@ -333,11 +333,12 @@ impl Optimizer {
         })
     }
 
-    /// The enqueued points that have not been suggested yet.
-    fn queued(&self, py: Python<'_>) -> PyResult<Vec<Point>> {
+    /// The enqueued points that have not been suggested yet, and whether each is partial.
+    fn queued(&self, py: Python<'_>) -> PyResult<Vec<(Point, bool)>> {
         self.with_core(py, |core, _| {
             let points = core.ledger().queued().iter();
-            Ok(points.map(|queued| queued.point.clone()).collect())
+            let points = points.map(|queued| (queued.point.clone(), queued.partial));
+            Ok(points.collect())
         })
     }
 
@@ -397,7 +398,7 @@ impl Optimizer {
         stopping: Option<&str>,
         event: &str,
         trials: Vec<ConvertedTrial>,
-        queue: Vec<Point>,
+        queue: Vec<(Point, bool)>,
         only_check: bool,
     ) -> PyResult<()> {
         let trials = trials.into_iter().map(revised_trial).collect();

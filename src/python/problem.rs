@@ -322,6 +322,10 @@ impl Space {
         self.core.redundant()
     }
 
+    fn check_part(&self, searched: Vec<Option<f64>>) -> PyResult<()> {
+        Ok(self.core.check_part(&searched)?)
+    }
+
     fn check_linear(&self, searched: Vec<Option<f64>>) -> PyResult<()> {
         Ok(self.core.check_linear(&searched)?)
     }

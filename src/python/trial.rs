@@ -307,11 +307,11 @@ impl Action {
     }
 
     #[staticmethod]
-    #[pyo3(signature = (place, fidelity=None, given=None))]
-    fn enqueue(place: Point, fidelity: Option<f64>, given: Option<Vec<usize>>) -> Self {
+    #[pyo3(signature = (place, fidelity=None, partial=false))]
+    fn enqueue(place: Point, fidelity: Option<f64>, partial: bool) -> Self {
         let core = ledger::Action::Enqueue(Queued {
             point: place,
-            given,
+            partial,
             fidelity,
             attrs: None,
         });

@@ -56,7 +56,8 @@ pub enum Step {
         place: Place,
         value: Option<f64>,
     },
-    Enqueue(Place),
+    /// With true, only the first number of a point is given.
+    Enqueue(Place, bool),
     Recommend(Place),
     Surrogate {
         pending: bool,
@@ -141,7 +142,7 @@ fn step(value: impl Strategy<Value = f64> + Clone + 'static) -> impl Strategy<Va
         1 => which.prop_map(Step::Stop),
         2 => which.prop_map(Step::Withdraw),
         2 => (place(), option::of(value)).prop_map(|(place, value)| Step::Add { place, value }),
-        1 => place().prop_map(Step::Enqueue),
+        1 => (place(), any::<bool>()).prop_map(|(place, partial)| Step::Enqueue(place, partial)),
         1 => place().prop_map(Step::Recommend),
         1 => any::<bool>().prop_map(|pending| Step::Surrogate { pending }),
         1 => Just(Step::Restore),
@@ -462,10 +463,18 @@ impl Step {
                 };
                 optimizer.record(add, later)?;
             }
-            Step::Enqueue(place) => {
+            Step::Enqueue(place, partial) => {
+                let (point, partial) = match place.point(optimizer) {
+                    Point::Numbers(numbers) if partial => {
+                        let given = numbers.into_iter().enumerate();
+                        let given = given.map(|(k, number)| number.filter(|_| k == 0));
+                        (Point::Numbers(given.collect()), true)
+                    }
+                    point => (point, false),
+                };
                 let enqueue = Action::Enqueue(Queued {
-                    point: place.point(optimizer),
-                    given: None,
+                    point,
+                    partial,
                     fidelity: place.fidelity(optimizer),
                     attrs: None,
                 });

@@ -1,19 +1,14 @@
 """Convert submissions to actions, which the log stores."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from math import isfinite
 from typing import Any, Protocol, TypeAlias
 
-import numpy as np
-
-from belated import _core
 from belated._core import (
     Action,
     InvalidFidelity,
     InvalidPoint,
     InvalidSetting,
-    InvalidSpace,
     InvalidValue,
     Observation,
     TrialRecord,
@@ -268,9 +263,9 @@ def _enqueued(
 ) -> list[Action]:
     """Return an action for each point. All arguments are checked before an action is returned.
 
-    If a point lacks the value of a parameter, the value is drawn at random, and the action contains the positions of
-    the given parameters, so that a strategy can replace the drawn values. The draw depends on the result of `seed` and
-    on the position of the point in the list. `constraints` returns those of the present problem.
+    A candidate with the given values is drawn at random if values are missing. The draw depends on the result of
+    `seed` and on the position of the point in the list. In a space, missing values are chosen at the suggestion.
+    `constraints` returns those of the present problem.
     """
     known, numbers = constraints(), seed()
     several = problem.domain.several(params)
@@ -284,12 +279,12 @@ def _enqueued(
             point, present = _carried(problem, carrier, point), carrier.problem
             checked = None if checked is None else carrier.fidelity(checked)
         try:
-            place, positions = _queued_place(present.domain, point, known, what, [*numbers, i])
+            place, partial = _queued_place(present.domain, point, known, what, [*numbers, i])
         except InvalidPoint as error:
             if carrier is None:
                 raise
             raise carrier.refusal(error) from None
-        actions.append(Action.enqueue(place, checked, positions))
+        actions.append(Action.enqueue(place, checked, partial))
     return actions
 
 
@@ -302,7 +297,7 @@ def _carried(problem: Problem, carrier: Carrier, point: Any) -> Any:
         values, complete = {name: each for name, each in point.items() if name not in domain.describing}, True
     elif isinstance(point, Mapping):
         values = domain.checked_part(point)
-        complete = not _missing(domain, values)
+        complete = not domain.missing(values)
     else:
         values, complete = domain.named_at(domain.locate(point)), True
     present = carrier.problem.domain
@@ -312,22 +307,19 @@ def _carried(problem: Problem, carrier: Carrier, point: Any) -> Any:
 
 def _queued_place(
     domain: Space | Candidates, point: Any, constraints: Constraints | None, what: str, seed: list[int]
-) -> tuple[Place, list[int] | None]:
-    """Return an enqueued point, and the positions of the given parameters; None if all are given."""
-    positions = None
+) -> tuple[Place, bool]:
+    """Return an enqueued point, and whether it is partial."""
+    place: Place
+    partial = False
     if isinstance(domain, NamedCandidates):
-        point = domain.completed(point, seed)
+        place = domain.locate(domain.completed(point, seed))
     elif isinstance(domain, Space):
-        given, point = point, _filled_in(domain, point, constraints, what, seed)
-        if point is not given:
-            names = domain.flat(given)
-            positions = [k for k, name in enumerate(domain.searched) if name in names]
-    place = domain.locate(point)
-    if isinstance(domain, Space) and not isinstance(place, int):
-        domain.core.check_linear(place)
-    if constraints is not None:
+        place, partial = domain.locate_part(point)
+    else:
+        place = domain.locate(point)
+    if constraints is not None and not partial:
         constraints.check(place, what)
-    return place, positions
+    return place, partial
 
 
 def _for_each(name: str, given: Any, n: int, advice: str = "pass one for each, or one for all") -> list[Any]:
@@ -347,69 +339,12 @@ def _place_of(problem: Problem, point: Any) -> Place:
         if (
             isinstance(domain, Space)
             and isinstance(point, Mapping)
-            and _missing(domain, domain.checked_part(point, measured=True))
+            and domain.missing(domain.checked_part(point, measured=True))
         ):
             raise InvalidPoint(
                 f"{error} (the model cannot use a value whose point is not known; enqueue chooses missing values)"
             ) from None
         raise
-
-
-def _missing(space: Space, given: Mapping[str, Any]) -> list[str]:
-    """Return the names of active parameters that are missing from `given`, except constants.
-
-    The given values must be in range.
-    """
-    return [name for name in space.active_names(given) if name not in given and name in space.searched]
-
-
-def _filled_in(space: Space, params: Any, constraints: Constraints | None, what: str, seed: list[int]) -> Any:
-    """Return params with a value for each active name; missing values are drawn uniformly at random.
-
-    The completed point satisfies the constraints, and all given parameters are active at this point. The draw depends
-    only on `seed`.
-
-    Raises
-    ------
-    InvalidPoint
-        A value is out of range, or a point with these values was not found.
-    """
-    if not isinstance(params, Mapping):
-        return params
-    given = space.checked_part(params)
-    missing = _missing(space, given)
-    if not missing:
-        return params
-    # Draw a value for every parameter, also for inactive parameters, because a given value may make them active. With
-    # linear constraints, draw a point of the space, because only active parts count.
-    fixed: list[Any] | None = None
-    free = Space({name: replace(dimension, when=None) for name, dimension in space.items()})
-    if space.linear:
-        free = space
-        fixed = [[space[name].to_number(given[name])] if name in given else None for name in space.searched]
-
-    def completed(numbers: list[float | None]) -> dict[str, Any]:
-        return space.active_part(free.named(numbers) | given)
-
-    def is_feasible(point: dict[str, Any]) -> bool:
-        # Refuse a point at which a given parameter is inactive.
-        if not given.keys() <= point.keys():
-            return False
-        return constraints is None or constraints.first_violated(space.nested(point)) is None
-
-    def feasible(points: list[list[float | None]]) -> Any:
-        return np.array([is_feasible(completed(numbers)) for numbers in points], dtype=np.bool_)
-
-    number = int(np.random.SeedSequence(seed).generate_state(1, np.uint64)[0])
-    core = _core.Optimizer(_core.Problem(free.core), number, '{"kind": "RandomSearch"}')
-    try:
-        core.suggest(1, None, None, feasible, fixed=fixed)
-    except (InvalidPoint, InvalidSpace):
-        raise InvalidPoint(
-            f"{what}={short_repr(given)} misses {missing}, and no values were found for these with which the given "
-            "names are active and the constraints hold: pass them as well"
-        ) from None
-    return completed(free.core.numbers(core.trial(0)))
 
 
 # The functions that read the arguments of calls, by the name of the method. They take the problem of the arguments, the

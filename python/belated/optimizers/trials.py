@@ -1399,8 +1399,9 @@ class Trials(Reading, Generic[AnyLog]):
         ----------
         params : mapping, row or index; or a list of these; or DataFrame or array
             As for `add`, but in a space any parameters may be left out. Their values are chosen when the point is
-            suggested, as `suggest` chooses values with the given values fixed. `TreeSearch` uses values that are drawn
-            when this method is called, uniformly at random among the values that satisfy the constraints.
+            suggested, as `suggest` chooses values with the given values fixed. `TreeSearch` draws them uniformly at
+            random among the values that satisfy the constraints. If no such values are found, the suggested point
+            violates the constraints, with a warning. Of named candidates, a row with the given values is drawn.
         fidelity : int, float or sequence of these, optional
             The fidelity in your units: one fidelity for all trials, or one for each trial. None means the fidelity that
             is passed to `suggest`, or the highest fidelity if `suggest` is called without a fidelity.
@@ -1408,7 +1409,8 @@ class Trials(Reading, Generic[AnyLog]):
         Raises
         ------
         InvalidPoint
-            A point does not belong to the space or the candidates, or violates a constraint. The queue is unchanged.
+            A point does not belong to the space or the candidates, or violates a constraint; or no point of the space
+            has the given values. The queue is unchanged.
         InvalidFidelity
             The fidelity was not declared, or is out of its range. The queue is unchanged.
 

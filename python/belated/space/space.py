@@ -314,6 +314,28 @@ class Space(Mapping[str, Dimension]):
         """
         return self.core.only_searched(self._numbers(params, measured))
 
+    def missing(self, given: Mapping[str, Any]) -> list[str]:
+        """Return the searched names that are active for these values, by flat name, and have no value.
+
+        The given values must be in range.
+        """
+        return [name for name in self.active_names(given) if name not in given and name in self.searched]
+
+    def locate_part(self, params: Any) -> tuple[list[float | None], bool]:
+        """As `locate`, for params of which any may be missing, and return whether an active parameter is missing.
+
+        Refuse values that no point of the space has.
+        """
+        given = self.checked_part(params) if isinstance(params, Mapping) else None
+        if given is None or not self.missing(given):
+            place, partial = self.locate(params), False
+            self.core.check_linear(place)
+            return place, partial
+        numbers = [dimension.to_number(given[name]) if name in given else None for name, dimension in self.items()]
+        place = self.core.only_searched(numbers)
+        self.core.check_part(place)
+        return place, True
+
     def contains(self, values: Mapping[str, Any]) -> bool:
         """Return whether each of the values, by flat name, is a value of its parameter."""
         return all(

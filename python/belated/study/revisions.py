@@ -247,9 +247,17 @@ class Converter:
             run, no_point = _converted(lambda: self.place(*at_run, known))
         return start, run, context, fidelity, no_fidelity is None, no_fidelity or no_context or no_point
 
-    def queued(self, place: Place) -> Place:
-        """Return an enqueued point in the new problem."""
-        return self.place(self._last - 1, place, measured=False)
+    def queued(self, place: Place, partial: bool) -> tuple[Place, bool]:
+        """Return an enqueued point in the new problem, and whether it is partial."""
+        problem, new = self._last - 1, self._problems[-1].domain
+        if not partial:
+            place = self.place(problem, place, measured=False)
+            if isinstance(new, Space) and not isinstance(place, int):
+                new.core.check_linear(place)
+            return place, False
+        old = self._problems[problem].domain
+        assert isinstance(old, Space) and isinstance(new, Space)
+        return new.locate_part(new.nested(self.part(problem, old.named_at(place), is_complete=False)))
 
     def _fidelity(self, record: TrialRecord) -> float | None:
         problem = record.problem_of_fidelity
@@ -652,16 +660,14 @@ def removal_of(removed: Mapping[str, int]) -> str:
     return "; ".join(texts)
 
 
-def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: Iterable[Place]) -> Any:
+def converted(stages: Sequence[Stage], log: Log, numbers: Iterable[int], queue: Iterable[tuple[Place, bool]]) -> Any:
     """Return all trials and enqueued points in the problem of the last stage."""
     converter = Converter(stages)
     trials = [converter.trial(log.trial(number)) for number in numbers]
     points = []
-    for place in queue:
+    for place, partial in queue:
         try:
-            points.append(queued := converter.queued(place))
-            if isinstance(converter.new.domain, Space) and not isinstance(queued, int):
-                converter.new.domain.core.check_linear(queued)
+            points.append(converter.queued(place, partial))
         except InvalidPoint as error:
             raise InvalidSetting(
                 f"an enqueued point is not a point of the new problem: {error}; suggest it first, and abandon the trial"

@@ -247,8 +247,8 @@ class SharedLog:
         def write(events: Events) -> None:
             body, stage = prepare()
             found = self._converted(stage)
-            for place in found[1]:
-                if stage.optimizer._constraints is not None:
+            for place, is_partial in found[1]:
+                if stage.optimizer._constraints is not None and not is_partial:
                     stage.optimizer._constraints.check(place, "an enqueued point")
             self._revise_core(stage, body, found, only_check=True)
             self._prepared = body, stage, found

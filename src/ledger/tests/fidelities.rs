@@ -46,7 +46,7 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
     let enqueue = |fidelity| {
         Action::Enqueue(Queued {
             point: point(0.5),
-            given: None,
+            partial: false,
             fidelity,
             attrs: None,
         })

@@ -58,7 +58,7 @@ fn an_event_that_violates_one_condition_is_refused() {
     let queued = |change: fn(&mut Queued)| {
         let mut queued = Queued {
             point: point(0.5),
-            given: None,
+            partial: false,
             fidelity: None,
             attrs: None,
         };

@@ -53,7 +53,8 @@ fn converted(ledger: &Ledger, problem: &Problem) -> Vec<RevisedTrial> {
 
 fn revise(ledger: &mut Ledger, problem: &Arc<Problem>) {
     let trials = converted(ledger, problem);
-    let queue = ledger.queued().iter().map(|queued| queued.point.clone());
+    let queue = ledger.queued().iter();
+    let queue = queue.map(|queued| (queued.point.clone(), queued.partial));
     let queue = queue.collect();
     ledger
         .revise(problem.clone(), &event(), trials, queue, true)

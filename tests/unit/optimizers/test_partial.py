@@ -93,7 +93,7 @@ def test_a_partial_point_is_not_added_with_a_value(kind):
 @both
 @pytest.mark.parametrize(
     "part",
-    [{"z": 1}, {"n": 10}, {"x": np.nan}, {"kernel": "rbf", "degree": 3}, {"x": 0.1, "kernel": "rbf"}, {"cache": 3}],
+    [{"z": 1}, {"n": 10}, {"x": np.nan}, {"kernel": "rbf", "degree": 3}, {"cache": 3}],
     ids=repr,
 )
 def test_partial_points_that_cannot_be_completed_are_refused(kind, part):
@@ -101,6 +101,53 @@ def test_partial_points_that_cannot_be_completed_are_refused(kind, part):
     with pytest.raises(bl.errors.InvalidPoint):
         opt.enqueue([{"n": 9}, part])
     assert opt._log.n_events() == 0
+
+
+@both
+def test_linear_constraints_that_given_values_contradict_are_refused_at_once(kind):
+    opt = kind(
+        {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)},
+        constraints=[bl.Linear({"x": 1, "y": 1}, at_most=1.0)],
+        seed=0,
+    )
+    with pytest.raises(bl.errors.InvalidPoint, match=r"params contradicts the linear constraints"):
+        opt.enqueue([{"z": 0.5}, {"x": 0.8, "y": 0.7}])
+    assert opt._log.n_events() == 0
+    opt.enqueue({"x": 0.8})
+    assert opt.suggest().params["y"] <= 0.2 + 1e-9
+
+
+STRATEGIES = [
+    bl.RandomSearch,
+    lambda *args, **arguments: bl.BayesOpt(*args, **arguments, initial=bl.Initial(2), surrogate=bl.GP(n_restarts=1)),
+    lambda *args, **arguments: bl.TreeSearch(*args, **arguments),
+]
+
+
+@pytest.mark.parametrize("kind", STRATEGIES, ids=["RandomSearch", "BayesOpt", "TreeSearch"])
+def test_a_point_without_a_feasible_completion_is_suggested_with_a_warning(kind):
+    opt = kind(SPACE, constraints=[ordered], seed=0)
+    opt.enqueue([{"x": 0.1, "kernel": "rbf"}, {"x": 0.9}])
+    with pytest.warns(bl.BelatedWarning, match="violates"):
+        violating, satisfying = opt.suggest(n=2)
+    assert violating.params["x"] == 0.1 and violating.params["kernel"] == "rbf" and not ordered(violating.params)
+    assert satisfying.params["x"] == 0.9 and ordered(satisfying.params)
+    for trial in (violating, satisfying):
+        trial.observe(0.0)
+    assert ordered(opt.suggest().params)
+
+
+@pytest.mark.parametrize("kind", STRATEGIES, ids=["RandomSearch", "BayesOpt", "TreeSearch"])
+def test_values_are_chosen_at_the_suggestion(kind):
+    """Two optimizers with equal histories suggest equal points, whenever the points were enqueued."""
+    early, late = kind(SPACE, seed=3), kind(SPACE, seed=3)
+    early.enqueue([{"n": 1}, {"n": 2}])
+    for n in (1, 2):
+        late.enqueue({"n": n})
+        first, second = early.suggest(), late.suggest()
+        assert first.params == second.params and first.params["n"] == n
+        for trial in (first, second):
+            trial.observe(float(n))
 
 
 # Arrays.

@@ -346,6 +346,22 @@ def test_enqueued_points_are_converted_or_refuse_the_call():
     assert study.suggest().params == {"heat": 110.0, "acid": 0.5, "time": 12.0}
 
 
+def test_partial_points_stay_partial():
+    study = memory(SOLVENTS, [{"heat": 50.0, "acid": 0.1, "solvent": "tea"}], [1.0])
+    study.enqueue([{"solvent": "water"}, {"heat": 110.0}])
+    before = state(study)
+    with pytest.raises(InvalidSetting, match="an enqueued point is not a point of the new problem"):
+        study.revise(space=SOLVENTS | {"heat": (20.0, 100.0)})
+    assert state(study) == before
+    study.revise(space=SOLVENTS | {"solvent": ["oil", "brine", "tea"]}, map={"solvent": {"water": "brine"}})
+    # A parameter that the new space adds has the value of fill, as in trials.
+    study.revise(space=SOLVENTS | {"solvent": ["oil", "brine", "tea"], "time": (1.0, 24.0)}, fill={"time": 12.0})
+    first, second = study.suggest(n=2)
+    assert first.params["solvent"] == "brine" and second.params["heat"] == 110.0
+    assert first.params["time"] == second.params["time"] == 12.0
+    assert {first.params["heat"], first.params["acid"], second.params["acid"]}.isdisjoint({50.0, 0.1})
+
+
 # Earlier revisions.
 
 

@@ -440,7 +440,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, self._running - ids)])
         self._running = set()
         # The enqueued points that were not suggested yet.
-        queue = [space.space.params_at(place) for place in optimizer._log.queued()]
+        queue = [space.space.params_at(place) for place, _ in optimizer._log.queued()]
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
