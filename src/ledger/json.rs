@@ -204,7 +204,7 @@ mod tests {
         let text = event.to_json().unwrap();
         assert_eq!(
             text,
-            r#"{"now":1.0,"what":{"Enqueued":{"point":{"numbers":[0.5,null]},"partial":false}}}"#
+            r#"{"now":1.0,"what":{"Enqueued":{"partial":false,"point":{"numbers":[0.5,null]}}}}"#
         );
         assert_eq!(Event::from_json(&text).unwrap(), event);
     }
