@@ -140,34 +140,8 @@ impl Ledger {
             ));
         }
         let has_run = trial.run().is_some();
-        let point = match has_run {
-            true => given.run.clone(),
-            false => given.start.clone(),
-        };
-        let (width, context_width) = self.widths;
-        match (is_left_out, &point) {
-            (false, Some(point)) => {
-                self.rows.extend(problem.encode(point)?);
-                trial.index = point.index().map(|index| index as u32);
-                trial.position = problem.position(point);
-            }
-            (true, _) => {
-                self.rows.extend(std::iter::repeat_n(f64::NAN, width));
-                trial.index = None;
-                trial.position = Position::Outside;
-            }
-            (false, None) => return Err(mismatch()),
-        }
-        match &given.context {
-            Some(context) => {
-                problem.check_context(context)?;
-                self.rows.extend(problem.encode_context(context));
-            }
-            None if is_left_out => self
-                .rows
-                .extend(std::iter::repeat_n(f64::NAN, context_width)),
-            None => return Err(mismatch()),
-        }
+        self.place(number, &given)?;
+        let trial = &mut self.trials[number];
         trial.left_out = is_left_out;
         if given.has_fidelity
             && trial.details.as_ref().and_then(|details| details.fidelity) != fidelity
@@ -196,6 +170,43 @@ impl Ledger {
             left_out: given.left_out,
             run,
         });
+        Ok(())
+    }
+
+    /// Adds the row of a trial in the new problem. A trial that is left out has a row of NaN.
+    fn place(&mut self, number: TrialNumber, given: &RevisedTrial) -> Result<()> {
+        let problem = &self.problem;
+        let trial = &mut self.trials[number];
+        if given.left_out.is_some() {
+            let (width, context_width) = self.widths;
+            let missing = std::iter::repeat_n(f64::NAN, width);
+            self.rows.extend(missing);
+            trial.index = None;
+            trial.position = Position::Outside;
+            match &given.context {
+                Some(context) => {
+                    problem.check_context(context)?;
+                    self.rows.extend(problem.encode_context(context));
+                }
+                None => self
+                    .rows
+                    .extend(std::iter::repeat_n(f64::NAN, context_width)),
+            }
+            return Ok(());
+        }
+        let point = match trial.run() {
+            Some(_) => &given.run,
+            None => &given.start,
+        };
+        let (point, context) = point
+            .as_ref()
+            .zip(given.context.as_ref())
+            .ok_or_else(mismatch)?;
+        problem.check_context(context)?;
+        self.rows.extend(problem.encode(point)?);
+        self.rows.extend(problem.encode_context(context));
+        trial.index = point.index().map(|index| index as u32);
+        trial.position = problem.position(point);
         Ok(())
     }
 

@@ -79,52 +79,80 @@ impl Ledger {
         let value = |outcome: usize| self.entry(number, outcome).value();
         let run = observations.iter().find_map(|(_, it)| it.point.clone());
         if again == Again::Replicate && observations.iter().any(|(i, _)| value(*i).is_some()) {
-            let (point, context, fidelity) = self.replicated(number, run)?;
-            let (results, data) = split(observations);
-            return Ok(Some(What::Added(Added {
-                point,
-                context,
-                fidelity,
-                attrs: None,
-                results,
-                // A replicate measures these outcomes only.
-                awaited: false,
-                data: Data {
-                    point: None,
-                    ..data
-                },
-            })));
+            return self.replicate(number, observations, run).map(Some);
         }
-        let has_value = || self.results(number).any(|it| it.value().is_some());
-        if let Some(run) = &run
-            && self.has_outcomes()
-            && again == Again::Refuse
-            && has_value()
-            && !self.was_run_at(number, run)
-        {
-            return Err(Error::RunElsewhere { number });
+        if again == Again::Refuse {
+            self.check_run(number, run.as_ref())?;
         }
         let (mut results, mut data) = (Vec::new(), Data::default());
         for (outcome, observation) in self.with_data_of_new_value(number, observations) {
-            let reading = observation.reading;
-            let happened = match value(outcome) {
-                None if again == Again::Refuse
-                    && self.repeats_withdrawn(number, outcome, reading.value) =>
-                {
-                    continue;
-                }
-                None => Happened::New(reading),
-                Some(_) if self.repeats(number, outcome, &observation) => continue,
-                Some(_) if again == Again::Amend => Happened::Amended(reading),
-                Some(value) => return Err(self.already_observed(number, outcome, value)),
-            };
-            results.push((outcome as u32, happened));
-            data = merged(data, data_of(observation));
+            if let Some(happened) = self.change_of(number, outcome, &observation, again)? {
+                results.push((outcome as u32, happened));
+                data = merged(data, data_of(observation));
+            }
         }
         if data.point.is_some() {
             self.list_moved(number, &mut results);
         }
         Ok(resulted(number, results, data))
+    }
+
+    /// Values of another trial at the point of a trial.
+    fn replicate(
+        &self,
+        number: TrialNumber,
+        observations: Vec<(usize, Observation)>,
+        run: Option<Point>,
+    ) -> Result<What> {
+        let (point, context, fidelity) = self.replicated(number, run)?;
+        let (results, data) = split(observations);
+        Ok(What::Added(Added {
+            point,
+            context,
+            fidelity,
+            attrs: None,
+            results,
+            // A replicate measures these outcomes only.
+            awaited: false,
+            data: Data {
+                point: None,
+                ..data
+            },
+        }))
+    }
+
+    /// Refuses a point of a later report that differs from the point of the values that are known.
+    fn check_run(&self, number: TrialNumber, run: Option<&Point>) -> Result<()> {
+        let is_elsewhere = |run| !self.was_run_at(number, run);
+        let mut results = self.results(number);
+        match self.has_outcomes()
+            && results.any(|it| it.value().is_some())
+            && run.is_some_and(is_elsewhere)
+        {
+            true => Err(Error::RunElsewhere { number }),
+            false => Ok(()),
+        }
+    }
+
+    /// What a value does to the result of an outcome, or None if it has no effect.
+    fn change_of(
+        &self,
+        number: TrialNumber,
+        outcome: usize,
+        observation: &Observation,
+        again: Again,
+    ) -> Result<Option<Happened>> {
+        let reading = observation.reading;
+        match self.entry(number, outcome).value() {
+            None => {
+                let is_withdrawn = again == Again::Refuse
+                    && self.repeats_withdrawn(number, outcome, reading.value);
+                Ok((!is_withdrawn).then_some(Happened::New(reading)))
+            }
+            Some(_) if self.repeats(number, outcome, observation) => Ok(None),
+            Some(_) if again == Again::Amend => Ok(Some(Happened::Amended(reading))),
+            Some(value) => Err(self.already_observed(number, outcome, value)),
+        }
     }
 
     /// Adds the values that belong to the point of the report from now on.
@@ -514,48 +542,14 @@ impl Ledger {
         self.check_data(number, data)?;
         let (outcomes, of_trial) = self.split_trial(&it.results);
         self.check_listed(outcomes.iter().map(|(outcome, _)| *outcome))?;
-        let is_missing_elsewhere = self.results(number).enumerate().any(|(i, entry)| {
-            let is_listed = outcomes.iter().any(|(outcome, _)| *outcome as usize == i);
-            entry.state() == State::Pending && !is_listed
-        });
         for (outcome, happened) in outcomes {
-            let entry = self.entry(number, *outcome as usize);
             if let Some(reading) = happened.reading() {
                 reading.check(format_args!("trial {number}"))?;
             }
-            let has_value = entry.value().is_some();
-            let has_effect = match happened {
-                Happened::New(_) => !has_value,
-                Happened::Amended(reading) => {
-                    has_value && (entry.reading() != Some(*reading) || *data != Data::default())
-                }
-                Happened::Failed => {
-                    !has_value && (entry.state() != State::Failed || *data != Data::default())
-                }
-                Happened::Abandoned => !has_value && entry.state() != State::Abandoned,
-                Happened::Stopped => {
-                    !has_value
-                        && entry.state() != State::Stopped
-                        && Some(*outcome as usize) == self.objective_column()
-                }
-                Happened::Withdrawn { awaited } => {
-                    entry.state().can_be_withdrawn() && *awaited == is_missing_elsewhere
-                }
-            };
-            if !has_effect {
+            if !self.has_effect(number, (*outcome, *happened), outcomes, data) {
                 return Err(self.impossible(format_args!("outcome {outcome}: {happened:?}")));
             }
         }
-        let moves_others = data.point.is_some() && {
-            let mut all = outcomes.to_vec();
-            self.list_moved(number, &mut all);
-            all.len() > outcomes.len()
-        };
-        let has = |found: Happened| outcomes.iter().any(|(_, other)| *other == found);
-        let withdraws = outcomes
-            .iter()
-            .any(|(_, it)| matches!(it, Happened::Withdrawn { .. }));
-        let values = outcomes.iter().any(|(_, it)| it.reading().is_some());
         // A stop abandons the outcomes without a curve.
         let agrees = |whole: &Happened| {
             let mut all = outcomes.iter();
@@ -564,15 +558,58 @@ impl Ledger {
             })
         };
         match !outcomes.is_empty()
-            && !moves_others
             && of_trial.is_none_or(|whole| whole.reading().is_none() && agrees(&whole))
-            && (data.error.is_none() || has(Happened::Failed))
-            && (data.reason.is_none() || withdraws)
-            && ((data.point.is_none() && data.cost.is_none()) || values)
+            && self.explains(number, outcomes, data)
         {
             true => Ok(()),
             false => Err(self.impossible("a report without all results that it changes")),
         }
+    }
+
+    /// Whether an entry of a report changes the result of its outcome.
+    fn has_effect(
+        &self,
+        number: TrialNumber,
+        (outcome, happened): (u32, Happened),
+        outcomes: &[(u32, Happened)],
+        data: &Data,
+    ) -> bool {
+        let entry = self.entry(number, outcome as usize);
+        let (state, has_value) = (entry.state(), entry.value().is_some());
+        match happened {
+            Happened::New(_) => !has_value,
+            Happened::Amended(reading) => {
+                has_value && (entry.reading() != Some(reading) || *data != Data::default())
+            }
+            Happened::Failed => !has_value && (state != State::Failed || *data != Data::default()),
+            Happened::Abandoned => !has_value && state != State::Abandoned,
+            Happened::Stopped => {
+                let is_objective = Some(outcome as usize) == self.objective_column();
+                !has_value && state != State::Stopped && is_objective
+            }
+            Happened::Withdrawn { awaited } => {
+                let is_listed = |i: usize| outcomes.iter().any(|(at, _)| *at as usize == i);
+                let mut results = self.results(number).enumerate();
+                let is_missing_elsewhere =
+                    results.any(|(i, it)| it.state() == State::Pending && !is_listed(i));
+                state.can_be_withdrawn() && awaited == is_missing_elsewhere
+            }
+        }
+    }
+
+    /// Whether a report lists the results to which its data belong.
+    fn explains(&self, number: TrialNumber, outcomes: &[(u32, Happened)], data: &Data) -> bool {
+        let moves_others = data.point.is_some() && {
+            let mut all = outcomes.to_vec();
+            self.list_moved(number, &mut all);
+            all.len() > outcomes.len()
+        };
+        let any = |found: fn(&Happened) -> bool| outcomes.iter().any(|(_, it)| found(it));
+        let is_measured = data.point.is_some() || data.cost.is_some();
+        !moves_others
+            && (data.error.is_none() || any(|it| *it == Happened::Failed))
+            && (data.reason.is_none() || any(|it| matches!(it, Happened::Withdrawn { .. })))
+            && (!is_measured || any(|it| it.reading().is_some()))
     }
 
     /// The outcomes that a report lists, and what happened to the trial if the report is about the whole trial.
