@@ -79,9 +79,7 @@ impl<'a> View<'a> {
         let arrived = self
             .suggested()
             .filter(|trial| trial.outcome() == State::Observed);
-        arrived
-            .map(|trial| self.span(&trial, in_wall_time))
-            .unzip()
+        arrived.map(|trial| self.span(&trial, in_wall_time)).unzip()
     }
 
     /// The ages of the suggested trials in flight, without trials whose lease has ended.
@@ -198,7 +196,10 @@ impl<'a> View<'a> {
         let withdrawn = results.filter_map(|it| it.withdrawals().last().map(|last| last.outcome));
         let of_results = withdrawn.filter(|_| trial.state() == State::Withdrawn);
         let states: Vec<State> = of_results.chain([trial.outcome()]).collect();
-        match (states.contains(&State::Observed), states.contains(&State::Failed)) {
+        match (
+            states.contains(&State::Observed),
+            states.contains(&State::Failed),
+        ) {
             (true, _) => Outcome::Arrived,
             (false, true) => Outcome::Failed,
             (false, false) => Outcome::Censored,
@@ -214,7 +215,9 @@ impl<'a> View<'a> {
         now: f64,
         delays: Option<&DelayDistribution>,
     ) -> Result<Vec<TrialNumber>> {
-        let limit = delays.map(|known| known.quantile(LATE, LEVEL)).transpose()?;
+        let limit = delays
+            .map(|known| known.quantile(LATE, LEVEL))
+            .transpose()?;
         let is_late = |number: &TrialNumber| {
             let trial = self.of(*number);
             let (start, end) = self.span(&trial, true);
