@@ -720,7 +720,7 @@ class Optimizer:
         A time that is not known is NaN."""
 
     def lateness(self, time: float) -> tuple[DelayDistribution, list[int]]:
-        """The distribution of the delays of suggested trials in wall-clock time, and the numbers of the late trials: the
+        """The distribution of the delays of suggested trials in wall-clock time, and the numbers of late trials: the
         pending trials that are late, and the observed trials that were late when their result arrived.
 
         A trial with a lease is late from the end of the lease on. A suggested trial without a lease is late if its age

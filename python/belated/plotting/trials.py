@@ -15,10 +15,10 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
 
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
     therefore the maximum number of concurrent trials. Bars of trials without a value are hatched. A pending trial is
-    *late* from the end of its lease on or, without a lease, if its age exceeds the 95 % quantile of the delays of trials
-    that arrive, in wall-clock time. `Study.worklist` has the same rule. A trial that was late when its value arrived is
-    drawn as *late*, too. If trials started or ended only in the first third of the time until now, the axis ends after
-    the last of these events.
+    *late* from the end of its lease on or, without a lease, if its age exceeds the 95 % quantile of the delays of
+    trials that arrive, in wall-clock time. `Study.worklist` has the same rule. A trial that was late when its value
+    arrived is drawn as *late*, too. If trials started or ended only in the first third of the time until now, the axis
+    ends after the last of these events.
 
     Parameters
     ----------
