@@ -491,12 +491,6 @@ impl Optimizer {
         Ok((now, delays, self.ledger.view().in_flight(now, time)))
     }
 
-    /// Returns the observed and pending trials whose lease or window had passed before their result, or has passed now.
-    pub(crate) fn late(&mut self, time: Option<f64>) -> Result<Vec<TrialNumber>> {
-        let (now, window) = (self.ledger.now(time)?, self.window()?);
-        Ok(self.ledger.view().late(now, time, window))
-    }
-
     /// Returns the time for which a pending trial counts as arriving, on the clock, or None without a limit.
     pub(crate) fn window(&mut self) -> Result<Option<f64>> {
         self.strategy.catch_up(self.ledger.view())?;

@@ -722,9 +722,12 @@ class Optimizer:
 
         A time that is not known is NaN."""
 
-    def late(self, time: float | None) -> list[int]:
-        """The observed trials whose lease or window passed before their result, and the pending trials whose lease or
-        window has passed."""
+    def lateness(self, time: float) -> tuple[DelayDistribution, list[int]]:
+        """The distribution of the delays of suggested trials in wall-clock time, and the numbers of late trials: the
+        pending trials that are late, and the observed trials that were late when their result arrived.
+
+        A trial with a lease is late from the end of the lease on. A suggested trial without a lease is late if its age
+        exceeds the 95 % quantile of the delays of trials that arrive."""
 
     def window(self) -> float | None:
         """The time for which a pending trial counts as arriving, on the clock, or None without a limit."""

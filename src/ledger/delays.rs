@@ -1,12 +1,13 @@
-//! The delays of suggested trials, and whether leases and windows have passed.
+//! The delays of suggested trials, whether leases and windows have passed, and which trials are late.
 //!
-//! Times are on the optimizer's clock. A lease ends at a wall-clock time.
+//! Times are on the optimizer's clock, unless they are called wall-clock times. A lease ends at a wall-clock time.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::delays::records::Resolution;
-use crate::delays::{Delays, Outcome};
+use crate::delays::{DelayDistribution, Delays, Outcome};
+use crate::error::Result;
 use crate::ledger::{State, Trial, TrialNumber, View, Viewed};
 use crate::numerics::order::median;
 use crate::problem::Clock;
@@ -16,6 +17,12 @@ const MAX_AGE: f64 = 1e300;
 
 /// The time after which the delays for forecasts are updated, as a share of the median delay.
 const REFIT_AFTER: f64 = 0.1;
+
+/// A trial without a lease is late if its age exceeds this quantile of the delays of trials that arrive.
+const LATE: f64 = 0.95;
+
+/// The level of the interval of a quantile. The quantile itself does not depend on the level.
+const LEVEL: f64 = 0.8;
 
 /// Whether an age is beyond the window. A trial whose age equals the window may still arrive.
 pub fn is_beyond(age: f64, window: Option<f64>) -> bool {
@@ -56,18 +63,23 @@ impl<'a> View<'a> {
         self.trials().filter(|trial| trial.suggested)
     }
 
+    /// The start and the end of a trial, on the optimizer's clock or in wall-clock time. The end of a pending trial is its
+    /// start. A time that is not known is NaN.
+    fn span(self, trial: &Viewed, in_wall_time: bool) -> (f64, f64) {
+        let wall_time = |event: u32| self.log.times[event as usize];
+        match in_wall_time {
+            true => (wall_time(trial.started_by), wall_time(trial.ended_by())),
+            false => (trial.suggested_at, trial.last_time()),
+        }
+    }
+
     /// The starts and ends of the suggested trials that were observed, on the optimizer's clock or in wall-clock time. A
     /// time that is not known is NaN.
     pub(crate) fn arrivals(self, in_wall_time: bool) -> (Vec<f64>, Vec<f64>) {
-        let wall_time = |event: u32| self.log.times[event as usize];
         let arrived = self
             .suggested()
             .filter(|trial| trial.outcome() == State::Observed);
-        let times = arrived.map(|trial| match in_wall_time {
-            true => (wall_time(trial.started_by), wall_time(trial.ended_by())),
-            false => (trial.suggested_at, trial.last_time()),
-        });
-        times.unzip()
+        arrived.map(|trial| self.span(&trial, in_wall_time)).unzip()
     }
 
     /// The ages of the suggested trials in flight, without trials whose lease has ended.
@@ -159,25 +171,68 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Returns the observed and pending trials whose lease or window had passed before their result, or has passed now.
+    /// The delays of whole trials in wall-clock time, as in [`View::delays`]. Trials whose times are not known are left
+    /// out. A trial without a result that was not withdrawn arrived if one of its results did.
+    pub(crate) fn wall_delays(self, now: f64) -> Delays {
+        let record = |number: TrialNumber| {
+            let trial = self.of(number);
+            let (start, end) = self.span(&trial, true);
+            let end = match trial.state() {
+                State::Pending => trial.expires_at().map_or(now, |lease| lease.min(now)),
+                _ => end,
+            };
+            let age = (end - start).clamp(0.0, MAX_AGE);
+            let known = trial.suggested && !age.is_nan();
+            known.then(|| (age, self.wall_outcome(number)))
+        };
+        let records = (0..self.log.n_trials()).filter_map(record);
+        let (ages, outcomes) = records.unzip();
+        Delays::new(ages, outcomes, Resolution::Exact)
+    }
+
+    fn wall_outcome(self, number: TrialNumber) -> Outcome {
+        let trial = self.of(number);
+        let results = self.log.results(number);
+        let withdrawn = results.filter_map(|it| it.withdrawals().last().map(|last| last.outcome));
+        let of_results = withdrawn.filter(|_| trial.state() == State::Withdrawn);
+        let states: Vec<State> = of_results.chain([trial.outcome()]).collect();
+        match (
+            states.contains(&State::Observed),
+            states.contains(&State::Failed),
+        ) {
+            (true, _) => Outcome::Arrived,
+            (false, true) => Outcome::Failed,
+            (false, false) => Outcome::Censored,
+        }
+    }
+
+    /// The pending trials that are late at a wall-clock time, and the observed trials that were late when their result
+    /// arrived. A trial with a lease is late from the end of the lease on. A suggested trial without a lease is late if
+    /// its age exceeds the 95 % quantile of the delays of trials that arrive. `delays` is the distribution of
+    /// [`View::wall_delays`], if known.
     pub(crate) fn late(
         self,
         now: f64,
-        wall_time: Option<f64>,
-        window: Option<f64>,
-    ) -> Vec<TrialNumber> {
-        let is_late = |trial: Viewed| match (trial.outcome(), self.log.problem.clock) {
-            (State::Pending, _) => !trial.is_arriving(now, wall_time, window),
-            (State::Observed, clock) => {
-                // A lease cannot be compared with counts of iterations.
-                let end = Some(trial.last_time()).filter(|_| clock == Clock::Seconds);
-                !trial.is_arriving(trial.last_time(), end, window)
+        delays: Option<&DelayDistribution>,
+    ) -> Result<Vec<TrialNumber>> {
+        let limit = delays
+            .map(|known| known.quantile(LATE, LEVEL))
+            .transpose()?;
+        let is_late = |number: &TrialNumber| {
+            let trial = self.of(*number);
+            let (start, end) = self.span(&trial, true);
+            let until = match trial.state() {
+                State::Pending => now,
+                State::Observed => end,
+                _ => return false,
+            };
+            // Times that are not known are NaN, and a comparison with NaN is false.
+            match trial.expires_at() {
+                Some(lease) => lease <= until,
+                None => trial.suggested && limit.is_some_and(|limit| until - start > limit.value),
             }
-            _ => false,
         };
-        (0..self.log.n_trials())
-            .filter(|&number| is_late(self.of(number)))
-            .collect()
+        Ok((0..self.log.n_trials()).filter(is_late).collect())
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod drafts;
 mod fidelities;
+mod late;
 mod outcomes;
 mod possible;
 mod reported;

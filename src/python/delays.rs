@@ -34,6 +34,11 @@ impl DelayDistribution {
         Ok(Self { delays, core })
     }
 
+    /// The distribution, if known.
+    pub fn known(&self) -> Option<&Core> {
+        self.core.as_ref().as_ref().ok()
+    }
+
     fn forecast(
         &self,
         py: Python<'_>,
@@ -167,7 +172,7 @@ impl DelayDistribution {
 
     #[getter]
     fn follow_up(&self) -> Option<f64> {
-        self.core.as_ref().as_ref().ok().map(Core::follow_up)
+        self.known().map(Core::follow_up)
     }
 
     #[getter]
@@ -192,7 +197,7 @@ impl DelayDistribution {
     }
 
     fn incidence<'py>(&self, py: Python<'py>) -> Option<[Vector<'py>; 5]> {
-        let estimate = self.core.as_ref().as_ref().ok()?.incidence();
+        let estimate = self.known()?.incidence();
         let columns = [
             &estimate.times,
             &estimate.survival,

@@ -630,8 +630,17 @@ impl Optimizer {
         Ok((times.0.into_pyarray(py), times.1.into_pyarray(py)))
     }
 
-    fn late(&self, py: Python<'_>, time: Option<f64>) -> PyResult<Vec<usize>> {
-        self.with_core(py, |core, _| core.late(time))
+    /// The distribution of delays in wall-clock time, and the trials that are or were late. The distribution is fitted
+    /// without the lock.
+    fn lateness(&self, py: Python<'_>, time: f64) -> PyResult<(DelayDistribution, Vec<usize>)> {
+        let delays = self.with_core(py, |core, _| {
+            core.ledger().now(Some(time))?; // checks the time
+            Ok(core.ledger().view().wall_delays(time))
+        })?;
+        let distribution = DelayDistribution::of(py, Arc::new(delays), &Options::default())?;
+        let known = distribution.known();
+        let late = self.with_core(py, |core, _| core.ledger().view().late(time, known))?;
+        Ok((distribution, late))
     }
 
     fn window(&self, py: Python<'_>) -> PyResult<Option<f64>> {

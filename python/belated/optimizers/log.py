@@ -69,9 +69,9 @@ class Log(Protocol):
     def arrivals(self, in_wall_time: bool) -> tuple[Array, Array]:
         """Return the starts and ends of the suggested trials that were observed; a time that is not known is NaN."""
 
-    def late(self, time: float | None) -> list[int]:
-        """Return the observed trials whose lease or window passed before their result, and the pending trials whose
-        lease or window has passed."""
+    def lateness(self, time: float) -> tuple[DelayDistribution, list[int]]:
+        """Return the delay distribution in wall-clock time, and the numbers of the pending trials that are late and of
+        the observed trials that were late when their result arrived."""
 
     def window(self) -> float | None:
         """Return the time for which a pending trial counts as arriving, on the clock; None without a limit."""

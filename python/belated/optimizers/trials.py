@@ -351,10 +351,10 @@ class Reading(ABC):
     def overdue(self, *, outcome: str | None = None) -> list[Overdue]:
         """Return the trials in flight that are late and whose results probably never arrive.
 
-        The age of such a trial exceeds the 95 % quantile of the delays of trials that arrive, and the 98 % interval of
-        the probability that its result arrives lies below 1/2. The trials are sorted by this probability; the least
-        likely result comes first. The list is empty before the first result. Early in a study and with few results, it
-        is often empty, because long delays and lost trials look the same.
+        The age of such a trial, here on the optimizer's clock, exceeds the 95 % quantile of the delays of trials that
+        arrive, and the 98 % interval of the probability that its result arrives lies below 1/2. The trials are sorted
+        by this probability; the least likely result comes first. The list is empty before the first result. Early in a
+        study and with few results, it is often empty, because long delays and lost trials look the same.
 
         Parameters
         ----------

@@ -44,7 +44,6 @@ LOOKS = {
     "stopped": ("#4D4D4D", "s"),
     "withdrawn": (GREY, "x"),
     "pending": (GREEN, ">"),
-    "expired": (PURPLE, "P"),
 }
 
 

@@ -14,10 +14,11 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     """Plot each trial as a horizontal bar from its suggestion to its end.
 
     Bars of concurrent trials are in different lanes, and each bar is in the lowest free lane. The number of lanes is
-    therefore the maximum number of concurrent trials. Bars of trials without a value are hatched. *late* means that a
-    value was reported after the end of the trial's window or lease. *expired* means that the window or lease of a
-    pending trial has ended. If trials started or ended only in the first third of the time until now, the axis ends
-    after the last of these events.
+    therefore the maximum number of concurrent trials. Bars of trials without a value are hatched. A pending trial is
+    *late* from the end of its lease on or, without a lease, if its age exceeds the 95 % quantile of the delays of
+    trials that arrive, in wall-clock time. `Study.worklist` has the same rule. A trial that was late when its value
+    arrived is drawn as *late*, too. If trials started or ended only in the first third of the time until now, the axis
+    ends after the last of these events.
 
     Parameters
     ----------
@@ -50,7 +51,7 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
             lows, highs = [spans[i][0] for i in chosen], [spans[i][1] for i in chosen]
             at = [lanes[i] for i in chosen]
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
-            hatch = None if fate in ("observed", "late") else "///"
+            hatch = ["" if drawn[i][0].state == "observed" else "///" for i in chosen]
             ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white", hatch=hatch)
             ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", clip_on=False, label=fate)
     ax.set_ylim(0.4, max(lanes, default=1) + 0.6)
@@ -61,11 +62,10 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
 
 
 def fates_of(search: Reading, trials: Iterable[Trial]) -> list[str]:
-    """Return the state of each trial; "late" and "expired" are states of trials whose window or lease has ended."""
+    """Return the state of each trial, or "late" for trials that are late or were late when they were observed."""
     source = search._source
-    late = set(source._current_log().late(source._problem.wall_time()))
-    of_late = {"observed": "late", "pending": "expired"}
-    return [of_late.get(trial.state, trial.state) if trial.number in late else trial.state for trial in trials]
+    late = set(source._current_log().lateness(source._problem.wall_time())[1])
+    return ["late" if trial.number in late else trial.state for trial in trials]
 
 
 def lanes_of(spans: Iterable[tuple[float, float]]) -> list[int]:

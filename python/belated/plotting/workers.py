@@ -20,7 +20,6 @@ _HATCHES = {
     "stopped": "...",
     "withdrawn": "++",
     "pending": "///",
-    "expired": "||",
 }
 
 
@@ -33,7 +32,7 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
     which a worker did not have a trial, in the mean over the workers. A pending trial ends at the current time. If
     trials started or ended only in the first third of the time until now, the axis ends after the last of these events,
     and the idle share still includes all times. The states of trials have different colours and hatches; `plot_trials`
-    explains *late* and *expired*.
+    explains *late*.
 
     Parameters
     ----------

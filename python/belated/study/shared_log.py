@@ -106,7 +106,7 @@ class SharedLog:
         self.best_first = core.best_first
         self.validate, self.feasibility = core.validate, core.feasibility
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
-        self.delays, self.arrivals, self.late = core.delays, core.arrivals, core.late
+        self.delays, self.arrivals, self.lateness = core.delays, core.arrivals, core.lateness
         self.next_fidelity, self.status, self.window = core.next_fidelity, core.status, core.window
         self.contradiction = core.contradiction
 

@@ -835,7 +835,8 @@ class Study(Trials[SharedLog]):
               the delay, given that the trial has not arrived yet. Missing for added trials, and before a result has
               arrived.
             * ``due_from``: "lease" or "delays".
-            * ``late``: whether the lease has ended, or the trial is older than 95 % of the delays so far will be.
+            * ``late``: whether the lease has ended or, without a lease, the age exceeds the 95 % quantile of the delays
+              of trials that arrive.
 
             Times are in UTC, without a time zone, as Excel requires. The delays are measured in wall-clock time, on
             either clock.

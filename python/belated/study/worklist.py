@@ -7,8 +7,6 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from belated._core import DelayDistribution, TrialRecord
 from belated.optimizers.log import Log
 from belated.optimizers.outcomes import missing
@@ -16,11 +14,6 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.table import imported_pandas, trial_columns
 from belated.optimizers.trial import html_table, utc
 from belated.short_repr import printable
-
-_OUTCOMES = {"observed": 1, "failed": 2}
-
-# A trial is late if it is older than this share of the delays.
-_LATE = 0.95
 
 _STYLE = """
 body { font: 10pt sans-serif; margin: 1cm; }
@@ -39,7 +32,6 @@ class Due(NamedTuple):
 
     at: float | None
     source: str | None
-    late: bool
 
 
 def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -> Any:
@@ -50,7 +42,7 @@ def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -
     pandas = imported_pandas("worklist")
     now = problem.wall_time()
     out = [log.trial(number) for number in log.numbers("pending")]
-    delays = _delays(log, now)
+    delays, late = log.lateness(now)
     found = sorted(
         ((record, _due(record, delays, now)) for record in out),
         key=lambda each: (each[1].at is None, each[1].at or 0.0, each[0].number),
@@ -65,7 +57,7 @@ def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -
     kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
     kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])
     kept["due_from"] = [due.source for _, due in found]
-    kept["late"] = [due.late for _, due in found]
+    kept["late"] = [record.number in late for record, _ in found]
     return pandas.DataFrame(kept)
 
 
@@ -99,36 +91,13 @@ def _name(column: str) -> str:
     return column
 
 
-def _delays(log: Log, now: float) -> DelayDistribution:
-    """Return the distribution of the delays of suggested trials in wall-clock time."""
-    ages, outcomes = [], []
-    for number in log.numbers(None):
-        record = log.trial(number)
-        if not record.suggested or record.started_at is None:
-            continue
-        end = record.finished_at
-        if record.state == "pending":
-            # A trial whose lease has ended counts as if it were abandoned at the end of the lease.
-            end = now if record.expires_at is None else min(now, record.expires_at)
-        if end is not None:
-            ages.append(max(end - record.started_at, 0.0))
-            # A withdrawn result has arrived.
-            withdrawn = [record.withdrawal, *(each[5] for each in record.outcomes)]
-            states = [each[0] for each in withdrawn if each] if record.state == "withdrawn" else [record.state]
-            outcomes.append(min((_OUTCOMES[state] for state in states if state in _OUTCOMES), default=0))
-    return DelayDistribution(np.array(ages, dtype=float), np.array(outcomes, dtype=np.int64), clock="seconds")
-
-
 def _due(record: TrialRecord, delays: DelayDistribution, now: float) -> Due:
     if record.expires_at is not None:
-        return Due(record.expires_at, "lease", record.expires_at <= now)
+        return Due(record.expires_at, "lease")
     if not record.suggested or record.started_at is None:
-        return Due(None, None, False)
-    age = max(now - record.started_at, 0.0)
-    remaining, limit = delays.remaining(age), delays.quantile(_LATE)
-    if remaining is None or limit is None:
-        return Due(None, None, False)
-    return Due(now + remaining[0], "delays", age > limit[0])
+        return Due(None, None)
+    remaining = delays.remaining(max(now - record.started_at, 0.0))
+    return Due(None, None) if remaining is None else Due(now + remaining[0], "delays")
 
 
 def _moment(seconds: float | None) -> datetime | None:

@@ -53,19 +53,17 @@ def test_trials_are_bars_from_suggestion_to_end_in_lanes(opt):
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
     assert spans == sorted((trial.suggested_at, trial.ended_at or 14) for trial in opt.trials)
     ends = {label: len(line.get_xdata()) for label, line in drawn(ax).items()}
+    ends["observed"] += ends.pop("late", 0)  # the delays in wall-clock time vary
     assert ends == {"observed": 9, "failed": 1, "abandoned": 1, "pending": 3}
     assert max(bar.get_y() + bar.get_height() / 2 for bar in bars) == 4
     assert sorted(drawn(ax)["pending"].get_xdata()) == [14, 14, 14]
 
 
-def test_late_and_expired_trials_are_marked(tmp_path):
-    opt = bl.BayesOpt({"x": (0.0, 1.0)}, pending="censor", window=2.0, seed=0)
-    for _ in range(6):
-        opt.suggest()
-    opt.observe(0, 1.0)
-    opt.observe(5, 1.0)
-    found = {label: len(line.get_xdata()) for label, line in drawn(plotting.plot_trials(opt)).items()}
-    assert found == {"observed": 1, "late": 1, "pending": 1, "expired": 3}
+def fates(ax):
+    return {label: len(line.get_xdata()) for label, line in drawn(ax).items()}
+
+
+def test_trials_are_late_from_the_end_of_their_lease_on(tmp_path):
     now = [0.0]
     plain = bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds", time=lambda: now[0], seed=0)
     study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", plain)
@@ -73,9 +71,29 @@ def test_late_and_expired_trials_are_marked(tmp_path):
     study.observe(0, 1.0)
     now[0] = 9.0
     study.observe(1, 1.0)
-    study.suggest()
-    found = {label: len(line.get_xdata()) for label, line in drawn(plotting.plot_trials(study)).items()}
-    assert found == {"observed": 1, "late": 1, "pending": 1, "expired": 2}
+    study.suggest(expires_after=5.0)
+    ax = plotting.plot_trials(study)
+    assert fates(ax) == {"observed": 1, "late": 3, "pending": 1}
+    # Bars of trials without a value are hatched.
+    hatches = [bar.get_hatch() for container in ax.containers for bar in container]
+    assert sorted(str(hatch or "") for hatch in hatches) == ["", "", "///", "///", "///"]
+
+
+@pytest.mark.parametrize("clock", ["iterations", "seconds"])
+def test_trials_are_late_beyond_the_delays_and_windows_do_not_matter(clock):
+    now = [0.0]
+    settings = {"pending": "censor", "window": 0.5, "clock": clock, "time": lambda: now[0], "seed": 0}
+    opt = bl.BayesOpt({"x": (0.0, 1.0)}, **settings)
+    slow, lost = opt.suggest(n=2)
+    for _ in range(30):
+        trial = opt.suggest()
+        now[0] += 100.0
+        trial.observe(trial.params["x"])
+    opt.suggest()
+    now[0] += 50.0
+    slow.observe(0.0)
+    assert lost.number in opt._log.lateness(now[0])[1]
+    assert fates(plotting.plot_trials(opt)) == {"observed": 30, "late": 2, "pending": 1}
 
 
 # Delays.

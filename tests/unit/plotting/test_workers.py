@@ -90,8 +90,10 @@ def test_simulated_workers_are_found(mode):
     for one, other in zip(bars, bars[1:], strict=False):
         if mode == "asynchronous" and one[1] == other[1]:
             assert one[3] == pytest.approx(other[2])  # a free worker has a new trial at once
-    # The optimizer has the same times.
-    assert bars_of(plotting.plot_workers(search)) == [(*bar[:2], *map(pytest.approx, bar[2:])) for bar in bars]
+    # The optimizer has the same times, and knows which trials were late.
+    assert [bar[1:] for bar in bars_of(plotting.plot_workers(search))] == [
+        (bar[1], *map(pytest.approx, bar[2:])) for bar in bars
+    ]
 
 
 def test_a_history_has_its_own_clock():
@@ -131,6 +133,6 @@ def test_the_axis_of_times_is_cut_if_pending_trials_are_much_older():
         assert ax.get_xlabel() == "Time (seconds); the current time is 10 hours"
         assert ax.get_xlim()[1] == pytest.approx(110.0)
         assert max(bar[3] for bar in bars_of(ax)) >= 110.0
-    assert drawn(ax)["pending"].get_xdata() == [pytest.approx(110.0)]
+    assert drawn(ax)["late"].get_xdata() == [pytest.approx(110.0)]
     # One of two workers is idle after 100 seconds.
     assert plotting.plot_workers(opt).get_title() == "2 workers, idle 50 % of the time"

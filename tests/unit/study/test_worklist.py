@@ -2,6 +2,7 @@
 
 import csv
 import html.parser
+import json
 
 import numpy as np
 import pandas as pd
@@ -9,7 +10,9 @@ import pytest
 
 import belated as bl
 from belated import cli
+from belated._core import DelayDistribution
 from belated.errors import InvalidPoint, InvalidSetting
+from belated.plotting.trials import fates_of
 from belated.store.memory import MemoryStore
 
 DAY = 86400.0
@@ -217,6 +220,74 @@ def test_the_arrival_of_a_withdrawn_result_counts_in_the_due_times():
         return study.worklist()["due_utc"][0]
 
     assert due(True) == due(False)
+
+
+@pytest.mark.filterwarnings("ignore::belated.BelatedWarning")
+@pytest.mark.parametrize("outcomes", [None, {"a": "maximize", "b": bl.Record()}])
+@pytest.mark.parametrize("name", ["iterations", "seconds"])
+def test_worklists_and_plots_agree_on_late_trials(clock, name, outcomes, tmp_path):
+    """The delays of the reference are read from the trials."""
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, clock=name, **({"outcomes": outcomes} if outcomes else {}))
+    study = bl.Study("s", tmp_path / "a.db", optimizer, time=clock)
+    value = {"a": 1.0, "b": 2.0} if outcomes else 1.0
+    lost, leased, part = study.suggest(), study.suggest(expires_after=900 * DAY), study.suggest()
+    lapsed, own = study.suggest(expires_after=DAY), study.add({"x": 0.9})
+    delays = []
+    for i in range(24):
+        trial, days = study.suggest(), 1 + i % 4
+        clock.now += days * DAY
+        delays.append((days * DAY, 2 if i == 5 else 1))
+        if i == 5:
+            trial.fail()
+        else:
+            trial.observe(value)
+        if i % 6 == 1:
+            trial.withdraw()
+    if outcomes:
+        # One outcome arrived, and was withdrawn later.
+        part.observe({"a": 1.0})
+        part.abandon(outcome="b")
+        delays.append((sum(delay for delay, _ in delays), 1))
+        part.withdraw(outcome="a")
+    fresh = study.suggest()
+    clock.now += DAY / 2
+    for is_revised in (False, True):
+        table = study.worklist().set_index("number")
+        out = {trial.number for trial in study.trials if trial.state == "pending"}
+        old = [lost] if outcomes else [lost, part]
+        ages = {trial.number: clock.now - seconds(table["since_utc"][trial.number]) for trial in [*old, fresh]}
+        records = [*delays, *((age, 0) for age in ages.values()), (DAY, 0)]
+        records.append((clock.now - seconds(table["since_utc"][leased.number]), 0))
+        given, states = np.array(records).T
+        reference = DelayDistribution(given, states.astype(np.int64), clock="seconds")
+        limit = reference.quantile(0.95)[0]
+        late = {number for number, age in ages.items() if age > limit} | {lapsed.number}
+        assert set(table.index) == out and own.number in out and lost.number in late and fresh.number not in late
+        assert set(table.index[table["late"]]) == late
+        # A revision with outcomes changes the times at which withdrawn results arrived.
+        for number, age in [] if is_revised and outcomes else ages.items():
+            due = clock.now + reference.remaining(age)[0]
+            assert abs(seconds(table["due_utc"][number]) - due) <= 1.0
+        drawn = fates_of(study, [study.trial(number) for number in sorted(out)])
+        assert {number for number, fate in zip(sorted(out), drawn, strict=True) if fate == "late"} == late
+        study.revise(space={"x": (0.0, 0.2)})  # most trials are left out
+
+
+def test_trials_without_known_times_are_late_only_by_their_lease(clock):
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, time=clock)
+    for _ in range(9):
+        trial = optimizer.suggest()
+        clock.now += DAY
+        trial.observe(1.0)
+    optimizer.suggest()
+    optimizer.suggest()
+    events = [json.loads(event) for event in optimizer._log.events(0)]
+    for event in events[-2:]:
+        event["at"] = None
+    events[-1]["what"]["Suggested"]["expires_at"] = clock.now + DAY
+    optimizer._log.replace([json.dumps(event) for event in events])
+    delays, late = optimizer._log.lateness(clock.now + 99 * DAY)
+    assert late == [10] and list(delays.counts) == [0, 9, 0]
 
 
 FORMULAS = ["=O", "-OMe", "+NH3", "@home", "\t=1", "\r=2", '=HYPERLINK("http://x","y")', "1,5", "-1"]
