@@ -240,10 +240,8 @@ impl Ledger {
         let column = self.trial_column();
         let state = State::of_trial(self.results(number).map(Entry::state));
         match (self.entry(number, column).state(), state) {
-            (State::Pending, State::Pending) => {}
-            (before, State::Withdrawn) if before != State::Withdrawn => {
-                self.withdraw(number, column, withdrawn, reason);
-            }
+            (before, after) if before == after => {}
+            (_, State::Withdrawn) => self.withdraw(number, column, withdrawn, reason),
             (_, State::Pending) => self.results.stored_mut(number, column).state = State::Pending,
             _ => self.results.end(number, column, state, self.len() as u32),
         }
