@@ -1,0 +1,276 @@
+"""Convert an export of studies in format 8 to format 9: python scripts/convert_log.py OLD NEW
+
+OLD is what ``belated study export`` of the earlier version printed, and ``belated study import`` of this version reads
+NEW. Names, ids, definitions, attributes, times, and keys with their digests are unchanged, because a digest depends only
+on the arguments of a call. The events of one call with a key become one event, so later events may have other numbers.
+An event whose time on the study's clock was not stored gets the time of the event before.
+"""
+
+import argparse
+import json
+import re
+from collections.abc import Iterable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+OLD, NEW = 8, 9
+BODY = re.compile(r', "(definition|event)": ')
+KEY = re.compile(r"observe:\d+(-.*)", flags=re.DOTALL)
+DATA = ("cost", "duration", "point", "attrs")
+CAN_BE_WITHDRAWN = ("Observed", "Failed", "Stopped")
+
+
+@dataclass
+class Result:
+    """The result of one outcome in one trial."""
+
+    state: str = "Pending"
+    reading: dict[str, float] | None = None
+    error: dict[str, Any] | None = None
+    has_duration: bool = False
+    has_withdrawn_failure: bool = False
+
+
+def part(event: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return the fields of these names that are not absent."""
+    return {name: event[name] for name in names if event.get(name) is not None}
+
+
+def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
+    """Return one event for two events of the same call. Results of the first event keep their kind."""
+    one, other = first["Resulted"], second["Resulted"]
+    results = dict(map(tuple, one["results"]))
+    for outcome, happened in other["results"]:
+        (kind,) = results.get(outcome, happened)
+        results[outcome] = {kind: next(iter(happened.values()))}
+    return {"Resulted": one | {"results": [*map(list, results.items())], "data": other["data"] | one["data"]}}
+
+
+class Converter:
+    """Converts the events of one study. Each method of the name of an event returns what happened in the new form, or
+    None if the event has no effect."""
+
+    def __init__(self, definition: dict[str, Any]) -> None:
+        self.trials: list[list[Result]] = []
+        self.now = 0.0
+        self.declare(definition)
+
+    def declare(self, definition: dict[str, Any]) -> None:
+        outcomes = definition["problem"].get("outcomes") or []
+        objectives = [i for i, (_, goal) in enumerate(outcomes) if goal["kind"] in ("Minimize", "Maximize")]
+        self.names = [name for name, _ in outcomes]
+        self.objective = (objectives[0] if len(objectives) == 1 else None) if outcomes else 0
+
+    def convert(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        ((kind, body),) = event.items()
+        what = getattr(self, kind)(body)
+        ((_, inner),) = body.get("event", {kind: body.get("added", {"": body}).get("Added", body)}).items()
+        self.now = inner.get("now", self.now)
+        return what and part(inner, "at") | {"now": self.now, "what": what}
+
+    # Started trials and enqueued points.
+
+    def Suggested(self, event: dict[str, Any]) -> dict[str, Any]:
+        self.trials.append([Result() for _ in self.names or [""]])
+        return {"Suggested": part(event, "point", "context", "fidelity", "expires_at", "queued", "note", "attrs")}
+
+    def Added(self, event: dict[str, Any]) -> dict[str, Any]:
+        observation = event.get("observation")
+        return self.added(event, [] if observation is None else [(0, observation)], True)
+
+    def AddedMeasured(self, event: dict[str, Any]) -> dict[str, Any]:
+        return self.added(event["added"]["Added"], event["observations"], not event["complete"])
+
+    def added(
+        self, event: dict[str, Any], observations: Sequence[tuple[int, dict[str, Any]]], awaited: bool
+    ) -> dict[str, Any]:
+        missing = "Pending" if awaited else "Abandoned"
+        self.trials.append([Result(missing) for _ in self.names or [""]])
+        results, data = [], {}
+        for outcome, observation in observations:
+            results.append([outcome, {"New": observation["reading"]}])
+            data = part(observation, *DATA) | data
+        self.store(len(self.trials) - 1, results, data)
+        readings = [[outcome, happened["New"]] for outcome, happened in results]
+        start = part(event, "point", "context", "fidelity", "attrs")
+        return {"Added": start | {"results": readings, "awaited": awaited, "data": data}}
+
+    def Enqueued(self, event: dict[str, Any]) -> dict[str, Any]:
+        queued, given = part(event, "point", "fidelity", "attrs"), event.get("given")
+        if given is not None:
+            numbers = [each if i in given else None for i, each in enumerate(queued["point"]["numbers"])]
+            queued["point"] = {"numbers": numbers}
+        return {"Enqueued": queued | {"partial": given is not None}}
+
+    # Results.
+
+    def OfOutcome(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        ((kind, inner),) = event["event"].items()
+        return getattr(self, kind)(inner, event["outcome"])
+
+    def Observed(self, event: dict[str, Any], outcome: int = 0, kind: str = "New") -> dict[str, Any]:
+        observation = event["observation"]
+        results = [[outcome, {kind: observation["reading"]}]]
+        if observation.get("point") is not None:
+            # The other values of the trial belong to this point from now on.
+            others = [(i, each) for i, each in enumerate(self.trials[event["number"]]) if i != outcome]
+            results += [[i, {"Amended": each.reading}] for i, each in others if each.reading is not None]
+        return self.resulted(event, results, part(observation, *DATA))
+
+    def Amended(self, event: dict[str, Any], outcome: int = 0) -> dict[str, Any]:
+        return self.Observed(event, outcome, "Amended")
+
+    def Failed(self, event: dict[str, Any], only: int | None = None) -> dict[str, Any] | None:
+        data = part(event, "error", "duration", "attrs")
+
+        def is_news(it: Result) -> bool:
+            news = it.state != "Failed" or ("error" in data and it.error is None)
+            news = news or ("duration" in data and not it.has_duration)
+            repeats = it.has_withdrawn_failure and data.get("error") in (None, it.error)
+            return news and not (it.state == "Withdrawn" and repeats)
+
+        failed = [i for i in self.open(event, only) if is_news(self.trials[event["number"]][i])]
+        return self.resulted(event, [[i, "Failed"] for i in failed], data, "Failed", only)
+
+    def Abandoned(self, event: dict[str, Any], only: int | None = None) -> dict[str, Any] | None:
+        trial = self.trials[event["number"]]
+        left = [i for i in self.open(event, only) if trial[i].state not in ("Abandoned", "Withdrawn")]
+        return self.resulted(event, [[i, "Abandoned"] for i in left], {}, "Abandoned", only)
+
+    def Stopped(self, event: dict[str, Any]) -> dict[str, Any] | None:
+        trial = self.trials[event["number"]]
+        results = [[i, "Stopped" if i == self.objective else "Abandoned"] for i in self.open(event, None)]
+        results = [[i, happened] for i, happened in results if trial[i].state != happened]
+        return self.resulted(event, results, {}, "Stopped")
+
+    def Withdrawn(self, event: dict[str, Any], only: int | None = None) -> dict[str, Any] | None:
+        trial = self.trials[event["number"]]
+        withdrawn = {"Withdrawn": {"awaited": any(each.state == "Pending" for each in trial)}}
+        ended = [i for i, each in enumerate(trial) if only in (None, i) and each.state in CAN_BE_WITHDRAWN]
+        return self.resulted(event, [[i, withdrawn] for i in ended], part(event, "reason"), withdrawn, only)
+
+    def Reported(self, event: dict[str, Any]) -> dict[str, Any]:
+        step = part(event, "step", "value")
+        return {"Reported": {"trial": event["number"], "attempt": event.get("attempt", 0)} | step}
+
+    def open(self, event: dict[str, Any], only: int | None) -> list[int]:
+        """Return the outcomes that the end of a trial concerns: the missing ones, or all without a value."""
+        trial = list(enumerate(self.trials[event["number"]]))
+        missing = [i for i, each in trial if each.state == "Pending"]
+        without_value = [i for i, each in trial if each.reading is None]
+        return [only] if only is not None else missing or without_value
+
+    def resulted(
+        self, event: dict[str, Any], results: list[Any], data: dict[str, Any], whole: Any = None, only: int | None = None
+    ) -> dict[str, Any] | None:
+        self.store(event["number"], results, data)
+        if self.names and results and whole is not None and only is None:
+            results = [*results, [len(self.names), whole]]
+        return {"Resulted": {"trial": event["number"], "results": results, "data": data}} if results else None
+
+    def store(self, number: int, results: list[Any], data: dict[str, Any]) -> None:
+        """Update the results of a trial."""
+        trial = self.trials[number]
+        is_measured = any("New" in happened or "Amended" in happened for _, happened in results)
+        for outcome, happened in results:
+            it = trial[outcome]
+            if isinstance(happened, str):
+                it.state, it.error = happened, data.get("error", it.error)
+            elif "Withdrawn" in happened:
+                it.has_withdrawn_failure |= it.state == "Failed"
+                it.state = "Pending" if happened["Withdrawn"]["awaited"] else "Withdrawn"
+                it.reading = None
+            else:
+                it.state, (it.reading,) = "Observed", happened.values()
+        for i, it in enumerate(trial):
+            it.has_duration |= "duration" in data and (is_measured or i in [outcome for outcome, _ in results])
+
+    # Revisions.
+
+    def Revised(self, event: dict[str, Any]) -> dict[str, Any]:
+        names, had = list(self.names), self.trials
+        self.declare(json.loads(event["definition"]))
+        self.trials = [self.revised(names, trial) for trial in had]
+        return {"Revised": part(event, "definition", "fill", "map", "keep", "constrained")}
+
+    def revised(self, names: list[str], trial: list[Result]) -> list[Result]:
+        """Return the results of a trial. A value without a name becomes the objective."""
+        if not self.names:
+            return trial
+        new = "Pending" if any(each.state == "Pending" for each in trial) else "Abandoned"
+        found = []
+        for i, name in enumerate(self.names):
+            known = names.index(name) if name in names else 0 if not names and i == self.objective else None
+            never = Result(new, has_duration=trial[0].has_duration)
+            found.append(never if known is None else copy(trial[known]))
+        return found
+
+
+def checksum_of_header(facts: dict[str, Any], version: int, body: str) -> str:
+    parts = [facts["id"], facts["study"], body, facts["at"], version]
+    return blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+
+def checksum_of_event(facts: dict[str, Any], version: int, body: str) -> str:
+    key = "" if facts["key"] is None else json.dumps(facts["key"])
+    text = f"{facts['id']} {facts['seq']} {version} {facts['at']!r} {key}\n{body}"
+    return blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+CHECKSUMS = {"definition": checksum_of_header, "event": checksum_of_event}
+
+
+def line_of(facts: dict[str, Any], what: str, body: str) -> str:
+    facts = facts | {"version": NEW, "checksum": CHECKSUMS[what](facts, NEW, body)}
+    return f'{json.dumps(facts)[:-1]}, "{what}": {body}}}\n'
+
+
+def converted(lines: Iterable[str]) -> list[str]:
+    """Return the lines of an export in the new format."""
+    studies: dict[int, tuple[Converter, dict[str, Any], str, list[tuple[dict[str, Any], dict[str, Any]]]]] = {}
+    for number, line in enumerate(filter(str.strip, lines), 1):
+        found = BODY.search(line)
+        facts = json.loads(f"{line[: found.start()]}}}") if found else {}
+        if not found or facts["version"] != OLD:
+            raise SystemExit(f"line {number} is not a line of an export in format {OLD}")
+        what, body = found[1], line.rstrip("\r\n")[found.end() : -1]
+        if CHECKSUMS[what](facts, OLD, body) != facts["checksum"]:
+            raise SystemExit(f"line {number} was changed: export it again")
+        if what == "definition":
+            studies[facts["id"]] = Converter(json.loads(body)), facts, body, []
+            continue
+        if facts["id"] not in studies:
+            raise SystemExit(f"line {number} has an event of a study whose definition is not before it")
+        converter, _, _, events = studies[facts["id"]]
+        event = converter.convert(json.loads(body))
+        call = KEY.fullmatch(facts["key"] or "")
+        if call:
+            facts["key"] = f"observe:0{call[1]}"
+        if event and call and events and events[-1][0]["key"] == facts["key"]:
+            events[-1][1]["what"] = merged(events[-1][1]["what"], event["what"])
+        elif event:
+            events.append((facts | {"seq": len(events)}, event))
+    found = []
+    for _, facts, body, events in studies.values():
+        found.append(line_of(facts | {"events": len(events)}, "definition", body))
+        for each, event in events:
+            text = json.dumps(event, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+            found.append(line_of(each, "event", text))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("old", metavar="OLD", help="an export in format 8")
+    parser.add_argument("new", metavar="NEW", help="the file to write")
+    arguments = parser.parse_args()
+    with open(arguments.old, encoding="utf-8", newline="\n") as lines:
+        found = converted(lines)
+    Path(arguments.new).write_text("".join(found), encoding="utf-8", newline="\n")
+
+
+if __name__ == "__main__":
+    main()
