@@ -10,7 +10,6 @@ import argparse
 import json
 import re
 from collections.abc import Iterable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -30,7 +29,6 @@ class Result:
     state: str = "Pending"
     reading: dict[str, float] | None = None
     error: dict[str, Any] | None = None
-    has_duration: bool = False
     has_withdrawn_failure: bool = False
 
 
@@ -41,12 +39,13 @@ def part(event: dict[str, Any], *names: str) -> dict[str, Any]:
 
 def merged(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     """Return one event for two events of the same call. Results of the first event keep their kind."""
-    one, other = first["Resulted"], second["Resulted"]
+    one, other = (event["what"]["Resulted"] for event in (first, second))
     results = dict(map(tuple, one["results"]))
     for outcome, happened in other["results"]:
         (kind,) = results.get(outcome, happened)
         results[outcome] = {kind: next(iter(happened.values()))}
-    return {"Resulted": one | {"results": [*map(list, results.items())], "data": other["data"] | one["data"]}}
+    report = one | {"results": [*map(list, results.items())], "data": other["data"] | one["data"]}
+    return second | {"what": {"Resulted": report}}
 
 
 class Converter:
@@ -127,8 +126,7 @@ class Converter:
         data = part(event, "error", "duration", "attrs")
 
         def is_news(it: Result) -> bool:
-            news = it.state != "Failed" or ("error" in data and it.error is None)
-            news = news or ("duration" in data and not it.has_duration)
+            news = it.state != "Failed" or ("error" in data and it.error is None) or "duration" in data
             repeats = it.has_withdrawn_failure and data.get("error") in (None, it.error)
             return news and not (it.state == "Withdrawn" and repeats)
 
@@ -174,7 +172,6 @@ class Converter:
     def store(self, number: int, results: list[Any], data: dict[str, Any]) -> None:
         """Update the results of a trial."""
         trial = self.trials[number]
-        is_measured = any("New" in happened or "Amended" in happened for _, happened in results)
         for outcome, happened in results:
             it = trial[outcome]
             if isinstance(happened, str):
@@ -185,15 +182,13 @@ class Converter:
                 it.reading = None
             else:
                 it.state, (it.reading,) = "Observed", happened.values()
-        for i, it in enumerate(trial):
-            it.has_duration |= "duration" in data and (is_measured or i in [outcome for outcome, _ in results])
 
     # Revisions.
 
     def Revised(self, event: dict[str, Any]) -> dict[str, Any]:
-        names, had = list(self.names), self.trials
+        names = self.names
         self.declare(json.loads(event["definition"]))
-        self.trials = [self.revised(names, trial) for trial in had]
+        self.trials = [self.revised(names, trial) for trial in self.trials]
         return {"Revised": part(event, "definition", "fill", "map", "keep", "constrained")}
 
     def revised(self, names: list[str], trial: list[Result]) -> list[Result]:
@@ -204,8 +199,7 @@ class Converter:
         found = []
         for i, name in enumerate(self.names):
             known = names.index(name) if name in names else 0 if not names and i == self.objective else None
-            never = Result(new, has_duration=trial[0].has_duration)
-            found.append(never if known is None else copy(trial[known]))
+            found.append(Result(new) if known is None else trial[known])
         return found
 
 
@@ -250,7 +244,7 @@ def converted(lines: Iterable[str]) -> list[str]:
         if call:
             facts["key"] = f"observe:0{call[1]}"
         if event and call and events and events[-1][0]["key"] == facts["key"]:
-            events[-1][1]["what"] = merged(events[-1][1]["what"], event["what"])
+            events[-1] = events[-1][0], merged(events[-1][1], event)
         elif event:
             events.append((facts | {"seq": len(events)}, event))
     found = []
