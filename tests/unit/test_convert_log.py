@@ -5,6 +5,7 @@ it had logged.
 """
 
 import contextlib
+import functools
 import importlib.util
 import json
 import lzma
@@ -21,6 +22,7 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "convert_log.py"
 HISTORIES = json.loads(lzma.decompress((Path(__file__).parent / "data" / "exports_of_format_8.json.xz").read_bytes()))
 
 
+@functools.cache
 def script():
     spec = importlib.util.spec_from_file_location("convert_log", SCRIPT)
     module = importlib.util.module_from_spec(spec)
@@ -92,4 +94,8 @@ def test_the_script_writes_an_export_and_refuses_other_formats(tmp_path):
     old.write_text(old.read_text(encoding="utf-8").replace('"at": 1', '"at": 2'), encoding="utf-8")
     changed = subprocess.run([sys.executable, SCRIPT, old, again], capture_output=True, text=True)
     assert changed.returncode == 1 and "line 1 was changed" in changed.stderr
+    with pytest.raises(SystemExit, match="line 3 is not after"):
+        script().converted(HISTORIES[0]["export"][:2] + HISTORIES[0]["export"][3:])
+    with pytest.raises(SystemExit, match="the file was cut off"):
+        script().converted(HISTORIES[0]["export"][:-1])
     assert not again.exists()
