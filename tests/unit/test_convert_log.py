@@ -21,6 +21,8 @@ from belated.cli import main
 SCRIPT = Path(__file__).parents[2] / "scripts" / "convert_log.py"
 HISTORIES = json.loads(lzma.decompress((Path(__file__).parent / "data" / "exports_of_format_8.json.xz").read_bytes()))
 
+TIMES = ("observed_at", "ended_at", "finished_at", "delay")
+
 
 @functools.cache
 def script():
@@ -56,6 +58,17 @@ def without_noise(found):
     return {name: fact for name, fact in found.items() if name != "std" or "value" in found}
 
 
+def withdrawn_trials(lines):
+    """Return the numbers of the trials that an old export withdraws, as a whole or an outcome."""
+    found = set()
+    for line in lines[1:]:
+        event = json.loads(line)["event"]
+        event = event["OfOutcome"]["event"] if "OfOutcome" in event else event
+        if "Withdrawn" in event:
+            found.add(event["Withdrawn"]["number"])
+    return found
+
+
 def best(study):
     with contextlib.suppress(bl.BelatedError):
         return study.best_trial_ and study.best_trial_.number
@@ -74,8 +87,14 @@ def test_trials_of_converted_exports_are_equal(number, tmp_path):
     history = HISTORIES[number]
     study = imported(history["export"], tmp_path)
     assert study.n_trials == len(history["trials"])
+    withdrawn = withdrawn_trials(history["export"])
     for trial, old in zip(study.trials, history["trials"], strict=True):
-        assert facts(trial) == without_noise(old)
+        # The earlier version moved the end of a trial that stayed withdrawn to later withdrawals and revisions.
+        skipped = TIMES if trial.number in withdrawn and trial.outcomes else ()
+        found, old = facts(trial), without_noise(old)
+        assert {name: found.get(name) for name in found.keys() | old.keys() if name not in skipped} == {
+            name: old.get(name) for name in found.keys() | old.keys() if name not in skipped
+        }
     assert best(study) == history["best"]
     assert [trial.number for trial in study.pending] == history["pending"]
     n_events = study._log.n_events()
