@@ -375,15 +375,15 @@ def success(x, failed, z, lengthscale=0.5, number=None):
     rates = [success_rate(at[0] + at[1], 0.1), success_rate(at[2], 0.9)]
     certain = np.prod([each for each, _ in pairs])
     with_accidents, others = explanation_with_accidents(x, failed, lengthscale)
-    half = len(x) // 2
-    later = [
-        np.log([each for each, _ in model.likelihoods(x, failed, lengthscale)][half:]).sum()
-        for model in (CERTAIN, WITH_ACCIDENTS)
-    ]
-    model = WITH_ACCIDENTS if later[1] > later[0] + 3.0 else CERTAIN
+    of_accidents = list(WITH_ACCIDENTS.likelihoods(x, failed, lengthscale))
+    later = [np.log([each for each, _ in found][len(x) // 2 :]).sum() for found in (pairs, of_accidents)]
+    has_accidents = later[1] > later[0] + 3.0
+    model, levels = (WITH_ACCIDENTS, of_accidents) if has_accidents else (CERTAIN, pairs)
+    lowest = [bool(f) for f, (_, level) in zip(failed, levels, strict=True) if level == 0]
     constant, next_constant = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
-    excludes = (certain + with_accidents) / 2 > constant + changing and not all(failed)
+    is_region = (certain + with_accidents) / 2 > constant + changing
+    excludes = is_region and success_rate(lowest, 0.1) <= 0.3 and not all(failed)
     # The next trial succeeds with a probability that is proportional to the sum of these terms over the explanations.
     regions = [(certain / 2, rates), (with_accidents / 2, others)]
     depends = sum(weight * max(high - low, 0) for weight, (low, high) in regions)

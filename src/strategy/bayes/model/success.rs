@@ -12,8 +12,9 @@
 //!
 //! Failures may have other explanations. At each suggestion, the evidence of three explanations is compared
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
-//! with P < ½ are excluded only if a region is more probable than the other explanations together. Otherwise failures
-//! only lower the scores of acquisitions that are logarithms, and by little if success hardly depends on the point.
+//! with P < ½ are excluded only if a region is more probable than the other explanations together, and the trials where
+//! P was smallest failed with few exceptions: if a part of the trials in a region succeed, the best point may lie in it.
+//! Otherwise failures only lower the scores of acquisitions that are logarithms, and by little if success hardly depends on the point.
 //!
 //! While most trials fail, suggestions may prefer points with P ≥ ½ without excluding the others. All suggestions do so
 //! if the rate of failures has risen. Otherwise some of them do so, and the more of them, the more success depends on
@@ -66,6 +67,9 @@ const WITH_ACCIDENTS: Labels = Labels {
     mean: 0.0,
     variance: 0.3,
 };
+
+/// Points are excluded if the rate of success at the lowest level of P is at most this number.
+const MOST_EXCEPTIONS: f64 = 0.3;
 
 /// The rate of failures has risen if the next trial succeeds with at most this part of the long-run probability.
 const RISEN: f64 = 0.7;
@@ -151,6 +155,8 @@ struct Explanation {
     later: f64,
     /// The rates of success where the region predicted failure and success.
     rates: [f64; 2],
+    /// The rate of success at the lowest level of P.
+    lowest_rate: f64,
 }
 
 /// Returns a rate of success with the prior Beta(`prior`, 1 − `prior`), given the numbers of successes and failures.
@@ -181,8 +187,8 @@ pub struct Success {
     /// search could try one failing point many times, and such failures do not tell a region from a high rate of
     /// failures.
     pub avoids: bool,
-    /// Whether points are excluded: a region is more probable than the other explanations together, and some trial has
-    /// succeeded.
+    /// Whether points are excluded: a region is more probable than the other explanations together, few trials at the
+    /// lowest level of P have succeeded, and some trial has succeeded.
     pub excludes: bool,
 }
 
@@ -354,7 +360,8 @@ impl Success {
         let odds = others
             .iter()
             .map(|other| (other.log_evidence - region).exp());
-        self.excludes = any_success && odds.sum::<f64>() < 1.0;
+        let few_succeed = regions[usize::from(self.has_accidents)].lowest_rate <= MOST_EXCEPTIONS;
+        self.excludes = any_success && odds.sum::<f64>() < 1.0 && few_succeed;
         // The probabilities of success are divided by the probability of a region.
         let success = |other: &&Rates| (other.log_evidence - region).exp() * (1.0 - other.next);
         let (mut depends, mut total) = (0.0, others.iter().map(success).sum::<f64>());
@@ -402,6 +409,7 @@ impl Region {
             log_evidence,
             later,
             rates: [rate(low, CONTRADICTION), rate(high, 1.0 - CONTRADICTION)],
+            lowest_rate: rate(lowest, CONTRADICTION),
         })
     }
 
@@ -451,6 +459,7 @@ impl Region {
             log_evidence,
             later,
             rates: counts.map(|counts| rate(counts, q)),
+            lowest_rate: rate(levels.counts[0], CONTRADICTION),
         })
     }
 }

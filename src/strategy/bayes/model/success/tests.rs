@@ -285,6 +285,24 @@ fn explained(trials: &[([f64; 2], bool)]) -> (bool, f64) {
 }
 
 #[test]
+fn a_region_where_some_trials_succeed_is_not_excluded() {
+    let excluded = |rates: [f64; 2]| {
+        let is_excluded = |seed: u64| {
+            let mut rng = Rng::seed_from_u64(seed);
+            let mut trial = |x: [f64; 2]| (x, !rng.random_bool(rates[usize::from(x[0] > 0.4)]));
+            let trials: Vec<_> = spread(100).map(&mut trial).collect();
+            explained(&trials).0
+        };
+        (0..20).filter(|seed| is_excluded(*seed)).count()
+    };
+    let found = [[0.99, 0.05], [0.99, 0.3], [0.6, 0.05], [0.5, 0.0]].map(excluded);
+    assert!(
+        found[0] == 20 && found[1] >= 18 && found[2] <= 2 && found[3] <= 5,
+        "{found:?}"
+    );
+}
+
+#[test]
 fn failures_at_the_same_rate_everywhere_are_not_avoided() {
     // By chance, a region explains some of the sequences better than a constant rate.
     let (mut n_excluded, mut n_avoiding, mut shares) = (0, 0, 0.0);
