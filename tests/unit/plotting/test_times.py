@@ -53,10 +53,11 @@ def test_trials_are_bars_from_suggestion_to_end_in_lanes(opt):
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bar in bars)
     assert spans == sorted((trial.suggested_at, trial.ended_at or 14) for trial in opt.trials)
     ends = {label: len(line.get_xdata()) for label, line in drawn(ax).items()}
-    ends["observed"] += ends.pop("late", 0)  # the delays in wall-clock time vary
-    assert ends == {"observed": 9, "failed": 1, "abandoned": 1, "pending": 3}
+    # The delays in wall-clock time vary, so any observed or pending trial may be late.
+    assert sum(ends.values()) == 14 and (ends["failed"], ends["abandoned"]) == (1, 1)
+    assert ends["observed"] <= 9 and ends.get("pending", 0) <= 3
     assert max(bar.get_y() + bar.get_height() / 2 for bar in bars) == 4
-    assert sorted(drawn(ax)["pending"].get_xdata()) == [14, 14, 14]
+    assert "pending" not in ends or set(drawn(ax)["pending"].get_xdata()) == {14}
 
 
 def fates(ax):
