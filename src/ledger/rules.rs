@@ -384,12 +384,11 @@ impl Ledger {
             && run.is_none_or(|point| self.was_run_at(number, point))
     }
 
-    /// Whether a value repeats a withdrawn value of a withdrawn result. A repeated report must not restore a value that
-    /// was taken back.
+    /// Whether a value repeats a withdrawn value of a result, which may be awaited again. A repeated report must not
+    /// restore a value that was taken back.
     fn repeats_withdrawn(&self, number: TrialNumber, outcome: usize, value: f64) -> bool {
-        let entry = self.entry(number, outcome);
-        let mut withdrawn = entry.withdrawals().iter();
-        entry.state() == State::Withdrawn && withdrawn.any(|it| it.value == Some(value))
+        let mut withdrawn = self.entry(number, outcome).withdrawals().iter();
+        withdrawn.any(|it| it.value == Some(value))
     }
 
     /// The outcomes that the end of a trial, or of `only` one outcome, concerns: the missing outcomes, or all outcomes
@@ -521,6 +520,9 @@ impl Ledger {
     pub(super) fn check_queued(&self, it: &Queued) -> Result<()> {
         match &it.point {
             Point::Numbers(numbers) if it.partial => self.problem.check_part(numbers)?,
+            Point::Candidate(_) if it.partial => {
+                return Err(self.impossible("a candidate that is given in part"));
+            }
             point => self.problem.check_point(point)?,
         }
         self.problem.check_fidelity(it.fidelity)?;

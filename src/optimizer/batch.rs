@@ -127,7 +127,7 @@ impl Optimizer {
                     limit: request.limit,
                 };
                 let proposal = match queued {
-                    Some(_) => self.completion(query, restriction, stop)?,
+                    Some(_) => self.completed(query, restriction, stop)?,
                     None => self.proposal(query, restriction, stop)?,
                 };
                 // A requested fidelity is logged unchanged.
@@ -149,7 +149,7 @@ impl Optimizer {
     }
 
     /// The point that completes an enqueued point: the strategy's proposal if it finds one, otherwise a random point.
-    fn completion(
+    fn completed(
         &mut self,
         query: Query,
         restriction: Option<&Restriction>,

@@ -191,7 +191,7 @@ fn an_event_lists_every_outcome_that_it_concerns() {
     let awaited = Happened::Withdrawn { awaited: true };
     let of_trial = [(0, awaited), (3, awaited)];
     assert_eq!(results_of(Action::withdraw(1)), of_trial);
-    assert_eq!(results_of(observe(1, vec![value(0, 0.5)])), [(0, new(0.5))]);
+    assert_eq!(results_of(observe(1, vec![value(0, 0.25)])), [(0, new(0.25))]);
     // The values that are known belong to the point where the trial was run.
     let moved = Observation {
         point: Some(point(0.25)),
@@ -202,7 +202,7 @@ fn an_event_lists_every_outcome_that_it_concerns() {
         observations: vec![(1, moved)],
         again: Again::Amend,
     };
-    let expected = [(1, new(2.0)), (0, Happened::Amended(reading(0.5)))];
+    let expected = [(1, new(2.0)), (0, Happened::Amended(reading(0.25)))];
     assert_eq!(results_of(moved), expected);
     let stopped = [(2, Happened::Abandoned), (3, Happened::Stopped)];
     assert_eq!(results_of(Action::Stop { number: 1 }), stopped);

@@ -198,6 +198,19 @@ def test_a_repeated_report_does_not_restore_the_value():
     assert (trial.value, failed.value, trial.withdrawal.value) == (54.0, 1.0, 54.5)
 
 
+def test_a_repeated_report_does_not_restore_a_value_that_is_awaited_again():
+    optimizer = bl.RandomSearch(SPACE, outcomes={"f": "maximize", "g": bl.AtMost(1.0)}, seed=0)
+    trial = optimizer.suggest()
+    trial.observe({"g": 0.5})
+    trial.withdraw()  # g is pending again, because f is missing
+    trial.observe({"g": 0.5})
+    assert trial.outcomes["g"].state == trial.state == "pending"
+    trial.observe({"f": 2.0, "g": 0.5})  # the repeated value is left out, and the new one counts
+    assert (trial.state, trial.values) == ("pending", {"f": 2.0})
+    trial.observe({"g": 0.5}, amend=True)
+    assert (trial.state, trial.values) == ("observed", {"f": 2.0, "g": 0.5})
+
+
 def test_a_withdrawn_curve_does_not_stop_other_trials():
     optimizer = bl.RandomSearch(SPACE, curve=bl.Curve(4), stopping=bl.MedianStopping(min_trials=1), seed=0)
     good, running = optimizer.suggest(n=2)
