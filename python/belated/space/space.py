@@ -314,6 +314,12 @@ class Space(Mapping[str, Dimension]):
         """
         return self.core.only_searched(self._numbers(params, measured))
 
+    def part_at(self, place: Place) -> dict[str, Any]:
+        """Return the given values by flat name from a partial point in the form that the core takes."""
+        assert not isinstance(place, int)
+        pairs = zip(self.searched, place, strict=True)
+        return {name: self[name].from_number(number) for name, number in pairs if number is not None}
+
     def missing(self, given: Mapping[str, Any]) -> list[str]:
         """Return the searched names that are active for these values, by flat name, and have no value.
 
@@ -326,6 +332,8 @@ class Space(Mapping[str, Dimension]):
 
         Refuse values that no point of the space has.
         """
+        if hasattr(params, "to_dict"):  # a Series
+            params = params.to_dict()
         given = self.checked_part(params) if isinstance(params, Mapping) else None
         if given is None or not self.missing(given):
             place, partial = self.locate(params), False

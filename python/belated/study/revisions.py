@@ -257,7 +257,7 @@ class Converter:
             return place, False
         old = self._problems[problem].domain
         assert isinstance(old, Space) and isinstance(new, Space)
-        return new.locate_part(new.nested(self.part(problem, old.named_at(place), is_complete=False)))
+        return new.locate_part(new.nested(self.part(problem, old.part_at(place), is_complete=False)))
 
     def _fidelity(self, record: TrialRecord) -> float | None:
         problem = record.problem_of_fidelity

@@ -392,13 +392,16 @@ class Study(Trials[SharedLog]):
         return new if store.create(header(new, name, definition, at), records) else None
 
     def _check_suggested(self) -> None:
-        """Check that every point that was suggested since the last revision satisfies the given constraints."""
+        """Check that every point that was suggested since the last revision satisfies the given constraints.
+
+        Points of the queue are left out: a partial point may lack values that satisfy the constraints.
+        """
         constraints = self._constraints
         if constraints is None:
             return
         for number in range(self._log.stages[-1].first, len(self._log)):
             record = self._log.trial(number)
-            if record.suggested:
+            if record.suggested and not record.queued:
                 params = constraints.params_at(record.place)
                 violated = constraints.first_violated(params)
                 if violated is not None:

@@ -184,6 +184,25 @@ def test_points_to_begin_with_are_not_suggested_twice(tmp_path):
     assert restored.suggest("d") not in points
 
 
+@pytest.mark.parametrize("is_older", [False, True], ids=["same history", "another history"])
+def test_partial_points_are_not_suggested_twice(is_older, tmp_path):
+    def made():
+        optimizer = bl.RandomSearch({"x": (0.0, 1.0), "y": (0.0, 1.0)}, direction="minimize", seed=0)
+        return BelatedSearch(optimizer=optimizer, metric="loss", mode="min")
+
+    search = made()
+    search.optimizer_.enqueue([{"x": 0.25}, {"x": 0.75}])
+    search.save_to_dir(str(tmp_path), "1")
+    if is_older:
+        search.optimizer_.add({"x": 0.5, "y": 0.5})
+    config = search.suggest("a")
+    write_table(tmp_path, [("a", "RUNNING", config, {})])
+    restored = made()
+    restored.restore_from_dir(str(tmp_path))
+    assert restored.suggest("a") == config
+    assert restored.suggest("b")["x"] == 0.75 and restored.suggest("c")["x"] not in (0.25, 0.75)
+
+
 def test_points_of_trials_that_tune_lost_are_suggested_again(tmp_path):
     search = searched()
     configs = {trial_id: search.suggest(trial_id) for trial_id in "abcd"}

@@ -150,6 +150,12 @@ def test_values_are_chosen_at_the_suggestion(kind):
             trial.observe(float(n))
 
 
+def test_a_series_may_lack_values():
+    opt = bl.RandomSearch(SPACE, seed=0)
+    opt.enqueue(pd.Series({"x": 0.25}))
+    assert opt.suggest().params["x"] == 0.25
+
+
 # Arrays.
 
 

@@ -105,6 +105,15 @@ def test_other_constraints_are_checked_against_the_suggestions(study, store):
         bl.Study.load("s", store, constraints=[below_one, not_tiny])
 
 
+def test_a_study_is_opened_again_after_a_partial_point_without_a_feasible_completion(study, store):
+    study.enqueue({"a": 0.0})
+    with pytest.warns(bl.BelatedWarning, match="violates"):
+        violating = study.suggest()
+    assert violating.params["a"] == 0.0
+    for loaded in (bl.Study.load("s", store, constraints=BOTH), bl.Study("s", store, optimizer())):
+        assert not_tiny(loaded.suggest().params)
+
+
 def test_a_study_with_lambdas_cannot_be_pickled(study, store):
     lambdas = bl.Study("lambdas", store, optimizer([below_one, lambda p: True]))
     with pytest.raises(bl.errors.InvalidSetting):

@@ -362,6 +362,23 @@ def test_partial_points_stay_partial():
     assert {first.params["heat"], first.params["acid"], second.params["acid"]}.isdisjoint({50.0, 0.1})
 
 
+@pytest.mark.parametrize(
+    ("space", "part"),
+    [
+        ({"kind": ["a", "b"], "q": bl.Integer(1, 1000, when={"kind": "a"})}, {"q": 7}),
+        ({"kind": bl.Choice({"a": {"q": bl.Integer(1, 1000)}, "b": {}})}, {"kind": {"a": {"q": 7}}}),
+    ],
+    ids=["condition", "choice"],
+)
+@pytest.mark.parametrize("changed", [{}, {"x": (0.0, 1.0)}], ids=["equal", "new parameter"])
+def test_partial_points_keep_conditional_values(space, part, changed):
+    study = bl.Study("lab", MemoryStore(), bl.RandomSearch(space, seed=0))
+    study.enqueue([part] * 9)
+    study.revise(space=space | changed, fill=dict.fromkeys(changed, 0.5))
+    for trial in study.suggest(n=9):
+        assert {name: value for name, value in trial.params.items() if name != "x"} in (part, {"kind": "a"} | part)
+
+
 # Earlier revisions.
 
 

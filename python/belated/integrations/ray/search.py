@@ -430,6 +430,23 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
             self.__dict__.update(before)
             raise
 
+    def _from_queue(self, params: dict[str, Any], queue: list[dict[str, Any]]) -> int | None:
+        """Return the number of a trial that the next point of the queue starts at these params, or None.
+
+        `queue` has the given values of the enqueued points, by flat name. A partial point may be completed by other
+        values than in the session that was killed; its trial is then abandoned.
+        """
+        optimizer, space = self._ready()
+        values = space.space.flat(params)
+        if not queue or any(name not in values or values[name] != value for name, value in queue[0].items()):
+            return None
+        queue.pop(0)
+        trial = optimizer.suggest()
+        if trial.params == params:
+            return trial.number
+        trial.abandon()
+        return None
+
     def _reconcile(self, table: list[TuneTrial]) -> None:
         """Add the trials of Tune's table that this search does not have, and update the trials that it has."""
         optimizer, space = self._ready()
@@ -440,7 +457,7 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
         unstarted = sorted([*self._unstarted, *map(self._trials.pop, self._running - ids)])
         self._running = set()
         # The enqueued points that were not suggested yet.
-        queue = [space.space.params_at(place) for place, _ in optimizer._log.queued()]
+        queue = [space.space.part_at(place) for place, _ in optimizer._log.queued()]
         for row in table:
             number = self._trials.get(row.id)
             if number is None:
@@ -456,11 +473,10 @@ class BelatedSearch(Searcher):  # type: ignore[misc]
                     elif at_point:
                         number = at_point[0]
                         unstarted.remove(number)
-                    elif queue and params == queue[0]:
-                        queue.pop(0)
-                        number = optimizer.suggest().number
                     else:
-                        number = optimizer.add(params, attrs={"tune_trial": row.id}).number
+                        number = self._from_queue(params, queue)
+                        if number is None:
+                            number = optimizer.add(params, attrs={"tune_trial": row.id}).number
                 except BelatedError as error:
                     warn(f"trial {row.id} of Tune cannot be added to the search: {error}")
                     continue
