@@ -191,7 +191,10 @@ fn an_event_lists_every_outcome_that_it_concerns() {
     let awaited = Happened::Withdrawn { awaited: true };
     let of_trial = [(0, awaited), (3, awaited)];
     assert_eq!(results_of(Action::withdraw(1)), of_trial);
-    assert_eq!(results_of(observe(1, vec![value(0, 0.25)])), [(0, new(0.25))]);
+    assert_eq!(
+        results_of(observe(1, vec![value(0, 0.25)])),
+        [(0, new(0.25))]
+    );
     // The values that are known belong to the point where the trial was run.
     let moved = Observation {
         point: Some(point(0.25)),
