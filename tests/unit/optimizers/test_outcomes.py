@@ -243,7 +243,7 @@ def expected(known, withdrawn, action, argument):
         for name, value in argument.items():
             if has_value[name] and known[name] != value:
                 return None
-            if not (known[name] == "withdrawn" and value in withdrawn[name]):
+            if value not in withdrawn[name]:
                 new[name] = value
         return new
     named = NAMES if argument is None else [argument]
