@@ -44,7 +44,6 @@ impl Ledger {
             }
             What::Enqueued(queued) => {
                 self.enqueued.push(queued.clone());
-                self.columns.iter_mut().for_each(|it| it.n_events += 1);
                 Ok(())
             }
             What::Reported(it) => {
@@ -55,17 +54,9 @@ impl Ledger {
                 if let (Some(started_at), Some(at)) = (started_at, event.at) {
                     trial.renew_lease(started_at, at);
                 }
-                if let Some(objective) = self.objective_column() {
-                    self.columns[objective].n_events += 1;
-                }
                 Ok(())
             }
-            What::Resulted(it) => {
-                for (outcome, _) in &it.results {
-                    self.columns[*outcome as usize].n_events += 1;
-                }
-                self.result(it.trial, &it.results, &it.data)
-            }
+            What::Resulted(it) => self.result(it.trial, &it.results, &it.data),
             What::Revised(_) => Err(Error::Corrupt(
                 "a revision is logged together with the points of the trials".to_string(),
             )),
@@ -100,7 +91,6 @@ impl Ledger {
             false => self.problem.position(point),
         };
         self.pending.insert(self.trials.len());
-        self.columns.iter_mut().for_each(|it| it.n_events += 1);
         self.results.start(trial.started_by);
         self.trials.push(Trial {
             position,

@@ -593,7 +593,6 @@ impl Ledger {
             let n = self.trials.len();
             self.rows.truncate(n * (self.widths.0 + self.widths.1));
             self.pending.remove(&n);
-            self.columns.iter_mut().for_each(|it| it.n_events -= 1);
         }
     }
 }

@@ -254,7 +254,6 @@ impl Ledger {
         let is_trial = !problem.outcomes.is_empty() && i == problem.outcomes.len();
         let is_success = i > problem.outcomes.len();
         let mut column = self.columns[source].clone();
-        column.n_events += 1;
         if !is_known {
             column.positions.iter_mut().for_each(|it| *it = None);
         }

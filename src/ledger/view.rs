@@ -185,11 +185,6 @@ impl<'a> View<'a> {
             .map_or(0, |column| self.log.columns[column].n_observed)
     }
 
-    /// The number of events that concern this view.
-    pub(crate) fn n_events(self) -> usize {
-        self.column().n_events
-    }
-
     /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
     /// points of these trials again before the next value or failure.
     pub(crate) fn recently_abandoned(self) -> Vec<TrialNumber> {
@@ -379,6 +374,11 @@ impl<'a> Viewed<'a> {
     /// because the result has arrived.
     pub(crate) fn outcome(self) -> State {
         self.entry.outcome()
+    }
+
+    /// Whether the result was withdrawn. Another result may be awaited.
+    pub(crate) fn is_withdrawn(self) -> bool {
+        self.state() != self.outcome()
     }
 
     /// The time when the state last became another state than pending, on the optimizer's clock.

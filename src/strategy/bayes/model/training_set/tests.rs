@@ -170,7 +170,7 @@ fn a_preview_is_dropped_at_the_next_event() {
     let mut go_on = || ControlFlow::Continue(());
     let purposes = [FitPurpose::Suggest, FitPurpose::Predict, FitPurpose::Decide];
     let mut are_due = |set: &mut TrainingSet| {
-        purposes.map(|purpose| purpose.is_due(set, log.view(), &mut go_on).unwrap())
+        purposes.map(|purpose| purpose.is_due(set, None, log.view(), &mut go_on).unwrap())
     };
     assert!(set.fit().is_none() && are_due(&mut set) == [true; 3]);
     let theta = Settings::default()
@@ -219,7 +219,7 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
         set.fold.preview(Arc::new(fit), 0);
         let mut go_on = || ControlFlow::Continue(());
         let found = FitPurpose::Suggest
-            .is_due(&mut set, log.view(), &mut go_on)
+            .is_due(&mut set, None, log.view(), &mut go_on)
             .unwrap();
         assert_eq!(found, due, "{fitted} {noise_variance}");
     }
