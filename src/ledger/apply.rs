@@ -288,19 +288,13 @@ impl Ledger {
     /// Records that a trial was run at a point of the present problem. Returns whether strategies use the trial from the
     /// present event on.
     fn run_here(&mut self, number: TrialNumber) -> bool {
-        let (now, here) = (self.len() as u32, self.n_revisions());
+        let (now, here) = (self.len() as u32, self.era());
         let Some(revised) = self.revised.get_mut(number) else {
             return true;
         };
-        revised.problems.run = here;
-        let may_return = revised.problems.context == here && revised.problems.fidelity == here;
-        let trial = &mut self.trials[number];
-        if !trial.left_out {
-            return true;
-        }
-        if may_return {
-            trial.left_out = false;
-            self.n_chosen_left_out -= usize::from(trial.is_chosen());
+        revised.eras.run = here;
+        if self.trials[number].left_out && self.has_situation(number) {
+            self.trials[number].left_out = false;
             for column in 0..self.columns.len() {
                 let has_value = self.entry(number, column).value().is_some();
                 let column = &mut self.columns[column];

@@ -257,7 +257,7 @@ pub struct Data {
     /// The duration of the evaluation in seconds.
     #[serde(default)]
     pub duration: Option<f64>,
-    /// The point where the trial was run.
+    /// The point where the trial was run. If None, it is the point where the trial was started.
     #[serde(default)]
     pub point: Option<Point>,
     /// The user's attributes, as JSON.

@@ -217,16 +217,17 @@ pub(crate) struct Withdrawal {
 /// What the ledger stores for a column of results.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Column {
-    /// The position of the outcome before each revision and now. None if it was not declared.
+    /// The position of the outcome in each era. None if it was not declared.
     pub positions: Vec<Option<usize>>,
     /// The trials that were abandoned after the last value or failure, earliest first.
     pub abandoned: Vec<TrialNumber>,
     /// The number of values, without the trials that a revision left out.
     pub n_observed: usize,
     /// For each trial that a revision left out, or whose outcome a revision added: the number of the first event that
-    /// strategies see, or `u32::MAX`.
+    /// strategies see, or `u32::MAX`. One number for each trial does not suffice: a revision may add an outcome, or
+    /// change the direction of one, while other outcomes of the trial stay as they are.
     pub shown_from: BTreeMap<TrialNumber, u32>,
-    /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
+    /// The first era whose notes strategies read. Earlier notes are about another problem.
     pub notes_from: usize,
 }
 

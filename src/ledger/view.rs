@@ -264,7 +264,9 @@ impl<'a> View<'a> {
         match (event.what, self.of) {
             (What::Enqueued(_) | What::Revised(_), _) => [None, None],
             (What::Suggested(it), _) => {
-                let note = it.note.filter(|_| i >= self.column().notes_from);
+                let note = it
+                    .note
+                    .filter(|_| log.era_at(i) >= self.column().notes_from);
                 let is_split = self.of != Of::Trial && !log.is_plain_at(i);
                 let note = note.and_then(|note| match (position, is_split) {
                     (Some(position), true) => split_notes(&note).ok()?.into_iter().nth(position)?,

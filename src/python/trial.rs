@@ -18,7 +18,7 @@ pub struct Observation {
 }
 
 /// The positions of outcomes, their values, and the standard deviations of their noise.
-type Values = Vec<(usize, f64, Option<f64>)>;
+type Values = Vec<(u32, f64, Option<f64>)>;
 
 #[pymethods]
 impl Observation {
@@ -121,11 +121,11 @@ pub struct TrialRecord {
     ended_early: Option<&'static str>,
     /// Why a revision left the trial out.
     left_out: Option<String>,
-    /// The number of revisions before the problems to which `place`, `run`, `context` and `fidelity` belong.
-    problem: usize,
-    problem_of_run: usize,
-    problem_of_context: usize,
-    problem_of_fidelity: usize,
+    /// The eras of `place`, `run`, `context` and `fidelity`.
+    era: usize,
+    era_of_run: usize,
+    era_of_context: usize,
+    era_of_fidelity: usize,
     /// The outcomes of the trial in the order of their declaration, if outcomes are declared.
     outcomes: Vec<OutcomeFacts>,
 }
@@ -335,7 +335,7 @@ impl TrialRecord {
         let has_diverged = objective
             .failure()
             .is_some_and(|error| error.kind == DIVERGED);
-        let (start, problems) = (ledger.start(number), ledger.problems(number));
+        let (start, eras) = (ledger.start(number), ledger.eras(number));
         let attrs = start.attrs.into_iter();
         Ok(Self {
             number,
@@ -385,10 +385,10 @@ impl TrialRecord {
             curve: ledger.reports(number),
             attempt: trial.attempt(),
             left_out: ledger.left_out(number).map(str::to_string),
-            problem: problems.start,
-            problem_of_run: problems.run,
-            problem_of_context: problems.context,
-            problem_of_fidelity: problems.fidelity,
+            era: eras.start,
+            era_of_run: eras.run,
+            era_of_context: eras.context,
+            era_of_fidelity: eras.fidelity,
         })
     }
 }

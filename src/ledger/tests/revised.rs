@@ -229,7 +229,7 @@ fn notes_stay_valid_only_for_an_equal_problem() {
     assert_eq!(note(&ledger), None);
     revise(&mut ledger, &up_to(2.0, Direction::Maximize));
     assert_eq!(note(&ledger), None);
-    assert_eq!((ledger.n_revisions(), ledger.last_revision()), (3, 3));
+    assert_eq!((ledger.era(), ledger.last_revision()), (3, 3));
 }
 
 #[test]
