@@ -417,7 +417,7 @@ mod tests {
                 &mut log,
                 Action::Observe {
                     number,
-                    observations: vec![(0, observation)],
+                    observation,
                     again,
                 },
             );
@@ -449,7 +449,7 @@ mod tests {
                     &mut log,
                     Action::Observe {
                         number,
-                        observations: vec![(0, observation)],
+                        observation,
                         again,
                     },
                 );

@@ -34,28 +34,35 @@ pub struct Reading {
     pub std: Option<f64>,
 }
 
-/// A reading in the user's units, and the data that may be reported with the reading.
+/// The values of outcomes that are reported together, in the user's units, and the data of the report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
-    /// The value and its noise.
-    pub reading: Reading,
-    /// The cost of the evaluation in any unit, finite and not negative.
-    pub cost: Option<f64>,
-    /// The duration of the evaluation in seconds.
-    pub duration: Option<f64>,
-    /// The point where the trial was run. None means the point where the trial was started.
-    pub point: Option<Point>,
-    /// The user's attributes, as JSON.
-    pub attrs: Option<String>,
+    /// The outcomes, and their values with their noise.
+    pub readings: Vec<(u32, Reading)>,
+    /// The data, without an error and without a reason.
+    pub data: Data,
 }
 
 impl Observation {
-    /// Creates an observation that has only a value and the standard deviation of the noise.
+    /// Creates an observation of the outcome at position 0 that has only a value and the standard deviation of the noise.
     pub fn new(value: f64, std: Option<f64>) -> Self {
         Self {
-            reading: Reading { value, std },
-            ..Self::default()
+            readings: vec![(0, Reading { value, std })],
+            data: Data::default(),
         }
+    }
+}
+
+#[cfg(test)]
+impl Observation {
+    pub(crate) fn with(self, data: Data) -> Self {
+        Self { data, ..self }
+    }
+
+    /// This observation, made at another point than the point of the start.
+    pub(crate) fn run_at(mut self, point: Point) -> Self {
+        self.data.point = Some(point);
+        self
     }
 }
 
@@ -364,8 +371,8 @@ pub enum Action {
     Observe {
         /// The trial.
         number: TrialNumber,
-        /// The outcomes, and their values with their data.
-        observations: Vec<(usize, Observation)>,
+        /// The values and their data.
+        observation: Observation,
         /// The rule for outcomes that already have a value.
         again: Again,
     },
@@ -423,8 +430,8 @@ pub enum Action {
         context: Vec<f64>,
         /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
-        /// The outcomes that are known, and their values with their data. The other outcomes are missing.
-        observations: Vec<(usize, Observation)>,
+        /// The values that are known, and their data. The other outcomes are missing.
+        observation: Observation,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
@@ -437,7 +444,7 @@ impl Action {
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
-            observations: vec![(0, Observation::new(value, std))],
+            observation: Observation::new(value, std),
             again: if amend { Again::Amend } else { Again::Refuse },
         }
     }
@@ -476,10 +483,9 @@ impl Action {
             point,
             context,
             fidelity: None,
-            observations: value
-                .map(|value| (0, Observation::new(value, std)))
-                .into_iter()
-                .collect(),
+            observation: value
+                .map(|value| Observation::new(value, std))
+                .unwrap_or_default(),
             attrs: None,
         }
     }

@@ -38,11 +38,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use event::{
-    Action, Again, Event, Failure, Observation, Queued, Reading, Revision, Suggested, TrialNumber,
-    What,
+    Action, Again, Data, Event, Failure, Observation, Queued, Reading, Revision, Suggested,
+    TrialNumber, What,
 };
 #[cfg(test)]
-pub(crate) use event::{Added, Data, Happened, Resulted, Step};
+pub(crate) use event::{Added, Happened, Resulted, Step};
 pub(crate) use event::{join_notes, split_notes};
 pub use trial::{State, Trial};
 pub(crate) use view::{Change, Effect};

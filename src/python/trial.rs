@@ -4,7 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, Queued, State, TrialNumber, View, What};
+use crate::ledger::{
+    self, Again, Data, Event, Failure, Ledger, Queued, Reading, State, TrialNumber, View, What,
+};
 use crate::optimizer;
 use crate::problem::Point;
 use crate::stopping::DIVERGED;
@@ -13,8 +15,7 @@ use crate::stopping::DIVERGED;
 /// attributes are checked when they are recorded. `what` is the trial or the added point, for messages.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Observation {
-    /// The first observation has the data.
-    core: Vec<(usize, ledger::Observation)>,
+    core: ledger::Observation,
 }
 
 /// The positions of outcomes, their values, and the standard deviations of their noise.
@@ -36,20 +37,20 @@ impl Observation {
             Ok(value) => vec![(0, value.value(), None)],
             Err(_) => values.extract()?,
         };
-        let observed = |(outcome, value, std)| (outcome, ledger::Observation::new(value, std));
-        let mut core: Vec<_> = values.into_iter().map(observed).collect();
-        if let Some((_, first)) = core.first_mut() {
-            *first = ledger::Observation {
+        let values = values.into_iter();
+        let core = ledger::Observation {
+            readings: values
+                .map(|(outcome, value, std)| (outcome, Reading { value, std }))
+                .collect(),
+            data: Data {
                 cost,
                 duration,
                 point,
                 attrs,
-                reading: first.reading,
-            };
-        }
-        for (_, observation) in &core {
-            observation.check_numbers(what)?;
-        }
+                ..Data::default()
+            },
+        };
+        core.check_numbers(what)?;
         Ok(Self { core })
     }
 }
@@ -220,7 +221,7 @@ impl Action {
         };
         let core = ledger::Action::Observe {
             number,
-            observations: observation.core.clone(),
+            observation: observation.core.clone(),
             again,
         };
         Self { core }
@@ -300,7 +301,7 @@ impl Action {
             point: place,
             context: context.unwrap_or_default(),
             fidelity,
-            observations: observation.map_or_else(Vec::new, |it| it.core.clone()),
+            observation: observation.map_or_else(Default::default, |it| it.core.clone()),
             attrs,
         };
         Self { core }

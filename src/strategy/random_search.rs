@@ -222,7 +222,9 @@ impl Strategy for RandomSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Action, Again, Event, Ledger, Observation, Suggested, View, What};
+    use crate::ledger::{
+        Action, Again, Data, Event, Ledger, Observation, Reading, Suggested, View, What,
+    };
     use crate::problem::{
         Candidates, Clock, Direction, Goal, Interval, Members, Outcome, Point, Problem,
     };
@@ -280,7 +282,10 @@ mod tests {
                     4 => Some(Action::Fail { outcome: None, number, error: None, duration: None, attrs: None }),
                     _ => Some(Action::Observe {
                         number,
-                        observations: vec![(usize::from(has_outcomes && row % 2 == 1), Observation { point: moved, ..Observation::new(row as f64, None) })],
+                        observation: Observation {
+                            readings: vec![(u32::from(has_outcomes && row % 2 == 1), Reading { value: row as f64, std: None })],
+                            data: Data { point: moved, ..Data::default() },
+                        },
                         again: Again::Amend,
                     }),
                 };

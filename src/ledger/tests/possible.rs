@@ -205,19 +205,16 @@ fn an_event_that_violates_one_condition_is_refused() {
 fn an_event_returns_its_trial_and_point() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     let context = || vec![0.25];
-    let run = Observation {
-        point: Some(point(0.25)),
-        ..Observation::default()
-    };
+    let run = Observation::new(0.0, None).run_at(point(0.25));
     let observe = |observation, again| Action::Observe {
         number: 0,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     for action in [
         Action::add(point(0.5), context(), None, None),
         Action::enqueue(point(0.75)),
-        observe(Observation::default(), Again::Refuse),
+        observe(Observation::new(0.0, None), Again::Refuse),
         observe(run, Again::Amend),
         Action::add(point(0.5), context(), None, None),
         Action::fail(1),

@@ -192,13 +192,12 @@ mod tests {
     /// Observes objectives and fails the other outcome in the trials with these numbers.
     fn end(log: &mut Ledger, observed: std::ops::Range<usize>, failed: std::ops::Range<usize>) {
         for number in observed {
-            let observations = vec![(0, Observation::new(0.5, None))];
-            let again = Again::Refuse;
+            let (observation, again) = (Observation::new(0.5, None), Again::Refuse);
             act(
                 log,
                 Action::Observe {
                     number,
-                    observations,
+                    observation,
                     again,
                 },
             );

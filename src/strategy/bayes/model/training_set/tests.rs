@@ -68,7 +68,7 @@ fn amend(log: &mut Ledger, number: TrialNumber, observation: Observation) {
     let again = Again::Amend;
     let action = Action::Observe {
         number,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     act(log, action, 9.0);
@@ -243,10 +243,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let mut kept = fresh();
     let mut log = started(6, note);
     let with_std = |std| Observation::new(2.0, Some(std));
-    let moved = || Observation {
-        point: Some(Point::at(&[0.875])),
-        ..Observation::new(0.0, None)
-    };
+    let moved = || Observation::new(0.0, None).run_at(Point::at(&[0.875]));
     let mut before = None;
     for step in 0..10 {
         match step {
@@ -341,14 +338,11 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     let before = moments(&mut kept, log.view());
     assert_eq!(kept.fold.rows, [0, 1, 3, 2]);
     // The trial ends long after the trial became a row.
-    let observation = Observation {
-        point: Some(Point::at(&[0.875])),
-        ..Observation::new(2.0, None)
-    };
+    let observation = Observation::new(2.0, None).run_at(Point::at(&[0.875]));
     let (number, again) = (1, Again::Refuse);
     let action = Action::Observe {
         number,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     act(&mut log, action, 5.0);
