@@ -47,10 +47,9 @@ impl Ledger {
                 Ok(())
             }
             What::Reported(it) => {
-                let value = it.value.map(|y| self.problem.direction.oriented(y));
                 let started_at = self.started_at(it.trial);
                 let trial = &mut self.trials[it.trial];
-                trial.report(it.step, value, it.attempt, event.at);
+                trial.report(it.step, it.value, it.attempt, event.at);
                 if let (Some(started_at), Some(at)) = (started_at, event.at) {
                     trial.renew_lease(started_at, at);
                 }

@@ -85,9 +85,10 @@ impl Ledger {
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.
     pub(crate) fn reports(&self, number: TrialNumber) -> Vec<(u32, f64)> {
-        let oriented = |y: Option<f64>| y.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
         let reports = self.trials[number].reports().iter();
-        reports.map(|&(step, y)| (step, oriented(y))).collect()
+        reports
+            .map(|&(step, y)| (step, y.unwrap_or(f64::NAN)))
+            .collect()
     }
 
     /// The first of some trials whose exact value differs from another exact value at the same point, in the same context

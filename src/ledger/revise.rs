@@ -68,7 +68,7 @@ impl Ledger {
                 eras: Eras::all(here - 1),
                 ..Revised::default()
             });
-            self.revise_trial(number, given, old, before.direction != problem.direction)?;
+            self.revise_trial(number, given, old)?;
         }
         for (i, (point, partial)) in queue.into_iter().enumerate() {
             let queued = Queued {
@@ -105,7 +105,6 @@ impl Ledger {
         number: TrialNumber,
         given: RevisedTrial,
         old: Revised,
-        flipped: bool,
     ) -> Result<()> {
         let (problem, here) = (self.problem.clone(), self.era() + 1);
         let is_left_out = given.left_out.is_some();
@@ -151,17 +150,6 @@ impl Ledger {
         let run = given.run.filter(|_| has_run).map(Point::unsigned_zeros);
         if let Some(run) = &run {
             trial.reported_mut().run = Some(run.clone());
-        }
-        if flipped
-            && let Some(curve) = trial
-                .details
-                .as_mut()
-                .and_then(|details| details.curve.as_mut())
-        {
-            curve
-                .reports
-                .iter_mut()
-                .for_each(|report| report.1 = report.1.map(|y| -y));
         }
         self.revised.push(Revised {
             start: given.start.or(old.start),

@@ -622,7 +622,7 @@ impl Ledger {
     fn known_step(&self, number: TrialNumber, step: u32) -> Option<Option<f64>> {
         let curve = self.trials[number].reports();
         let i = curve.binary_search_by_key(&step, |report| report.0).ok()?;
-        Some(curve[i].1.map(|y| self.problem.direction.oriented(y)))
+        Some(curve[i].1)
     }
 
     /// Refuses a report without a declared curve, at a step outside the curve, or with an infinite value.

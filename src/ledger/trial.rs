@@ -129,7 +129,7 @@ pub(super) struct Details {
 pub(super) struct Curve {
     /// The last attempt that reported. Its reports replace the curve from the first step of the attempt on.
     pub attempt: u32,
-    /// The steps in ascending order, with oriented values. The value of a failed step is None.
+    /// The steps in ascending order, with values in the user's sign. The value of a failed step is None.
     pub reports: Vec<(u32, Option<f64>)>,
     /// The end of the lease after the last report.
     pub expires_at: Option<f64>,

@@ -420,11 +420,17 @@ impl<'a> Viewed<'a> {
 
     /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
     /// None.
-    pub fn curve(self) -> &'a [(u32, Option<f64>)] {
-        match self.has_curve {
+    pub fn curve(
+        self,
+    ) -> impl DoubleEndedIterator<Item = (u32, Option<f64>)> + ExactSizeIterator + Clone + use<'a>
+    {
+        let reports = match self.has_curve {
             true => self.trial.reports(),
             false => &[],
-        }
+        };
+        let direction = self.direction;
+        let oriented = move |y: Option<f64>| y.map(|y| direction.oriented(y));
+        reports.iter().map(move |&(step, y)| (step, oriented(y)))
     }
 }
 
