@@ -263,19 +263,6 @@ def test_one_outcome_takes_numbers():
     assert optimizer.best_value_ == 0.25 and optimizer.direction == "minimize"
 
 
-@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
-def test_pickles_continue_bit_for_bit(kind):
-    optimizer = make(kind)
-    for i, trial in enumerate(optimizer.suggest(n=14)):
-        if i % 3 != 1:
-            trial.observe({"error": trial.params["x"] ** 2})
-        if i % 4 != 1:
-            trial.observe({"memory": 8 * trial.params["y"]})
-    copy = pickle.loads(pickle.dumps(optimizer))
-    for _ in range(3):
-        assert copy.suggest().params == optimizer.suggest().params
-
-
 NAMES = list(OUTCOMES)
 ACTIONS = st.one_of(
     st.tuples(st.just("observe"), st.dictionaries(st.sampled_from(NAMES), st.sampled_from([0.0, 1.0]), min_size=1)),
