@@ -39,7 +39,7 @@ impl Ledger {
                 }
                 match results.is_empty() {
                     true => Ok(()),
-                    false => self.result(number, &results, &it.data),
+                    false => self.result(number, &results, it.data()),
                 }
             }
             What::Enqueued(queued) => {
@@ -55,7 +55,7 @@ impl Ledger {
                 }
                 Ok(())
             }
-            What::Resulted(it) => self.result(it.trial, &it.results, &it.data),
+            What::Resulted(it) => self.result(it.trial, &it.results, it.data()),
             What::Revised(_) => Err(Error::Corrupt(
                 "a revision is logged together with the points of the trials".to_string(),
             )),

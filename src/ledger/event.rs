@@ -197,9 +197,9 @@ pub struct Added {
     pub results: Vec<(u32, Reading)>,
     /// Whether the other outcomes are expected.
     pub awaited: bool,
-    /// The data that were reported with the values.
-    #[serde(default, deserialize_with = "json::named")]
-    pub data: Data,
+    /// The data that were reported with the values, if any. Few events have data, so they have a box.
+    #[serde(default, deserialize_with = "json::named_if_any")]
+    pub data: Option<Box<Data>>,
 }
 
 /// A step of the learning curve. A value of None means that the step failed.
@@ -227,9 +227,9 @@ pub struct Resulted {
     pub trial: TrialNumber,
     /// The outcomes, and what happened to the result of each.
     pub results: Vec<(u32, Happened)>,
-    /// The data that were reported together.
-    #[serde(default, deserialize_with = "json::named")]
-    pub data: Data,
+    /// The data that were reported together, if any.
+    #[serde(default, deserialize_with = "json::named_if_any")]
+    pub data: Option<Box<Data>>,
 }
 
 /// What happened to the result of an outcome.
@@ -298,6 +298,35 @@ pub struct Revision {
     pub constrained: bool,
 }
 
+/// The data of a report without data.
+static NO_DATA: Data = Data {
+    cost: None,
+    duration: None,
+    point: None,
+    attrs: None,
+    error: None,
+    reason: None,
+};
+
+impl Data {
+    /// These data, if there are any.
+    pub(crate) fn boxed(self) -> Option<Box<Data>> {
+        (self != NO_DATA).then(|| Box::new(self))
+    }
+}
+
+impl Added {
+    pub(crate) fn data(&self) -> &Data {
+        self.data.as_deref().unwrap_or(&NO_DATA)
+    }
+}
+
+impl Resulted {
+    pub(crate) fn data(&self) -> &Data {
+        self.data.as_deref().unwrap_or(&NO_DATA)
+    }
+}
+
 impl Happened {
     /// The value that the outcome has after the event.
     pub(crate) fn reading(self) -> Option<Reading> {
@@ -336,7 +365,7 @@ impl Event {
             What::Suggested(it) => Some(&it.point),
             What::Added(it) => Some(&it.point),
             What::Enqueued(it) => Some(&it.point),
-            What::Resulted(it) => it.data.point.as_ref(),
+            What::Resulted(it) => it.data().point.as_ref(),
             What::Reported(_) | What::Revised(_) => None,
         }
     }

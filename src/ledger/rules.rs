@@ -119,7 +119,7 @@ impl Ledger {
             results: readings,
             // A replicate measures these outcomes only.
             awaited: false,
-            data,
+            data: data.boxed(),
         }))
     }
 
@@ -301,7 +301,7 @@ impl Ledger {
             attrs,
             results: readings,
             awaited: true,
-            data,
+            data: data.boxed(),
         };
         self.check_added(&added)?;
         Ok(What::Added(added))
@@ -467,13 +467,13 @@ impl Ledger {
         self.problem.check_fidelity(it.fidelity)?;
         check_attrs(it.attrs.as_deref())?;
         let number = self.trials.len();
-        self.check_data(number, &it.data)?;
+        self.check_data(number, it.data())?;
         self.check_listed(it.results.iter().map(|(outcome, _)| *outcome))?;
         for (_, reading) in &it.results {
             reading.check(format_args!("trial {number}"))?;
         }
         let is_known = |needed: bool| !needed || !it.results.is_empty();
-        let data = &it.data;
+        let data = it.data();
         match data.point.is_none()
             && data.reason.is_none()
             && data.error.is_none()
@@ -507,7 +507,7 @@ impl Ledger {
     }
 
     fn check_resulted(&self, it: &Resulted) -> Result<()> {
-        let (number, data) = (it.trial, &it.data);
+        let (number, data) = (it.trial, it.data());
         self.trial(number)?;
         self.check_data(number, data)?;
         let (outcomes, of_trial) = self.split_trial(&it.results);
@@ -694,7 +694,7 @@ fn resulted(trial: TrialNumber, results: Vec<(u32, Happened)>, data: Data) -> Op
     (!results.is_empty()).then_some(What::Resulted(Resulted {
         trial,
         results,
-        data,
+        data: data.boxed(),
     }))
 }
 

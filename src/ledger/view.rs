@@ -292,14 +292,14 @@ impl<'a> View<'a> {
             }
             (What::Reported(_), _) => [self.curve.map(|_| Effect::Reported), None],
             (What::Resulted(it), Of::Success) => {
-                let moved = it.data.point.map(|_| Effect::Moved);
+                let moved = it.data().point.as_ref().map(|_| Effect::Moved);
                 let mut effects = moved.into_iter().chain(self.of_success(i));
                 [effects.next(), effects.next()]
             }
             (What::Resulted(it), _) => {
                 let mut own = it.results.iter();
                 let own = own.find(|(at, _)| Some(*at as usize) == position);
-                let run = it.data.point;
+                let run = it.data.and_then(|data| data.point);
                 let valued = |reading: &Reading| Effect::Valued {
                     reading: oriented(*reading),
                     run: run.clone().map(|point| log.present_point(i, number, point)),

@@ -246,7 +246,7 @@ fn a_report_about_the_trial_agrees_with_its_outcomes() {
         let mut ledger = empty();
         suggest(&mut ledger, point(0.5), 0.0, false);
         let trial = 0;
-        let data = Data::default();
+        let data = None;
         let refused = format!("{results:?}");
         let what = What::Resulted(Resulted {
             trial,
