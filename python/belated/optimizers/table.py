@@ -165,16 +165,13 @@ def trial_columns(
         # Trials that a revision left out may have further parameters.
         columns |= _columns("params_", dict.fromkeys([*domain, *(name for point in points for name in point)]), points)
         if has_runs:
-            points = [
-                {} if each.run is None else _named_at(problem_of(each.era_of_run), each.run) for each in records
-            ]
+            points = [{} if each.run is None else _named_at(problem_of(each.era_of_run), each.run) for each in records]
             columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
         columns |= _candidate_columns("", [row_at(problem_of(each.era), problem, each.place) for each in records])
         if has_runs:
             places = [
-                None if each.run is None else row_at(problem_of(each.era_of_run), problem, each.run)
-                for each in records
+                None if each.run is None else row_at(problem_of(each.era_of_run), problem, each.run) for each in records
             ]
             columns |= _candidate_columns("_run", places)
     contexts = problem.context_space
