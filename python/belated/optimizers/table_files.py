@@ -164,12 +164,11 @@ def _points(
         yield (
             "context_",
             contexts,
-            [contexts.named_at(list(each.context)) if is_here(each.problem_of_context) else {} for each in records],
+            [contexts.named_at(list(each.context)) if is_here(each.era_of_context) else {} for each in records],
         )
     if isinstance(domain, Space):
-        yield "params_", domain, [domain.named_at(each.place) if is_here(each.problem) else {} for each in records]
+        yield "params_", domain, [domain.named_at(each.place) if is_here(each.era) else {} for each in records]
         runs = [
-            {} if each.run is None or not is_here(each.problem_of_run) else domain.named_at(each.run)
-            for each in records
+            {} if each.run is None or not is_here(each.era_of_run) else domain.named_at(each.run) for each in records
         ]
         yield f"params_{run_prefix(domain)}", domain, runs

@@ -459,16 +459,13 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         3 => act(log, Action::abandon(number - 1)),
         5 => {
             let again = crate::ledger::Again::Amend;
-            let observation = Observation {
-                point: Some(Point::at(&[0.5, 0.25])),
-                ..Observation::new(0.5, None)
-            };
+            let observation = Observation::new(0.5, None).run_at(Point::at(&[0.5, 0.25]));
             let number = number - 1;
             act(
                 log,
                 Action::Observe {
                     number,
-                    observations: vec![(0, observation)],
+                    observation,
                     again,
                 },
             );
