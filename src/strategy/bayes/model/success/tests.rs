@@ -2,7 +2,7 @@
 //! kept model is compared with a new model.
 
 use super::*;
-use crate::ledger::{Action, Event, Ledger, Observation, Suggested, View, What};
+use crate::ledger::{Action, Again, Event, Ledger, Observation, Suggested, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
@@ -458,17 +458,12 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         // have been run at another point.
         3 => act(log, Action::abandon(number - 1)),
         5 => {
-            let again = crate::ledger::Again::Amend;
-            let observation = Observation::new(0.5, None).run_at(Point::at(&[0.5, 0.25]));
-            let number = number - 1;
-            act(
-                log,
-                Action::Observe {
-                    number,
-                    observation,
-                    again,
-                },
-            );
+            let action = Action::Observe {
+                number: number - 1,
+                observation: Observation::new(0.5, None).run_at(Point::at(&[0.5, 0.25])),
+                again: Again::Amend,
+            };
+            act(log, action);
         }
         _ => {}
     }
