@@ -3,7 +3,6 @@
 //!
 //! Notation follows Verma et al. 2022: nu_t is the multiplier of sigma.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -13,7 +12,7 @@ use crate::gp::{GaussianProcess, NOISELESS, as_row};
 use crate::ledger::{TrialNumber, View, join_notes, split_notes};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
-use crate::problem::{Domain, Interval, Member, Outcome, Restriction};
+use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
@@ -39,12 +38,13 @@ use crate::strategy::bayes::model::expense::missing::missing;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::kept_process::KeptProcess;
 use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
+use crate::strategy::bayes::model::outcome_model::{OutcomeModel, bounded_sets};
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, TrainingSet};
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
-use crate::strategy::bayes::settings::surrogate::{GP, PriorMean};
+use crate::strategy::bayes::settings::surrogate::GP;
 use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
@@ -74,11 +74,9 @@ pub struct BayesOpt {
     pub(super) pool: Option<Pool>,
     /// The restriction of the members in the pool.
     pool_within: Option<Restriction>,
-    pub(super) training: TrainingSet,
-    /// The bounds of the oriented value, if this outcome has bounds. A missing bound is infinite.
-    pub(super) bounds: Option<(f64, f64)>,
-    /// The models of the outcomes that have bounds.
-    pub(super) bounded: Vec<Bounded>,
+    pub(super) objective: OutcomeModel,
+    /// The models of the outcomes with bounds, in the order of the outcomes.
+    pub(super) bounded: Vec<OutcomeModel>,
     /// If there are several outcomes: the trials that succeeded and failed, for the model of success. A trial failed if
     /// any of its outcomes failed.
     pub(super) failures: Option<TrainingSet>,
@@ -89,84 +87,10 @@ pub struct BayesOpt {
     /// Whether the warning of missing durations or costs has been given.
     warned_of_missing: bool,
     candidates: Option<SolvedCandidates>,
-    /// The last fits that are not logged, each with the length of the log at the time of the fit.
-    pub(super) kept_fits: BTreeMap<FitPurpose, (usize, Arc<Fit>)>,
     /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
     pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
-}
-
-/// The model of an outcome that has bounds.
-pub struct Bounded {
-    /// The position of the outcome.
-    pub outcome: usize,
-    /// The bounds of the oriented value. A missing bound is infinite.
-    pub bounds: (f64, f64),
-    /// Whether this is the objective, which has bounds, too. The model of the objective chooses its hyperparameters.
-    pub is_objective: bool,
-    pub model: BayesOpt,
-}
-
-impl Bounded {
-    /// The models of all outcomes with bounds, with the surrogate of the objective.
-    pub fn of_setup(setup: &Setup, settings: &Settings, rng: &Rng) -> Result<Vec<Self>> {
-        let bounded = setup.outcomes.iter().enumerate();
-        let bounded = bounded.filter_map(|(i, outcome)| Some((i, outcome, outcome.bounds()?)));
-        let model = |(outcome, declared, bounds): (usize, &Outcome, Interval)| {
-            let is_objective = declared.is_objective();
-            let surrogate = match (is_objective, settings.surrogate.mean) {
-                // The mean is in units of the objective.
-                (false, PriorMean::Number(_)) => GP {
-                    mean: GP::default().mean,
-                    ..settings.surrogate.clone()
-                },
-                _ => settings.surrogate.clone(),
-            };
-            let setup = Setup {
-                direction: declared.direction(),
-                outcomes: Vec::new(),
-                ..setup.clone()
-            };
-            let settings = Settings {
-                surrogate,
-                ..Settings::default()
-            };
-            let bounds = bounds.oriented(declared.direction());
-            let model = BayesOpt::new(&setup, settings, &mut rng.clone())?;
-            Ok(Self {
-                outcome,
-                bounds,
-                is_objective,
-                model: BayesOpt {
-                    bounds: Some(bounds),
-                    ..model
-                },
-            })
-        };
-        bounded.map(model).collect()
-    }
-
-    /// Fits the hyperparameters if a fit is due for this purpose. `objective` is the new fit of the objective.
-    pub fn fit_for(
-        &mut self,
-        purpose: FitPurpose,
-        objective: Option<&Arc<Fit>>,
-        log: View,
-        query: Query,
-        call: &mut Call,
-    ) -> Result<Option<Arc<Fit>>> {
-        if !self.is_objective {
-            return self.model.fit_for(purpose, log, query, call);
-        }
-        let (fold, number) = (&mut self.model.training.fold, log.n_trials());
-        match objective {
-            Some(fit) if purpose.is_logged() => fold.adopt(fit.clone(), number),
-            Some(fit) => fold.preview(fit.clone(), number),
-            None => {}
-        }
-        Ok(None)
-    }
 }
 
 /// The data from which the next point is chosen.
@@ -189,9 +113,9 @@ pub(super) struct Prepared<'a> {
 impl BayesOpt {
     /// Prepares all training sets for a suggestion.
     pub(super) fn before_suggestion(&mut self, now: f64) {
-        self.training.before_suggestion(now);
+        self.objective.training.before_suggestion(now);
         for each in &mut self.bounded {
-            each.model.training.before_suggestion(now);
+            each.training.before_suggestion(now);
         }
         if let Some(training) = &mut self.failures {
             training.before_suggestion(now);
@@ -223,7 +147,7 @@ impl BayesOpt {
         Repeats {
             domain,
             settings: &self.settings,
-            training: &self.training,
+            training: &self.objective.training,
             pool: self.pool.as_ref(),
             has_few_members: match query.within {
                 None => self.has_few_members,
@@ -260,7 +184,7 @@ impl BayesOpt {
         fitted: &mut Vec<(usize, Arc<Fit>)>,
         call: &mut Call,
     ) -> Result<(Member, Option<String>)> {
-        self.fit_all(FitPurpose::Suggest, log, query, fitted, call)?;
+        self.fit_all(FitPurpose::Suggest, log.log, query, fitted, call)?;
         check(call.stop)?;
         let repeats = self.repeats(query);
         let mut excluded = repeats.excluded(log, query, false);
@@ -303,7 +227,7 @@ impl BayesOpt {
         if self.warned_of_missing {
             return None;
         }
-        let warning = missing(&self.settings, &self.training, log);
+        let warning = missing(&self.settings, &self.objective.training, log);
         self.warned_of_missing = warning.is_some();
         warning
     }
@@ -316,35 +240,35 @@ impl BayesOpt {
         call: &mut Call,
     ) -> Result<Prepared<'a>> {
         let settings = &self.settings;
-        let recent = recent_trials(log, query, settings, self.training.window());
-        let recent = self.training.encode(log, &recent);
+        let recent = recent_trials(log, query, settings, self.objective.training.window());
+        let recent = self.objective.training.encode(log, &recent);
         let penalizer = settings.pending().penalizer().map(|penalizer| {
-            let arriving = self.training.arriving(log, query);
-            (penalizer, self.training.encode(log, &arriving))
+            let arriving = self.objective.training.arriving(log, query);
+            (penalizer, self.objective.training.encode(log, &arriving))
         });
         let (training, failed) = match &self.failures {
             Some(training) => (training, log.log.success()),
-            None => (&self.training, log),
+            None => (&self.objective.training, log),
         };
         let (kept, columns) = (&mut self.success, &self.columns);
         let mut success = Success::update(kept, training, columns, failed, call.stop)?;
         let expense = ExpenseTerm::update(
             &mut self.expense,
-            settings,
             columns,
-            &self.training,
+            &self.objective.training,
             log,
             query,
             call.stop,
         )?;
-        let in_flight = InFlight::of(&self.training, log, query);
-        let posterior =
-            self.training
-                .posterior(log, query, call.stop)?
-                .ok_or(Error::NotPositiveDefinite {
-                    pivot: 0,
-                    jitter: 0.0,
-                })?;
+        let in_flight = InFlight::of(&self.objective.training, log, query);
+        let posterior = self
+            .objective
+            .training
+            .posterior(log, query, call.stop)?
+            .ok_or(Error::NotPositiveDefinite {
+                pivot: 0,
+                jitter: 0.0,
+            })?;
         let (rule, pending) = (settings.acquisition.rule(), settings.pending());
         let bound = rule.bound();
         let nu = |gp: &GaussianProcess| match bound {
@@ -372,7 +296,7 @@ impl BayesOpt {
         };
         let n_outcomes = pending.n_outcomes();
         let mut bounded =
-            BoundedOutcome::all(training_sets(&mut self.bounded), log, query, call.stop)?;
+            BoundedOutcome::all(bounded_sets(&mut self.bounded), log, query, call.stop)?;
         let averages = rule.traits().averages_outcomes && n_outcomes.is_some();
         let tail = match in_flight {
             Some(in_flight) if averages && !bounded.is_empty() => {
@@ -466,7 +390,7 @@ impl FromSettings for BayesOpt {
         )?;
         settings.check_setup(setup)?;
         settings.check_outcomes(setup)?;
-        let bounded = Bounded::of_setup(setup, &settings, rng)?;
+        let bounded = OutcomeModel::with_bounds(setup, &settings, &columns);
         let settings = settings.oriented(setup.direction);
         let design = &settings.initial;
         let d = domain.dimensions();
@@ -478,13 +402,9 @@ impl FromSettings for BayesOpt {
             pool_within: None,
             design: initial_design(&domain, n_initial, design.how, rng),
             n_initial,
-            training: TrainingSet::new(settings.clone(), &columns),
+            objective: OutcomeModel::of_objective(setup, &settings, &columns),
             failures: (setup.outcomes.len() > 1)
                 .then(|| TrainingSet::new(settings.clone(), &columns)),
-            bounds: bounded
-                .iter()
-                .find(|it| it.is_objective)
-                .map(|it| it.bounds),
             bounded,
             settings,
             domain,
@@ -494,7 +414,6 @@ impl FromSettings for BayesOpt {
             expense: None,
             warned_of_missing: false,
             candidates: None,
-            kept_fits: BTreeMap::new(),
             duration_fit: None,
         })
     }
@@ -522,9 +441,9 @@ impl Strategy for BayesOpt {
 
     fn catch_up(&mut self, log: View) -> Result<()> {
         let log = log.log;
-        self.training.catch_up(log.objective())?;
+        self.objective.catch_up(log)?;
         for each in &mut self.bounded {
-            each.model.training.catch_up(log.outcome(each.outcome))?;
+            each.catch_up(log)?;
         }
         if let Some(training) = &mut self.failures {
             training.catch_up(log.success())?;
@@ -534,9 +453,9 @@ impl Strategy for BayesOpt {
 
     fn rewind(&mut self, log: View) {
         let log = log.log;
-        self.training.fold.rewind(log.objective());
+        self.objective.rewind(log);
         for each in &mut self.bounded {
-            each.model.training.fold.rewind(log.outcome(each.outcome));
+            each.rewind(log);
         }
         if let Some(training) = &mut self.failures {
             training.fold.rewind(log.success());
@@ -609,19 +528,25 @@ impl Strategy for BayesOpt {
         // points whether or not the fit is already known.
         let mut rng = call.rng.clone();
         let fit_call = &mut Call::new(&mut rng, call.stop);
-        self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), fit_call)?;
+        self.fit_all(
+            FitPurpose::Predict,
+            log.log,
+            query,
+            &mut Vec::new(),
+            fit_call,
+        )?;
         let (training, failed) = match &self.failures {
             Some(training) => (training, log.log.success()),
-            None => (&self.training, log),
+            None => (&self.objective.training, log),
         };
         let (kept, columns) = (&mut self.success, &self.columns);
         let success = Success::update(kept, training, columns, failed, call.stop)?;
-        let values = self.training.row_values(log);
-        let is_outside = |row: usize| log.of(self.training.fold.rows[row]).is_outside();
+        let values = self.objective.training.row_values(log);
+        let is_outside = |row: usize| log.of(self.objective.training.fold.rows[row]).is_outside();
         let is_observed =
             |&row: &usize| matches!(values[row], RowValue::Observed { .. }) && !is_outside(row);
         let observed: Vec<usize> = (0..values.len()).filter(is_observed).collect();
-        let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
+        let Some(posterior) = self.objective.training.posterior(log, query, call.stop)? else {
             return Ok(Vec::new());
         };
         let (gp, units) = (&*posterior.gp, posterior.units(query.context));
@@ -629,8 +554,8 @@ impl Strategy for BayesOpt {
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
         let measured = (!self.bounded.is_empty())
-            .then(|| Measured::of(training_sets(&mut self.bounded), log.log, &self.domain));
-        let bounded = BoundedOutcome::all(training_sets(&mut self.bounded), log, query, call.stop)?;
+            .then(|| Measured::of(bounded_sets(&mut self.bounded), log.log, &self.domain));
+        let bounded = BoundedOutcome::all(bounded_sets(&mut self.bounded), log, query, call.stop)?;
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
@@ -654,7 +579,7 @@ impl Strategy for BayesOpt {
             let numbers: Vec<_> = observed.iter().map(|&row| posterior.rows[row]).collect();
             let bounded = &mut self.bounded;
             let violations = |numbers: &[TrialNumber], stop: &mut Stop| {
-                expected_violations(training_sets(bounded), numbers, (log, query), stop)
+                expected_violations(bounded_sets(bounded), numbers, (log, query), stop)
             };
             points = best_measured(&mut search, &posterior, &numbers, exact, violations, n)?;
         }
@@ -670,14 +595,6 @@ impl Strategy for BayesOpt {
     fn model_based(&mut self) -> Option<&mut dyn ModelBased> {
         Some(self)
     }
-}
-
-/// The position, the oriented bounds and the training set of each outcome with bounds.
-pub(super) fn training_sets(
-    bounded: &mut [Bounded],
-) -> impl Iterator<Item = (usize, (f64, f64), &mut TrainingSet)> {
-    let bounded = bounded.iter_mut();
-    bounded.map(|each| (each.outcome, each.bounds, &mut each.model.training))
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ impl BayesOpt {
                 feasible: query.feasible_members(),
                 pool: self.pool.as_ref(),
             };
-            let before = self.training.encode(log, &standing(log));
+            let before = self.objective.training.encode(log, &standing(log));
             match most_uncertain(self.prior()?, before.view(), (domain, query), allowed, call) {
                 // Suggesting never fails for numerical reasons. If the model fails, the point is random.
                 Err(Error::NotPositiveDefinite { .. }) => {}
@@ -84,13 +84,17 @@ impl BayesOpt {
     /// trial may have failed for a reason that does not depend on its point, and the model would start without data.
     fn design<'a>(&'a self, log: View, query: Query<'a>) -> Design<'a> {
         let failed = |number: &TrialNumber| log.of(*number).state() == State::Failed;
-        let ended = self.training.fold.ended.iter().copied();
+        let ended = self.objective.training.fold.ended.iter().copied();
         let failed: HashSet<TrialNumber> = ended.take_while(failed).collect();
         let is_chosen = |number: &&TrialNumber| log.of(**number).is_chosen();
         let n_failed = failed.iter().filter(is_chosen).count();
         let how = self.settings.initial.how;
         let domain = query.searched(&self.domain);
-        let context_fit = self.training.fit().filter(|_| !query.context.is_empty());
+        let context_fit = self
+            .objective
+            .training
+            .fit()
+            .filter(|_| !query.context.is_empty());
         Design {
             domain,
             columns: &self.columns,

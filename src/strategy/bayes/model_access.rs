@@ -3,20 +3,19 @@
 use ndarray::{ArrayView2, s};
 
 use crate::error::{Result, refuse};
-use crate::gp::contiguous;
 use crate::ledger::{TrialNumber, View};
 use crate::problem::Objective;
 use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
-use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
-use crate::strategy::bayes::bayes_opt::training_sets;
+use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
+use crate::strategy::bayes::model::outcome_model::bounded_sets;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {
@@ -31,40 +30,19 @@ impl ModelBased for BayesOpt {
         if let Some(outcome) = outcome
             && log.problem().objective() != Some(outcome)
         {
-            let modelled = self.bounded.iter_mut().find(|it| it.outcome == outcome);
-            let Some(bounded) = modelled else {
+            let mut modelled = self.bounded.iter_mut();
+            let Some(model) = modelled.find(|it| it.outcome == Some(outcome)) else {
                 return Err(refuse(
                     "outcome",
                     "an outcome that is only recorded",
                     "it has no model: give the outcome bounds, or name another outcome",
                 ));
             };
-            let part = log.log.outcome(outcome);
-            return bounded.model.surrogate(part, query, pending, None, call);
+            return model.surrogate(&self.columns, None, log.log, (query, pending), call);
         }
-        let log = log.log.objective();
-        self.fit_for(FitPurpose::Predict, log, query, call)?;
-        let values = self.training.row_values(log).into_iter();
-        let rows = self.training.encode(log, &self.training.fold.rows);
-        let Some(posterior) = self.training.posterior(log, query, call.stop)? else {
-            return Ok(None);
-        };
-        let posterior = posterior.condition(match pending {
-            true => &TailKind::Policy,
-            false => &TailKind::Nothing,
-        })?;
-        let (units, contexts) = (posterior.targets.units, posterior.contexts);
-        let slopes = values.zip(rows.rows()).filter_map(|(value, row)| {
-            let units = contexts.units(units, contiguous(row));
-            Some(units.log_slope(value.value()?))
-        });
-        Ok(Some(Surrogate {
-            log_slope: slopes.sum(),
-            rows: posterior.rows,
-            gp: posterior.gp,
-            units,
-            contexts,
-        }))
+        let failures = self.failures.as_mut();
+        let model = &mut self.objective;
+        model.surrogate(&self.columns, failures, log.log, (query, pending), call)
     }
 
     fn acquisition(
@@ -80,7 +58,7 @@ impl ModelBased for BayesOpt {
         }
         self.before_suggestion(query.now);
         self.update_pool(query, call.stop)?;
-        self.fit_all(FitPurpose::Suggest, log, query, &mut Vec::new(), call)?;
+        self.fit_all(FitPurpose::Suggest, log.log, query, &mut Vec::new(), call)?;
         let setting = &self.settings.acquisition;
         let (kind, is_random) = (setting.kind(), setting.rule().traits().is_random);
         let prepared = self.prepare(log, query, call)?;
@@ -132,9 +110,9 @@ impl ModelBased for BayesOpt {
         call: &mut Call,
     ) -> Result<Vec<f64>> {
         let log = log.log.objective();
-        self.fit_all(FitPurpose::Predict, log, query, &mut Vec::new(), call)?;
+        self.fit_all(FitPurpose::Predict, log.log, query, &mut Vec::new(), call)?;
         let measured = (!self.bounded.is_empty())
-            .then(|| Measured::of(training_sets(&mut self.bounded), log.log, &self.domain));
+            .then(|| Measured::of(bounded_sets(&mut self.bounded), log.log, &self.domain));
         // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
         let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];
@@ -151,7 +129,7 @@ impl ModelBased for BayesOpt {
                 context: &context,
                 ..query
             };
-            let sets = training_sets(&mut self.bounded);
+            let sets = bounded_sets(&mut self.bounded);
             let bounded = BoundedOutcome::all(sets, log, query, call.stop)?;
             for bound in &BoundedOutcome::log_probabilities(bounded) {
                 let mut log_p = vec![0.0; to - from];
@@ -187,13 +165,15 @@ impl ModelBased for BayesOpt {
 
     fn window(&self) -> Option<f64> {
         // Before the first choice, a window that is chosen from delays is infinite.
-        self.training.window().filter(|window| window.is_finite())
+        self.objective
+            .training
+            .window()
+            .filter(|window| window.is_finite())
     }
 
     fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>> {
         let log = log.log.objective();
-        let (settings, columns) = (&self.settings, &self.columns);
-        let kept = &mut self.duration_fit;
-        durations(kept, settings, columns, &self.training, log, query, call)
+        let (kept, training) = (&mut self.duration_fit, &self.objective.training);
+        durations(kept, &self.columns, training, log, query, call)
     }
 }

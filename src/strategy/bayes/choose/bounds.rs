@@ -16,6 +16,7 @@ use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::TailKind;
 use crate::strategy::bayes::choose::addition::penalty_weight;
+use crate::strategy::bayes::model::outcome_model::BoundedSet;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 
@@ -51,21 +52,20 @@ pub struct BoundedOutcome<'a> {
 }
 
 impl<'a> BoundedOutcome<'a> {
-    /// The posteriors of all outcomes with bounds that have values. `bounded` has the position, the oriented bounds and
-    /// the training set of each outcome.
+    /// The posteriors of all outcomes with bounds that have values.
     pub fn all(
-        bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+        bounded: impl Iterator<Item = BoundedSet<'a>>,
         log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<Self>> {
         let mut found = Vec::new();
-        for (outcome, bounds, training) in bounded {
-            let log = log.log.outcome(outcome);
+        for set in bounded {
+            let log = log.log.outcome(set.outcome);
             if log.n_observed() == 0 {
                 continue;
             }
-            if let Some((gp, inside)) = training.inside(bounds, log, query, stop)? {
+            if let Some((gp, inside)) = set.training.inside(set.bounds, log, query, stop)? {
                 found.push(Self { gp, inside });
             }
         }
@@ -176,13 +176,18 @@ impl BoundTerm<'_> {
 /// targets. If the outcome is censored or has labels, or if its value is exact, this is the distance of
 /// the value.
 pub fn expected_violations<'a>(
-    bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+    bounded: impl Iterator<Item = BoundedSet<'a>>,
     numbers: &[TrialNumber],
     (log, query): (View, Query),
     stop: &mut Stop,
 ) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; numbers.len()];
-    for (outcome, bounds, training) in bounded {
+    for BoundedSet {
+        outcome,
+        bounds,
+        training,
+    } in bounded
+    {
         let part = log.log.outcome(outcome);
         let trusts_values = training.fit().is_some_and(|fit| fit.inside.is_some());
         let rows = training.encode(part, numbers);

@@ -41,15 +41,15 @@ pub fn forecast(
     if !is_running || log.of(number).left_out {
         return Ok(None);
     }
-    let Some(pseudo) = bayes.training.pseudo_observations.of(log, number) else {
+    let Some(pseudo) = bayes.objective.training.pseudo_observations.of(log, number) else {
         return Ok(None);
     };
-    bayes.fit_for(FitPurpose::Decide, log, query, call)?;
+    bayes.fit_objective(FitPurpose::Decide, log.log, query, call)?;
     let query = Query {
         context: log.context(number),
         ..query
     };
-    let Some(posterior) = bayes.training.posterior(log, query, call.stop)? else {
+    let Some(posterior) = bayes.objective.training.posterior(log, query, call.stop)? else {
         return Ok(None);
     };
     let (gp, units) = (&*posterior.gp, posterior.units(query.context));

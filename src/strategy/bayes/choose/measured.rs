@@ -16,7 +16,7 @@ use crate::maximize::excluded::{Key, key_of_row};
 use crate::problem::Domain;
 use crate::strategy::bayes::model::labels::repeats;
 use crate::strategy::bayes::model::note::{Fit, InsideFit};
-use crate::strategy::bayes::model::training_set::TrainingSet;
+use crate::strategy::bayes::model::outcome_model::BoundedSet;
 
 /// A point of a box within this distance of a point that violates a bound violates it, too. It is the largest distance
 /// in any column.
@@ -49,7 +49,8 @@ struct Exactness {
 }
 
 impl Exactness {
-    fn of(bounds: (f64, f64), training: &TrainingSet, part: View) -> Self {
+    fn of(set: &BoundedSet, part: View) -> Self {
+        let (bounds, training) = (set.bounds, &*set.training);
         let (mut first, mut equal, mut differ) = (HashMap::new(), HashSet::new(), false);
         for (number, trial) in part.trials().enumerate() {
             let Some(value) = trial.value() else {
@@ -106,19 +107,18 @@ impl Exactness {
 }
 
 impl Measured {
-    /// Reads the values of the outcomes with bounds. `bounded` has the position, the
-    /// oriented bounds and the training set of each outcome.
+    /// Reads the values of the outcomes with bounds.
     pub fn of<'a>(
-        bounded: impl Iterator<Item = (usize, (f64, f64), &'a mut TrainingSet)>,
+        bounded: impl Iterator<Item = BoundedSet<'a>>,
         log: &Ledger,
         domain: &Domain,
     ) -> Self {
         let mut jumps = false;
         let outcomes: Vec<_> = bounded
-            .map(|(outcome, bounds, training)| {
-                let part = log.outcome(outcome);
-                jumps |= training.fit().is_some_and(|fit| fit.inside.is_some());
-                (bounds, part, Exactness::of(bounds, training, part))
+            .map(|set| {
+                let (part, fit) = (log.outcome(set.outcome), set.training.fit());
+                jumps |= fit.is_some_and(|fit| fit.inside.is_some());
+                (set.bounds, part, Exactness::of(&set, part))
             })
             .collect();
         let mut measured = Self {

@@ -75,13 +75,13 @@ struct Censored<G: BorrowMut<GaussianProcess>> {
 
 /// Fits the hyperparameters of the residuals. Returns `None` if only trials count, or if few expenses are known.
 pub fn fit_expense(
-    settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
     log: View,
     query: Query,
     call: &mut Call,
 ) -> Result<Option<ExpenseFit>> {
+    let settings = &training.settings;
     let Some((resource, _)) = settings.acquisition.rule().per(query)? else {
         return Ok(None);
     };
@@ -219,14 +219,13 @@ impl<'a> ExpenseTerm<'a> {
     /// fewer than two expenses are known.
     pub fn update(
         kept: &'a mut Option<KeptProcess>,
-        settings: &Settings,
         columns: &Columns,
         training: &TrainingSet,
         log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Option<Self>> {
-        let Some((resource, power)) = settings.acquisition.rule().per(query)? else {
+        let Some((resource, power)) = training.settings.acquisition.rule().per(query)? else {
             return Ok(None);
         };
         let Some(data) = Data::of(training, log, query, resource) else {

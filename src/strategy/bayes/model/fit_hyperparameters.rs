@@ -31,13 +31,13 @@ const GROWTH: f64 = 1.5;
 /// Fits θ to the current rows. Depending on the settings, θ is also fitted to the rows of the tail. The fit lacks the
 /// models of success and of durations.
 pub fn fit_hyperparameters(
-    settings: &Settings,
     columns: &Columns,
     training: &mut TrainingSet,
     log: View,
     query: Query,
     call: &mut Call,
 ) -> Result<Fit> {
+    let settings = &*training.settings.clone();
     let gp_settings = &settings.surrogate;
     let with_tail = match gp_settings.fit_rows {
         FitRows::Observed => false,

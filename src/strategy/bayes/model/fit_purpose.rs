@@ -220,12 +220,20 @@ mod tests {
         };
         let theta = Settings::default().surrogate.first_theta(&bayes.columns);
         let fit = Arc::new(Fit {
-            rows: Some(bayes.training.fold.rows.len()),
-            units: bayes.training.warped_targets(log.objective(), None).units,
+            rows: Some(bayes.objective.training.fold.rows.len()),
+            units: bayes
+                .objective
+                .training
+                .warped_targets(log.objective(), None)
+                .units,
             success: Some(success),
             ..Fit::given(KernelFamily::Matern52, theta)
         });
-        bayes.training.fold.adopt(fit.clone(), log.n_trials());
+        bayes
+            .objective
+            .training
+            .fold
+            .adopt(fit.clone(), log.n_trials());
         let failures = bayes.failures.as_mut().unwrap();
         failures.fold.adopt(fit, log.n_trials());
         bayes
@@ -247,7 +255,11 @@ mod tests {
             let mut bayes = fitted(&log);
             end(&mut log, observed..later, failed..later_failed);
             bayes.catch_up(log.view()).unwrap();
-            let found = has_grown(&bayes.training, bayes.failures.as_ref(), log.objective());
+            let found = has_grown(
+                &bayes.objective.training,
+                bayes.failures.as_ref(),
+                log.objective(),
+            );
             assert_eq!(found, due, "{observed} {failed} {later} {later_failed}");
         }
     }
@@ -260,7 +272,7 @@ mod tests {
         let mut is_due = |log: &Ledger| {
             bayes.catch_up(log.view()).unwrap();
             let mut go_on = || ControlFlow::Continue(());
-            let (training, failures) = (&mut bayes.training, bayes.failures.as_ref());
+            let (training, failures) = (&mut bayes.objective.training, bayes.failures.as_ref());
             [FitPurpose::Suggest, FitPurpose::Predict].map(|purpose| {
                 let is_due = purpose.is_due(training, failures, log.objective(), &mut go_on);
                 is_due.unwrap()

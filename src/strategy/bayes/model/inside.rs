@@ -25,7 +25,6 @@ use crate::strategy::bayes::model::labels::{labels, touching};
 use crate::strategy::bayes::model::note::{InsideFit, LabelsFit};
 use crate::strategy::bayes::model::success::{at_least, fit_settings};
 use crate::strategy::bayes::model::training_set::{Posterior, TrainingSet};
-use crate::strategy::bayes::settings::Settings;
 
 /// The label outside the bounds in a fit and for the evidence. The label of a failed trial shifts the border towards
 /// the inside, which would count against the model.
@@ -98,7 +97,6 @@ fn explains_jump(gp: &GaussianProcess, (rows, is_inside): (&[usize], &[bool])) -
 pub fn choose_inside(
     training: &mut TrainingSet,
     bounds: (f64, f64),
-    settings: &Settings,
     columns: &Columns,
     log: View,
     query: Query,
@@ -133,7 +131,7 @@ pub fn choose_inside(
             best = (evidence, Some(InsideFit::Censored));
         }
     }
-    let fit = fit_labels(training, &is_inside, &numbers, settings, columns, log, call)?;
+    let fit = fit_labels(training, &is_inside, &numbers, columns, log, call)?;
     let labels = (&(0..numbers.len()).collect::<Vec<_>>()[..], &is_inside[..]);
     let (gp, inside) = training.labelled(&fit, (bounds, EVEN, SOFT), log, call.stop)?;
     let labelled = log_evidence(&gp, &|_| inside, labels, call.stop)?;
@@ -148,7 +146,6 @@ fn fit_labels(
     training: &TrainingSet,
     is_inside: &[bool],
     numbers: &[usize],
-    settings: &Settings,
     columns: &Columns,
     log: View,
     call: &mut Call,
@@ -157,7 +154,7 @@ fn fit_labels(
     let fitted = fit_settings(
         columns,
         n_outside.max(1),
-        settings.surrogate.n_refit_restarts,
+        training.settings.surrogate.n_refit_restarts,
     );
     let mut theta = fitted.prior_mode();
     if n_outside > 0 {

@@ -1,6 +1,7 @@
 //! The model, which consists of the rows and targets computed from the log, the fit of the hyperparameters, and the
 //! posterior.
 //!
+//! * [`outcome_model`]: the model of one outcome, with its rows, fits and bounds
 //! * [`targets`]: the targets computed from observed values
 //! * [`note`]: the text in which the log stores a fit
 //! * [`window`]: the window that is chosen from delays
@@ -21,6 +22,7 @@ pub mod inside;
 pub mod kept_process;
 pub mod labels;
 pub mod note;
+pub mod outcome_model;
 pub mod pseudo_observations;
 pub mod success;
 pub mod targets;

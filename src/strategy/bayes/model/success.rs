@@ -39,7 +39,6 @@ use crate::strategy::bayes::model::kept_process::{KeptProcess, Wanted};
 use crate::strategy::bayes::model::labels::{FAILED, FAMILY, NOISE, SIGNAL_VARIANCE, labels};
 use crate::strategy::bayes::model::note::{Evidence, SuccessFit};
 use crate::strategy::bayes::model::training_set::TrainingSet;
-use crate::strategy::bayes::settings::Settings;
 
 /// The shortest lengthscale. Many points lie near the border of a failing region, where the labels jump. A model with a
 /// shorter lengthscale would follow the jump closely and predict success in the interior of the region. Points in the
@@ -224,7 +223,6 @@ fn failed(log: View, numbers: &[TrialNumber]) -> Vec<bool> {
 
 /// Fits the lengthscales of the model of success. Returns `None` if this strategy does not use a model of success.
 pub fn fit_success(
-    settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
     log: View,
@@ -234,7 +232,7 @@ pub fn fit_success(
     if n_failed == 0 {
         return Ok(None);
     }
-    let gp = &settings.surrogate;
+    let gp = &training.settings.surrogate;
     let last = training.fit().and_then(|fit| fit.success.as_ref());
     let n_restarts = match last {
         Some(_) => gp.n_refit_restarts,

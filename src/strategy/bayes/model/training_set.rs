@@ -37,7 +37,7 @@ pub use fold::Fold;
 
 /// The training set: the trials that are rows of the model, the hyperparameters θ, and the posterior given the rows.
 pub struct TrainingSet {
-    pub settings: Settings,
+    pub settings: Arc<Settings>,
     width: usize,
     categories: Vec<Category>,
     contexts: Vec<Range<usize>>,
@@ -163,7 +163,7 @@ impl TrainingSet {
             ..Fold::default()
         };
         Self {
-            settings,
+            settings: Arc::new(settings),
             width: columns.width(),
             categories: columns.categories.clone(),
             contexts: columns.contexts.clone(),

@@ -14,7 +14,6 @@ use crate::strategy::bayes::model::expense::{Censored, fit_residuals, residuals}
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::note::ExpenseFit;
 use crate::strategy::bayes::model::training_set::TrainingSet;
-use crate::strategy::bayes::settings::Settings;
 use crate::strategy::model_based::Durations;
 use crate::strategy::{Query, Resource};
 
@@ -29,7 +28,6 @@ const PARTS: usize = 10;
 /// constant accounts for the uncertainty of the linear model and of the hyperparameters.
 pub fn durations(
     kept: &mut Option<(usize, Option<ExpenseFit>)>,
-    settings: &Settings,
     columns: &Columns,
     training: &TrainingSet,
     log: View,
@@ -49,6 +47,7 @@ pub fn durations(
             };
             match Data::of(training, log, query, Resource::Time) {
                 Some(ended) => {
+                    let settings = &training.settings;
                     fit_residuals(&ended, Resource::Time, None, (settings, columns), call)?
                 }
                 None => None,

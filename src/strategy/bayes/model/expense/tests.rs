@@ -91,9 +91,9 @@ fn suggest(bayes: &mut BayesOpt, log: &mut Ledger, context: &[f64]) -> Vec<f64> 
 /// The term of a strategy that has read the log.
 fn term<'a>(bayes: &'a mut BayesOpt, log: View, query: Query) -> ExpenseTerm<'a> {
     bayes.catch_up(log).unwrap();
-    let (settings, columns, training) = (&bayes.settings, &bayes.columns, &bayes.training);
+    let (columns, training) = (&bayes.columns, &bayes.objective.training);
     let kept = &mut bayes.expense;
-    let term = ExpenseTerm::update(kept, settings, columns, training, log, query, &mut go_on);
+    let term = ExpenseTerm::update(kept, columns, training, log, query, &mut go_on);
     term.unwrap().expect("durations are known")
 }
 
@@ -217,19 +217,11 @@ fn few_or_equal_durations_give_no_term_or_a_constant_term() {
         let known = known || durations.iter().any(|d| *d > 0.0);
         suggest(&mut bayes, &mut log, &[]);
         bayes.catch_up(log.view()).unwrap();
-        let (settings, columns, training) = (&bayes.settings, &bayes.columns, &bayes.training);
+        let (columns, training) = (&bayes.columns, &bayes.objective.training);
         let query = Query::default();
         let kept = &mut bayes.expense;
-        let term = ExpenseTerm::update(
-            kept,
-            settings,
-            columns,
-            training,
-            log.view(),
-            query,
-            &mut go_on,
-        )
-        .unwrap();
+        let term =
+            ExpenseTerm::update(kept, columns, training, log.view(), query, &mut go_on).unwrap();
         assert_eq!(term.is_some(), known, "{durations:?}");
         let mut out = [0.0];
         if let Some(mut term) = term {

@@ -63,7 +63,7 @@ fn log_of(trials: &[([f64; 2], bool)]) -> Ledger {
 fn probabilities(bayes: &mut BayesOpt, log: View, points: &Array2<f64>) -> Vec<f64> {
     bayes.catch_up(log).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
-    let success = Success::update(kept, &bayes.training, columns, log, &mut go_on);
+    let success = Success::update(kept, &bayes.objective.training, columns, log, &mut go_on);
     let success = success.unwrap().expect("some trial has failed");
     let mut out = vec![0.0; points.nrows()];
     let mut success = Addition::log_probability(success);
@@ -267,7 +267,13 @@ fn of_success<T>(trials: &[([f64; 2], bool)], result: impl Fn(&Success) -> T) ->
     let (mut bayes, log) = (on_square(0, given()), log_of(trials));
     bayes.catch_up(log.view()).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
-    let success = Success::update(kept, &bayes.training, columns, log.view(), &mut go_on);
+    let success = Success::update(
+        kept,
+        &bayes.objective.training,
+        columns,
+        log.view(),
+        &mut go_on,
+    );
     result(success.unwrap().expect("some trial has failed"))
 }
 
@@ -417,7 +423,13 @@ fn n_near_successes(trials: &[([f64; 2], bool)]) -> usize {
     let (mut bayes, log) = (on_square(0, given()), log_of(trials));
     bayes.catch_up(log.view()).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
-    let success = Success::update(kept, &bayes.training, columns, log.view(), &mut go_on);
+    let success = Success::update(
+        kept,
+        &bayes.objective.training,
+        columns,
+        log.view(),
+        &mut go_on,
+    );
     let success = success.unwrap().expect("some trial has failed");
     let failed: Vec<bool> = trials.iter().map(|(_, succeeded)| !succeeded).collect();
     let mut avoids = |number| {
@@ -519,7 +531,7 @@ fn the_kept_model_equals_a_new_model_bit_for_bit() {
             assert_eq!(kept.check_note(log.view(), &note), Ok(()));
         }
         kept.catch_up(log.view()).unwrap();
-        if number < 2 || kept.training.n_failed(log.view()) == 0 {
+        if number < 2 || kept.objective.training.n_failed(log.view()) == 0 {
             continue;
         }
         let mut fresh = on_square(0, settings.clone());
