@@ -191,7 +191,8 @@ impl ModelBased for BayesOpt {
     }
 
     fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>> {
-        let log = log.log.objective();
+        // A duration may arrive with any outcome.
+        let log = log.log.view();
         let (settings, columns) = (&self.settings, &self.columns);
         let kept = &mut self.duration_fit;
         durations(kept, settings, columns, &self.training, log, query, call)
