@@ -172,7 +172,8 @@ impl ModelBased for BayesOpt {
     }
 
     fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>> {
-        let log = log.log.objective();
+        // A duration may arrive with any outcome.
+        let log = log.log.view();
         let (kept, training) = (&mut self.duration_fit, &self.objective.training);
         durations(kept, &self.columns, training, log, query, call)
     }

@@ -169,3 +169,33 @@ def test_the_largest_n_returns_all_points_under_constraints():
     data = points(20)
     opt.add(data, [float(i) for i in range(20)])
     assert opt.recommend(n=2**32 - 1) == [p for p in data[::-1] if p["x"] < 0.5]
+
+
+@pytest.mark.parametrize("context", [None, {"z": ["p", "q"]}])
+def test_random_search_recommends_the_best_trial_within_the_bounds(context):
+    outcomes = {"a": "minimize", "b": bl.AtMost(1.0)}
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, context=context, outcomes=outcomes, seed=0)
+    here = {} if context is None else {"context": {"z": "p"}}
+    for x, a, b in [(0.9, 0.0, 9.0), (0.3, 0.5, 2.0)]:
+        optimizer.add({"x": x}, {"a": a, "b": b}, **here)
+    assert optimizer.recommend(**here) == {"x": 0.3}  # the smallest violation
+    for x, a, b in [(0.1, 2.0, 0.5), (0.2, 1.0, 1.0)]:
+        optimizer.add({"x": x}, {"a": a, "b": b}, **here)
+    assert optimizer.best_params_ == optimizer.recommend(**here) == {"x": 0.2}
+    optimizer.add({"x": 0.4}, {"a": 0.0}, **here)
+    assert optimizer.recommend(4, **here) == [{"x": 0.2}, {"x": 0.1}]
+
+
+@pytest.mark.parametrize("observed", [{}, {"a": -9.0}])
+@pytest.mark.parametrize("failed", ["a", "b"])
+def test_a_point_where_an_outcome_failed_is_not_recommended(failed, observed):
+    outcomes = {"a": "minimize", "b": bl.AtMost(1.0)}
+    candidates = {"x": [float(i) for i in range(10)]}
+    optimizer = bl.BayesOpt(candidates=candidates, initial=3, outcomes=outcomes, seed=0)
+    for x, a in [(5.0, -0.2), (0.0, 37.0), (3.0, 9.0), (7.0, 0.2)]:
+        optimizer.add({"x": x}, {"a": a, "b": x / 10})
+    trial = optimizer.add({"x": 4.0})
+    if failed == "b" and observed:
+        trial.observe(observed)
+    trial.fail(outcome=failed)
+    assert {"x": 4.0} not in optimizer.recommend(10)

@@ -54,6 +54,13 @@ pub fn recommended(
     let (gp, log, query) = (&*posterior.gp, search.log, search.query);
     let mut numbers: Vec<TrialNumber> = observed.iter().map(|&row| posterior.rows[row]).collect();
     numbers.sort_unstable();
+    let failed = failed_points(search);
+    // Another outcome may have failed where the objective was observed.
+    let has_failed = |point: &Member| failed.iter().any(|other| key(other) == key(point));
+    let succeeded = |number: &TrialNumber| !has_failed(&log.member(*number));
+    if numbers.iter().any(succeeded) {
+        numbers.retain(succeeded);
+    }
     let mut points: Vec<Member> = numbers.iter().map(|&number| log.member(number)).collect();
     let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
     if exact && query.context.is_empty() {
@@ -63,7 +70,6 @@ pub fn recommended(
             return Ok(found);
         }
     }
-    let failed = failed_points(search);
     search.excluded = Excluded::new(
         search.scope.domain,
         failed.iter().map(|point| (&point.x[..], point.index)),
@@ -74,7 +80,7 @@ pub fn recommended(
     if !measured.is_some_and(|measured| measured.suffices(rows)) {
         let maximizer = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
         // If every point failed and the pending policy discards every value, the largest bound over all points remains.
-        if points.is_empty() || !failed.iter().any(|point| key(point) == key(&maximizer)) {
+        if points.is_empty() || !has_failed(&maximizer) {
             points.push(maximizer);
         }
     }
@@ -177,9 +183,9 @@ fn penalties_at(
 
 /// The points where every ended trial failed, at least one of them in the context of the query.
 fn failed_points(search: &Search) -> Vec<Member> {
-    let (log, context) = (search.log, search.query.context);
+    let (log, context) = (search.log.log.success(), search.query.context);
     let numbers = || 0..log.n_trials();
-    let is_observed = |&number: &TrialNumber| log.of(number).value().is_some();
+    let is_observed = |&number: &TrialNumber| log.of(number).state() == State::Observed;
     let is_failed = |&number: &TrialNumber| {
         let trial = log.of(number);
         trial.state() == State::Failed

@@ -48,14 +48,21 @@ impl Expenses {
     /// Returns `None` if fewer than two positive expenses are known.
     pub fn of(log: View, ended: &[TrialNumber], query: Query, resource: Resource) -> Option<Self> {
         let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
-        // Withdrawn trials have ended, although they are not rows of the model of f.
-        let is_stopped = |number: &TrialNumber| {
+        // Stopped and withdrawn trials have ended, although they are not rows of the model of f. In a view of whole
+        // trials, so have trials whose objective is missing.
+        let mut is_row = vec![false; log.n_trials()];
+        ended.iter().for_each(|&number| is_row[number] = true);
+        let has_ended = |number: &TrialNumber| {
             let trial = log.of(*number);
-            (trial.state() == State::Stopped || trial.is_withdrawn()) && !trial.left_out
+            let has_result = matches!(
+                trial.state(),
+                State::Stopped | State::Observed | State::Failed
+            );
+            (has_result || trial.is_withdrawn()) && !trial.left_out && !is_row[*number]
         };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();
-        found.extend((0..log.n_trials()).filter(is_stopped).filter_map(expense));
+        found.extend((0..log.n_trials()).filter(has_ended).filter_map(expense));
         if found.len() > n_ended {
             found.sort_by_key(|(number, _)| log.of(*number).ended_by());
         }
