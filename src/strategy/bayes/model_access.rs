@@ -191,8 +191,7 @@ impl ModelBased for BayesOpt {
     }
 
     fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>> {
-        // A duration may arrive with any outcome.
-        let log = log.log.view();
+        let log = log.log.objective();
         let (settings, columns) = (&self.settings, &self.columns);
         let kept = &mut self.duration_fit;
         durations(kept, settings, columns, &self.training, log, query, call)

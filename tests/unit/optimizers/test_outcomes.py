@@ -158,6 +158,7 @@ def test_durations_may_arrive_with_any_outcome():
     predictions = []
     for give in (
         lambda trial, d: trial.observe({"error": 1.0}, duration=d),
+        lambda trial, d: trial.observe({"memory": 1.0}, duration=d),
         lambda trial, d: (trial.observe({"memory": 1.0}, duration=d), trial.abandon()),
         lambda trial, d: (trial.fail(outcome="memory", duration=d), trial.abandon()),
         lambda trial, d: trial.fail(duration=d),

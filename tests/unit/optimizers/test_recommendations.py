@@ -183,7 +183,7 @@ def test_random_search_recommends_the_best_trial_within_the_bounds(context):
         optimizer.add({"x": x}, {"a": a, "b": b}, **here)
     assert optimizer.best_params_ == optimizer.recommend(**here) == {"x": 0.2}
     optimizer.add({"x": 0.4}, {"a": 0.0}, **here)
-    assert optimizer.recommend(4, **here) == [{"x": 0.2}, {"x": 0.1}]
+    assert optimizer.recommend(n=4, **here) == [{"x": 0.2}, {"x": 0.1}]
 
 
 @pytest.mark.parametrize("observed", [{}, {"a": -9.0}])
@@ -198,4 +198,4 @@ def test_a_point_where_an_outcome_failed_is_not_recommended(failed, observed):
     if failed == "b" and observed:
         trial.observe(observed)
     trial.fail(outcome=failed)
-    assert {"x": 4.0} not in optimizer.recommend(10)
+    assert {"x": 4.0} not in optimizer.recommend(n=10)
