@@ -173,6 +173,7 @@ impl ModelBased for BayesOpt {
 
     fn durations(&mut self, log: View, query: Query, call: &mut Call) -> Result<Option<Durations>> {
         let log = log.log.objective();
+        let log = log.log.objective();
         let (kept, training) = (&mut self.duration_fit, &self.objective.training);
         durations(kept, &self.columns, training, log, query, call)
     }

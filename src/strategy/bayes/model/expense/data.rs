@@ -52,11 +52,9 @@ impl Expenses {
         ended.iter().for_each(|&number| is_known[number] = true);
         // These trials are not rows of the model of f. A duration may arrive with another outcome.
         let has_ended = |number: &TrialNumber| {
-            let (trial, mut results) = (log.of(*number), log.log.results(*number));
-            let has_result =
-                results.any(|it| matches!(it.state(), State::Observed | State::Failed));
-            let has_result = has_result || trial.state() == State::Stopped || trial.is_withdrawn();
-            has_result && !trial.left_out && !is_known[*number]
+            let trial = log.of(*number);
+            let has_result = log.has_result(*number) || trial.state() == State::Stopped;
+            (has_result || trial.is_withdrawn()) && !trial.left_out && !is_known[*number]
         };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();
