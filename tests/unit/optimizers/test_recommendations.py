@@ -199,3 +199,12 @@ def test_a_point_where_an_outcome_failed_is_not_recommended(failed, observed):
         trial.observe(observed)
     trial.fail(outcome=failed)
     assert {"x": 4.0} not in optimizer.recommend(n=10)
+
+
+def test_a_context_without_trials_recommends_a_measured_point_if_no_point_probably_lies_within_the_bounds():
+    outcomes = {"a": "minimize", "b": bl.AtMost(-50.0)}
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, context={"z": ["p", "q"]}, outcomes=outcomes, initial=2, seed=0)
+    for i in range(6):
+        optimizer.add({"x": i / 5}, {"a": i / 5, "b": (i - 2.0) ** 2}, context={"z": "p"})
+    with pytest.warns(bl.BelatedWarning, match="within their bounds"):
+        assert optimizer.recommend({"z": "q"}) in [{"x": i / 5} for i in range(6)]

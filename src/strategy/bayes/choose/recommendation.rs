@@ -98,7 +98,8 @@ pub fn recommended(
 
 /// Returns up to `n` distinct points of these trials if no point probably lies within all bounds: the trials whose values
 /// lie within them, in the order of mu − 2 sigma, or in the order of the values if they are `exact`. If there are none,
-/// the trials with the smallest expected violations .
+/// the trials with the smallest expected violations. Only trials in the context of the query are considered, if there
+/// are any.
 pub fn best_measured(
     search: &mut Search,
     posterior: &Posterior,
@@ -108,8 +109,11 @@ pub fn best_measured(
     n: usize,
 ) -> Result<Vec<Member>> {
     let (log, context) = (search.log, search.query.context);
-    let here = |number: &&TrialNumber| log.context(**number) == context;
-    let numbers: Vec<TrialNumber> = numbers.iter().filter(here).copied().collect();
+    let here = |number: &TrialNumber| log.context(*number) == context;
+    let mut numbers = numbers.to_vec();
+    if numbers.iter().any(here) {
+        numbers.retain(here);
+    }
     let holding = numbers.iter().copied();
     let holding: Vec<_> = holding.filter(|it| log.log.is_within_bounds(*it)).collect();
     let members = |numbers: &[TrialNumber]| -> Vec<Member> {
