@@ -154,6 +154,21 @@ def test_delays_keep_the_arrival_of_a_withdrawn_outcome_if_the_trial_is_then_aba
     assert str(optimizer._log.delays(None, 0)[1].records()) == str(before)
 
 
+def test_predictions_of_an_outcome_condition_on_trials_in_which_this_outcome_is_missing():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"a": "minimize", "b": bl.AtMost(1.0)}, initial=2, seed=0)
+    for i in range(8):
+        optimizer.add({"x": i / 10}, {"a": (i - 3.0) ** 2, "b": (i - 4.0) ** 2 / 9})
+    for x, known in [(0.95, "a"), (0.85, "b")]:
+        optimizer.add({"x": x}).observe({known: 1.0})
+
+    def stds(outcome, pending):
+        return optimizer.predict([{"x": 0.95}, {"x": 0.85}], outcome=outcome, pending=pending)[1]
+
+    (missing_b, known_b), (known_a, missing_a) = stds("b", True), stds("a", True)
+    assert missing_b < 0.2 * stds("b", False)[0] and missing_a < 0.2 * stds("a", False)[1]
+    assert known_b > 0.9 * stds("b", False)[1] and known_a > 0.9 * stds("a", False)[0]
+
+
 def test_durations_may_arrive_with_any_outcome():
     predictions = []
     for give in (
