@@ -177,6 +177,16 @@ pub trait Objective {
     }
 }
 
+impl<T: Objective> Objective for &mut T {
+    fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
+        (**self).values(points, out);
+    }
+
+    fn value_and_gradient(&mut self, x: &[f64], gradient: &mut [f64]) -> f64 {
+        (**self).value_and_gradient(x, gradient)
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod testing {
     use super::super::conditions::{Condition, Conditions};

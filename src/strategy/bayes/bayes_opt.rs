@@ -8,24 +8,16 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::error::{Error, Result, Stop, check};
-use crate::gp::{GaussianProcess, NOISELESS, as_row};
+use crate::gp::{NOISELESS, as_row};
 use crate::ledger::{TrialNumber, View, join_notes, split_notes};
 use crate::maximize::excluded::Excluded;
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
-use crate::strategy::bayes::acquisitions::incumbents::{largest_feasible, without};
-use crate::strategy::bayes::acquisitions::log_constrained_improvement::LogConstrainedImprovement;
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation};
-use crate::strategy::bayes::choose::addition::Addition;
-use crate::strategy::bayes::choose::bounds::{
-    BoundTerm, BoundedOutcome, InFlight, expected_violations, knows_feasible,
-};
+use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::choose::design::initial_design;
-use crate::strategy::bayes::choose::local_penalty::{LocalPenalty, log_above_minimum};
 use crate::strategy::bayes::choose::measured::Measured;
-use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::recommendation::{
     MULTIPLIER, PROBABLE, best_measured, recommended,
 };
@@ -33,7 +25,6 @@ use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, can_be_kept};
-use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::expense::missing::missing;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::kept_process::KeptProcess;
@@ -41,11 +32,13 @@ use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
 use crate::strategy::bayes::model::outcome_model::{OutcomeModel, bounded_sets};
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::targets::RowValue;
-use crate::strategy::bayes::model::training_set::{ConditionedPosterior, TrainingSet};
+use crate::strategy::bayes::model::training_set::TrainingSet;
 use crate::strategy::bayes::settings::pending::Pending;
 use crate::strategy::bayes::settings::search;
 use crate::strategy::bayes::settings::surrogate::GP;
 use crate::strategy::bayes::settings::{Initial, Settings};
+use crate::strategy::bayes::terms::bounds::{BoundedOutcome, expected_violations};
+use crate::strategy::bayes::terms::success::SuccessTerm;
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
 use crate::strategy::theory::Theory;
@@ -64,7 +57,7 @@ pub struct BayesOpt {
     /// The columns of a point and its context.
     pub(super) columns: Columns,
     /// The number of parameters. A parameter may have several columns.
-    d: usize,
+    pub(super) d: usize,
     /// The initial points, followed by more points for trials that start before the first observation.
     pub(super) design: Vec<Member>,
     pub(super) n_initial: usize,
@@ -86,28 +79,11 @@ pub struct BayesOpt {
     pub(super) expense: Option<KeptProcess>,
     /// Whether the warning of missing durations or costs has been given.
     warned_of_missing: bool,
-    candidates: Option<SolvedCandidates>,
+    pub(super) candidates: Option<SolvedCandidates>,
     /// The length of the log at the last fit of durations that was made only for predictions, and this fit.
     pub(super) duration_fit: Option<(usize, Option<ExpenseFit>)>,
     /// Whether the domain has few members. Equal candidates count as one member.
     pub(super) has_few_members: bool,
-}
-
-/// The data from which the next point is chosen.
-pub(super) struct Prepared<'a> {
-    pub(super) posterior: ConditionedPosterior<'a>,
-    nu: f64,
-    pub(super) maximand: Maximand<'a>,
-    /// The term that the model of success adds to the acquisition.
-    pub(super) success: Option<Addition<'a>>,
-    /// The terms that outcomes with bounds add to the acquisition, unless it is averaged over the outcomes.
-    pub(super) bounds: Vec<BoundTerm<'a>>,
-    /// The term that makes the acquisition an acquisition per unit of time or cost.
-    pub(super) expense: Option<ExpenseTerm<'a>>,
-    /// The penalties near pending trials.
-    pub(super) penalty: Option<LocalPenalty>,
-    scope: Scope<'a>,
-    candidates: &'a mut Option<SolvedCandidates>,
 }
 
 impl BayesOpt {
@@ -199,25 +175,24 @@ impl BayesOpt {
             excluded = repeats.excluded_if_exhausted(log, query);
         }
         let prepared = self.prepare(log, query, call)?;
-        let (posterior, scope, success) = (prepared.posterior, prepared.scope, prepared.success);
-        let bounds = prepared.bounds;
-        let (maximand, expense, penalty) = match exhausted {
-            true => (Maximand::Formula(Box::new(MEAN)), None, None),
-            false => (prepared.maximand, prepared.expense, prepared.penalty),
-        };
+        let (posterior, scope, kept) = (prepared.posterior, prepared.scope, prepared.candidates);
+        let (mut maximand, mut terms) = (prepared.maximand, prepared.terms);
+        if exhausted {
+            maximand = Maximand::Formula(Box::new(MEAN));
+            terms.retain(|term| term.constrains());
+        }
         let mut search = Search {
             excluded,
             nu: prepared.nu,
             ..Search::new(scope, &posterior, log, query, call)?
         };
-        let n = posterior.gp.len() + success.as_ref().map_or(0, |success| success.n_rows());
+        let n = posterior.gp.len() + terms.iter().map(|term| term.n_rows()).sum::<usize>();
         let draws = matches!(maximand, Maximand::Draw(_));
-        let (kept, terms) = (prepared.candidates, (success, expense, bounds));
         let point = match scope.full {
             Domain::Candidates(list) if can_be_kept(list, n, draws) => {
                 search.candidates(kept, list, &posterior, maximand, terms)?
             }
-            _ => search.functions(&posterior, maximand, terms, penalty)?,
+            _ => search.functions(&posterior, maximand, terms)?,
         };
         Ok((point, warning))
     }
@@ -230,150 +205,6 @@ impl BayesOpt {
         let warning = missing(&self.settings, &self.objective.training, log);
         self.warned_of_missing = warning.is_some();
         warning
-    }
-
-    /// Prepares the posterior, including the pending trials, and the acquisition for a suggestion.
-    pub(super) fn prepare<'a>(
-        &'a mut self,
-        log: View<'a>,
-        query: Query<'a>,
-        call: &mut Call,
-    ) -> Result<Prepared<'a>> {
-        let settings = &self.settings;
-        let recent = recent_trials(log, query, settings, self.objective.training.window());
-        let recent = self.objective.training.encode(log, &recent);
-        let penalizer = settings.pending().penalizer().map(|penalizer| {
-            let arriving = self.objective.training.arriving(log, query);
-            (penalizer, self.objective.training.encode(log, &arriving))
-        });
-        let (training, failed) = match &self.failures {
-            Some(training) => (training, log.log.success()),
-            None => (&self.objective.training, log),
-        };
-        let (kept, columns) = (&mut self.success, &self.columns);
-        let mut success = Success::update(kept, training, columns, failed, call.stop)?;
-        let expense = ExpenseTerm::update(
-            &mut self.expense,
-            columns,
-            &self.objective.training,
-            log,
-            query,
-            call.stop,
-        )?;
-        let in_flight = InFlight::of(&self.objective.training, log, query);
-        let posterior = self
-            .objective
-            .training
-            .posterior(log, query, call.stop)?
-            .ok_or(Error::NotPositiveDefinite {
-                pivot: 0,
-                jitter: 0.0,
-            })?;
-        let (rule, pending) = (settings.acquisition.rule(), settings.pending());
-        let bound = rule.bound();
-        let nu = |gp: &GaussianProcess| match bound {
-            None => 1.0,
-            Some(bound) => multiplier(gp, self.d, log, &recent, bound, settings),
-        };
-        let scope = Scope {
-            domain: query.searched(&self.domain),
-            full: &self.domain,
-            settings,
-            pool: self.pool.as_ref(),
-        };
-        let lower_bound = match rule.traits().explores && !posterior.tail.trials.is_empty() {
-            false => None,
-            true => {
-                // The lower bound is computed only from the observed rows.
-                let gp = &*posterior.gp;
-                let mut search = Search::new(scope, &posterior, log, query, call)?;
-                search.nu = nu(gp);
-                let penalty = success
-                    .as_deref_mut()
-                    .map(|success| Addition::penalty(success, gp, search.nu));
-                Some(search.largest_lower_bound(gp, penalty)?)
-            }
-        };
-        let n_outcomes = pending.n_outcomes();
-        let mut bounded =
-            BoundedOutcome::all(bounded_sets(&mut self.bounded), log, query, call.stop)?;
-        let averages = rule.traits().averages_outcomes && n_outcomes.is_some();
-        let tail = match in_flight {
-            Some(in_flight) if averages && !bounded.is_empty() => {
-                BoundedOutcome::tail(&bounded, &posterior, &in_flight, (log, query))?
-            }
-            _ => rule.tail(&posterior.gp, &posterior.unranked, n_outcomes, query)?,
-        };
-        let mut posterior = posterior.condition(&tail)?;
-        if !averages && !bounded.is_empty() {
-            // The incumbents are points within all bounds.
-            let is_outside = |row: &usize| !log.log.is_within_bounds(posterior.rows[*row]);
-            let outside: Vec<usize> = (0..posterior.rows.len()).filter(is_outside).collect();
-            let mut unranked = [outside, posterior.unranked.clone()].concat();
-            unranked.sort_unstable();
-            unranked.dedup();
-            if unranked.len() < posterior.rows.len() {
-                posterior.unranked = unranked;
-            }
-        }
-        let nu = nu(&posterior.gp);
-        let situation = Situation {
-            gp: &posterior.gp,
-            targets: &posterior.targets.values,
-            unranked: &posterior.unranked,
-            pending: &posterior.tail.targets,
-            n_outcomes,
-            nu,
-            lower_bound,
-            query,
-        };
-        let mut maximand = match n_outcomes {
-            Some(n) if averages && !bounded.is_empty() => {
-                let bounds = std::mem::take(&mut bounded);
-                let bounds = BoundedOutcome::situations(bounds, &posterior.gp.tail().to_owned())?;
-                Maximand::Formula(Box::new(match knows_feasible(log) {
-                    true => LogConstrainedImprovement::draw(situation, bounds, n, call.rng)?,
-                    false => {
-                        LogConstrainedImprovement::draw_first_inside(bounds, n, query, call.rng)?
-                    }
-                }))
-            }
-            _ => rule.maximand(situation, call.rng)?,
-        };
-        let mut penalty = None;
-        if let Some((penalizer, arriving)) = penalizer {
-            let gp = &*posterior.gp;
-            let observed = without(posterior.targets.values.clone(), &posterior.unranked);
-            let best = largest_feasible(gp, &observed, query)?;
-            let points = arriving.view();
-            penalty = Some(LocalPenalty::new(
-                penalizer,
-                gp,
-                points,
-                best,
-                &self.domain,
-                call,
-            )?);
-            maximand = match maximand {
-                Maximand::Formula(bound) if !rule.traits().is_logarithm => {
-                    Maximand::Formula(log_above_minimum(bound, gp, &self.domain, call)?)
-                }
-                logarithm => logarithm,
-            };
-        }
-        let success = success.map(|it| Addition::to(it, settings, &posterior.gp, nu));
-        let bounds = BoundedOutcome::terms(bounded, settings, &posterior.gp, nu);
-        Ok(Prepared {
-            posterior,
-            nu,
-            maximand,
-            success,
-            bounds,
-            expense,
-            penalty,
-            scope,
-            candidates: &mut self.candidates,
-        })
     }
 }
 
@@ -535,12 +366,9 @@ impl Strategy for BayesOpt {
             &mut Vec::new(),
             fit_call,
         )?;
-        let (training, failed) = match &self.failures {
-            Some(training) => (training, log.log.success()),
-            None => (&self.objective.training, log),
-        };
+        let (failures, training) = (self.failures.as_ref(), &self.objective.training);
         let (kept, columns) = (&mut self.success, &self.columns);
-        let success = Success::update(kept, training, columns, failed, call.stop)?;
+        let success = Success::of(kept, failures, training, columns, log, call.stop)?;
         let values = self.objective.training.row_values(log);
         let is_outside = |row: usize| log.of(self.objective.training.fold.rows[row]).is_outside();
         let is_observed =
@@ -552,7 +380,7 @@ impl Strategy for BayesOpt {
         let (gp, units) = (&*posterior.gp, posterior.units(query.context));
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
-        let penalty = success.map(|success| Addition::penalty(success, gp, MULTIPLIER));
+        let penalty = success.map(|success| SuccessTerm::penalty(success, gp, MULTIPLIER));
         let measured = (!self.bounded.is_empty())
             .then(|| Measured::of(bounded_sets(&mut self.bounded), log.log, &self.domain));
         let bounded = BoundedOutcome::all(bounded_sets(&mut self.bounded), log, query, call.stop)?;

@@ -3,8 +3,9 @@
 //! * [`columns`]: the dimension of each column of a row
 //! * [`acquisitions`]: the functions that are maximised to choose a point; [`settings`]: all settings
 //! * [`model`]: the rows and targets computed from the log, the fit of the hyperparameters and the posterior
-//! * [`choose`]: the choice of a point from the posterior
-//! * [`bayes_opt`]: the strategy; `initial`: its first points; `fits`: when its hyperparameters are fitted;
+//! * [`terms`]: the terms that are added to an acquisition; [`choose`]: the choice of a point from the posterior
+//! * [`bayes_opt`]: the strategy; `initial`: its first points; `fits`: when its hyperparameters are fitted; `prepare`:
+//!   the posterior, the acquisition and the terms of a suggestion;
 //!   `model_access`: access to its model
 
 pub mod acquisitions;
@@ -15,6 +16,8 @@ mod fits;
 mod initial;
 pub mod model;
 mod model_access;
+mod prepare;
 pub mod settings;
+pub mod terms;
 
 pub use bayes_opt::BayesOpt;

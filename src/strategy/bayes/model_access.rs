@@ -10,12 +10,12 @@ use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::acquisitions::formula::Scorer;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
-use crate::strategy::bayes::choose::bounds::BoundedOutcome;
 use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::outcome_model::bounded_sets;
+use crate::strategy::bayes::terms::bounds::BoundedOutcome;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {
@@ -80,20 +80,11 @@ impl ModelBased for BayesOpt {
         for value in &mut values {
             *value = acquisition.in_units_of_f(*value, units.scale(), &|t| units.value(t));
         }
-        let (expense, penalty) = (prepared.expense, prepared.penalty);
-        let expense = expense.map(|term| Box::new(term) as Box<dyn Objective>);
-        let penalty = penalty.map(|term| Box::new(term) as Box<dyn Objective>);
-        let bounds = prepared.bounds.iter().map(|bound| bound.scorer(context));
-        for mut term in expense.into_iter().chain(penalty).chain(bounds) {
+        for mut term in prepared.terms {
             let mut added = vec![0.0; points.nrows()];
-            term.values(points, &mut added);
-            values.iter_mut().zip(added).for_each(|(a, b)| *a += b);
-        }
-        if let Some(success) = prepared.success {
-            let mut added = vec![0.0; points.nrows()];
-            success.scorer(context).values(points, &mut added);
+            term.scorer(context).values(points, &mut added);
             for (value, added) in values.iter_mut().zip(added) {
-                *value += match success.excludes(added) {
+                *value += match term.excludes(added) {
                     true => f64::NEG_INFINITY,
                     false => added,
                 };

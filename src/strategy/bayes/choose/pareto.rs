@@ -15,8 +15,8 @@ use crate::maximize::Maximizer;
 use crate::problem::Member;
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
-use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::search::{MEAN, Search};
+use crate::strategy::bayes::terms::Terms;
 
 /// The number of evenly spread points.
 const N_EVEN: usize = 1024;
@@ -29,7 +29,7 @@ impl Search<'_, '_> {
     pub(super) fn point_of_pareto_set(
         &mut self,
         gp: &GaussianProcess,
-        success: Option<&Addition>,
+        terms: &mut Terms,
         maximizer: &Maximizer,
     ) -> Result<Member> {
         let domain = self.scope.domain;
@@ -45,7 +45,7 @@ impl Search<'_, '_> {
         if let Some(pool) = self.scope.pool {
             points = concatenate![Axis(0), points, pool.points()];
         }
-        let mut set = self.undominated(gp, success, points)?;
+        let mut set = self.undominated(gp, terms, points)?;
         for length in STEPS {
             check(self.call.stop)?;
             let rng = &mut *self.call.rng;
@@ -58,7 +58,7 @@ impl Search<'_, '_> {
                 domain.snap(&mut x);
                 row.assign(&ArrayView1::from(&x));
             }
-            set = self.undominated(gp, success, concatenate![Axis(0), set, moved])?;
+            set = self.undominated(gp, terms, concatenate![Axis(0), set, moved])?;
         }
         let chosen = self.call.rng.random_range(0..set.nrows());
         Ok(Member::new(set.row(chosen).to_vec(), None))
@@ -69,7 +69,7 @@ impl Search<'_, '_> {
     fn undominated(
         &self,
         gp: &GaussianProcess,
-        success: Option<&Addition>,
+        terms: &mut Terms,
         mut points: Array2<f64>,
     ) -> Result<Array2<f64>> {
         let keep = |points: &mut Array2<f64>, kept: &[usize]| {
@@ -80,13 +80,16 @@ impl Search<'_, '_> {
         let feasible = self.query.feasible_members().of_rows(points.view())?;
         let kept: Vec<usize> = (0..points.nrows()).filter(|&i| feasible[i]).collect();
         keep(&mut points, &kept);
-        if let Some(success) = success {
+        let lifted = self.lifted(&points);
+        let mut is_kept = vec![true; points.nrows()];
+        for term in terms {
             let mut added = vec![0.0; points.nrows()];
-            let lifted = self.lifted(&points);
-            success.scorer(&[]).values(lifted.view(), &mut added);
-            let succeed = (0..points.nrows()).filter(|&i| !success.excludes(added[i]));
-            keep(&mut points, &succeed.collect::<Vec<_>>());
+            term.scorer(&[]).values(lifted.view(), &mut added);
+            let both = is_kept.iter_mut().zip(added);
+            both.for_each(|(is_kept, added)| *is_kept &= !term.excludes(added));
         }
+        let kept: Vec<usize> = (0..points.nrows()).filter(|&i| is_kept[i]).collect();
+        keep(&mut points, &kept);
         let (mean, variance) = gp.predict(self.lifted(&points).view());
         keep(&mut points, &pareto_set(&mean, &variance));
         Ok(points)

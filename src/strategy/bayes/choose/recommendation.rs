@@ -24,12 +24,12 @@ use crate::ledger::{State, TrialNumber, View};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::numerics::order::best_first;
 use crate::problem::{Member, Position};
-use crate::strategy::bayes::choose::addition::Addition;
-use crate::strategy::bayes::choose::bounds::BoundTerm;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::search::Search;
 use crate::strategy::bayes::model::candidates::in_context;
 use crate::strategy::bayes::model::training_set::Posterior;
+use crate::strategy::bayes::terms::bounds::BoundTerm;
+use crate::strategy::bayes::terms::success::SuccessTerm;
 
 /// The multiplier of sigma in the lower bound. In `benchmarks/recommend.py`, the multipliers 1 and 2 have the same regret
 /// without contexts. With contexts, and for exact values whose noise is fitted, 2 is better.
@@ -46,7 +46,7 @@ pub fn recommended(
     search: &mut Search,
     posterior: &Posterior,
     observed: &[usize],
-    failures: Option<&Addition>,
+    failures: Option<&SuccessTerm>,
     (bounds, measured): (&[BoundTerm], Option<&Measured>),
     n: usize,
 ) -> Result<Vec<Member>> {
@@ -139,7 +139,7 @@ fn best(
     search: &Search,
     points: &[Member],
     scores: &[f64],
-    terms: (Option<&Addition>, &[BoundTerm], Option<&Measured>),
+    terms: (Option<&SuccessTerm>, &[BoundTerm], Option<&Measured>),
     n: usize,
 ) -> Result<Vec<Member>> {
     let rows = matrix(points);
@@ -156,7 +156,7 @@ fn best(
 fn penalties_at(
     search: &Search,
     points: &[Member],
-    (failures, bounds, measured): (Option<&Addition>, &[BoundTerm], Option<&Measured>),
+    (failures, bounds, measured): (Option<&SuccessTerm>, &[BoundTerm], Option<&Measured>),
 ) -> Vec<f64> {
     let (rows, context) = (matrix(points), search.query.context);
     let mut sums = vec![0.0; points.len()];

@@ -18,16 +18,15 @@ use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer, Sum};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::acquisitions::rule::Maximand;
 use crate::strategy::bayes::acquisitions::ucb::UpperConfidenceBound;
-use crate::strategy::bayes::choose::addition::Addition;
 use crate::strategy::bayes::choose::best_observed::best_observed;
-use crate::strategy::bayes::choose::bounds::BoundTerm;
-use crate::strategy::bayes::choose::local_penalty::LocalPenalty;
 use crate::strategy::bayes::choose::repeats::{least_std, repeats_exact_value};
 use crate::strategy::bayes::choose::spacing::enforce_separation;
 use crate::strategy::bayes::model::candidates::{SolvedCandidates, solved};
-use crate::strategy::bayes::model::expense::ExpenseTerm;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, Posterior};
 use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::terms::Terms;
+use crate::strategy::bayes::terms::bounds::BoundTerm;
+use crate::strategy::bayes::terms::success::SuccessTerm;
 
 /// The posterior mean as an acquisition.
 pub const MEAN: UpperConfidenceBound = UpperConfidenceBound {
@@ -140,7 +139,7 @@ impl<'a, 'c> Search<'a, 'c> {
         list: &Array2<f64>,
         posterior: &ConditionedPosterior,
         maximand: Maximand,
-        (success, expense, bounds): Terms,
+        terms: Terms,
     ) -> Result<Member> {
         let gp = &*posterior.gp;
         let solved = solved(
@@ -160,17 +159,8 @@ impl<'a, 'c> Search<'a, 'c> {
             }
             Maximand::ParetoSet => unreachable!("AEGiS is refused for candidates"),
         };
-        if let Some(mut success) = success {
-            let added = success.of_candidates(list, self.query, self.call.stop)?;
-            let both = scores.iter_mut().zip(added);
-            both.for_each(|(score, added)| *score += added);
-        }
-        let context = self.query.context;
-        let expense = expense.map(|term| Box::new(term) as Box<dyn Objective>);
-        let bounds = bounds.iter().map(|bound| bound.scorer(context));
-        for mut term in expense.into_iter().chain(bounds) {
-            let mut added = vec![0.0; scores.len()];
-            term.values(list.view(), &mut added);
+        for mut term in terms {
+            let added = term.of_candidates(list, self.query, self.call.stop)?;
             let both = scores.iter_mut().zip(added);
             both.for_each(|(score, added)| *score += added);
         }
@@ -187,8 +177,7 @@ impl<'a, 'c> Search<'a, 'c> {
         &mut self,
         posterior: &ConditionedPosterior,
         maximand: Maximand,
-        (success, expense, bounds): Terms,
-        penalty: Option<LocalPenalty>,
+        mut terms: Terms,
     ) -> Result<Member> {
         let gp = &*posterior.gp;
         let search = self.scope.settings.search;
@@ -197,7 +186,7 @@ impl<'a, 'c> Search<'a, 'c> {
             Maximand::Draw(draws) => Box::new(self.draw(gp, draws)?),
             Maximand::ParetoSet => {
                 let maximizer = search.maximizer(MEAN.effort(gp.len()));
-                return self.point_of_pareto_set(gp, success.as_ref(), &maximizer);
+                return self.point_of_pareto_set(gp, &mut terms, &maximizer);
             }
         };
         let maximizer = search.maximizer(acquisition.effort(gp.len()));
@@ -208,15 +197,9 @@ impl<'a, 'c> Search<'a, 'c> {
             avoided.extend(&posterior.tail.trials);
         }
         let out = points_out(self.scope.domain, self.log, &avoided, self.query);
-        let mut terms = terms(success.as_ref(), context);
-        if let Some(expense) = expense {
-            terms.push(Box::new(expense));
-        }
-        if let Some(penalty) = penalty {
-            terms.push(Box::new(penalty));
-        }
-        terms.extend(bounds.iter().map(|bound| bound.scorer(context)));
-        let mut scorer = Sum::of(Scorer::new(gp, acquisition.as_ref(), context), terms);
+        let added = terms.iter_mut().map(|term| term.scorer(context));
+        let scorer = Scorer::new(gp, acquisition.as_ref(), context);
+        let mut scorer = Sum::of(scorer, added.collect());
         // The result of a search from the literature is returned unchanged.
         if search.is_literature() {
             return Ok(self.best(&mut scorer, &maximizer)?.member());
@@ -224,7 +207,7 @@ impl<'a, 'c> Search<'a, 'c> {
         let point = self.best_separated(&mut scorer, &maximizer, out.view())?;
         drop(scorer);
         if !ignores && self.is_repeat(gp, &point.x) {
-            return self.most_uncertain(gp, success, &maximizer, out.view());
+            return self.most_uncertain(gp, terms, &maximizer, out.view());
         }
         Ok(point)
     }
@@ -244,17 +227,15 @@ impl<'a, 'c> Search<'a, 'c> {
     fn most_uncertain(
         &mut self,
         gp: &GaussianProcess,
-        success: Option<Addition>,
+        mut terms: Terms,
         maximizer: &Maximizer,
         out: ArrayView2<f64>,
     ) -> Result<Member> {
         let context = self.query.context;
         let variance = MaxVariance {};
-        let penalty = success.map(|success| success.into_penalty(gp));
-        let mut scorer = Sum::of(
-            Scorer::new(gp, &variance, context),
-            terms(penalty.as_ref(), context),
-        );
+        terms.retain_mut(|term| term.suit_variance(gp));
+        let added = terms.iter_mut().map(|term| term.scorer(context));
+        let mut scorer = Sum::of(Scorer::new(gp, &variance, context), added.collect());
         let best = self.best_separated(&mut scorer, maximizer, out)?;
         if !self.is_repeat(gp, &best.x) {
             return Ok(best);
@@ -290,7 +271,7 @@ impl<'a, 'c> Search<'a, 'c> {
     pub fn largest_lower_bound(
         &mut self,
         gp: &GaussianProcess,
-        success: Option<Addition>,
+        success: Option<SuccessTerm>,
     ) -> Result<f64> {
         let lower_bound = UpperConfidenceBound {
             multiplier: -self.nu,
@@ -298,8 +279,9 @@ impl<'a, 'c> Search<'a, 'c> {
         };
         let effort = lower_bound.effort(gp.len());
         let context = self.query.context;
-        let terms = terms(success.as_ref(), context);
-        let mut scorer = Sum::of(Scorer::new(gp, &lower_bound, context), terms);
+        let success = success.iter().map(|success| success.scorer(context));
+        let scorer = Scorer::new(gp, &lower_bound, context);
+        let mut scorer = Sum::of(scorer, success.collect());
         let maximizer = self.scope.settings.search.maximizer(effort);
         Ok(self.best(&mut scorer, &maximizer)?.value)
     }
@@ -309,7 +291,7 @@ impl<'a, 'c> Search<'a, 'c> {
         &mut self,
         gp: &GaussianProcess,
         multiplier: f64,
-        success: Option<&Addition>,
+        success: Option<&SuccessTerm>,
         bounds: &[BoundTerm],
     ) -> Result<Member> {
         let lower_bound = UpperConfidenceBound {
@@ -317,8 +299,9 @@ impl<'a, 'c> Search<'a, 'c> {
             noise: 0.0,
         };
         let context = self.query.context;
-        let mut shortfall = terms(success, context);
-        shortfall.extend(bounds.iter().map(|bound| bound.scorer(context)));
+        let success = success.into_iter().map(|success| success.scorer(context));
+        let bounds = bounds.iter().map(|bound| bound.scorer(context));
+        let shortfall = success.chain(bounds).collect();
         let mut objective: Box<dyn Objective> = match self.scope.domain {
             Domain::Candidates(list) => {
                 let mut scores = vec![0.0; list.nrows()];
@@ -340,20 +323,6 @@ impl<'a, 'c> Search<'a, 'c> {
             DrawMethod::WeightSpace => Path::weight_space(gp, n, self.call),
         }
     }
-}
-
-/// What is added to an acquisition: the term of the model of success, the term of durations or costs, and the terms of
-/// the outcomes with bounds.
-type Terms<'a> = (
-    Option<Addition<'a>>,
-    Option<ExpenseTerm<'a>>,
-    Vec<BoundTerm<'a>>,
-);
-
-/// The terms that are added to an acquisition.
-fn terms<'a>(success: Option<&'a Addition>, context: &'a [f64]) -> Vec<Box<dyn Objective + 'a>> {
-    let success = success.map(|success| success.scorer(context));
-    success.into_iter().collect()
 }
 
 /// The points of the trials in `numbers` that have the context of the query, in the searched domain.

@@ -322,6 +322,22 @@ impl Success {
         Ok(Some(success))
     }
 
+    /// Updates the `kept` model of success. `failures` has its rows, if they are not the rows of the objective.
+    pub fn of<'a>(
+        kept: &'a mut Option<Self>,
+        failures: Option<&TrainingSet>,
+        objective: &TrainingSet,
+        columns: &Columns,
+        log: View,
+        stop: &mut Stop,
+    ) -> Result<Option<&'a mut Self>> {
+        let (training, log) = match failures {
+            Some(failures) => (failures, log.log.success()),
+            None => (objective, log),
+        };
+        Self::update(kept, training, columns, log, stop)
+    }
+
     /// The model of a region that predicts success.
     pub fn region(&self) -> &Region {
         match self.has_accidents {

@@ -7,7 +7,6 @@ use crate::error::Result;
 use crate::gp::Target;
 use crate::problem::Direction;
 use crate::strategy::bayes::acquisitions::Acquisition;
-use crate::strategy::bayes::choose::local_penalty::Penalizer;
 use crate::strategy::checks::{VALUE_OF_F, check, check_count, check_given};
 use crate::strategy::from_settings::as_json;
 
@@ -35,6 +34,19 @@ pub enum Pending {
     LocalPenalization {},
     /// As `LocalPenalization`, with the penalties of PLAyBOOK-HL (Alvi et al. 2019).
     PLAyBOOK {},
+}
+
+/// The form of local penalties. Notation: mu and sigma are the posterior mean and standard deviation given the observed
+/// values; M is the best observed value; x_j are the points of pending trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Penalizer {
+    /// Φ((‖x − x_j‖ − r_j)/s_j) with r_j = (M − mu(x_j))/L and s_j = sigma(x_j)/L. L is the largest slope of mu in the
+    /// box (González et al. 2016).
+    Soft,
+    /// (1 + a⁻⁵)^(−1/5) with a = ‖x − x_j‖/(r_j + s_j), which is a smooth version of min(a, 1). r_j = |M −
+    /// mu(x_j)|/L_j, s_j = sigma(x_j)/L_j, and L_j is the largest slope of mu within a lengthscale of x_j (PLAyBOOK-HL,
+    /// Alvi et al. 2019).
+    Hard,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]

@@ -8,7 +8,8 @@ use crate::problem::{Clock, Point};
 use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::bayes_opt::tests::on_square;
-use crate::strategy::bayes::choose::addition::Addition;
+use crate::strategy::bayes::terms::Term;
+use crate::strategy::bayes::terms::success::SuccessTerm;
 use crate::strategy::{Query, Strategy};
 use ndarray::{Array2, array};
 use rand::{RngExt, SeedableRng};
@@ -66,7 +67,7 @@ fn probabilities(bayes: &mut BayesOpt, log: View, points: &Array2<f64>) -> Vec<f
     let success = Success::update(kept, &bayes.objective.training, columns, log, &mut go_on);
     let success = success.unwrap().expect("some trial has failed");
     let mut out = vec![0.0; points.nrows()];
-    let mut success = Addition::log_probability(success);
+    let mut success = SuccessTerm::log_probability(success);
     success.scorer(&[]).values(points.view(), &mut out);
     let list = success.of_candidates(points, QUERY, &mut go_on).unwrap();
     // The tolerance is relative, because rounding errors are proportional to the large penalty.

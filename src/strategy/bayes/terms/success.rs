@@ -1,4 +1,4 @@
-//! The term that the model of success adds to an acquisition.
+//! The term of the model of success.
 
 use ndarray::Array2;
 
@@ -14,6 +14,7 @@ use crate::strategy::bayes::model::candidates::solved;
 use crate::strategy::bayes::model::kept_process::KeptProcess;
 use crate::strategy::bayes::model::success::{Region, Success};
 use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::terms::Term;
 
 /// log ½, minus a margin for rounding errors.
 const LOG_HALF: f64 = -std::f64::consts::LN_2 - 1e-6;
@@ -33,15 +34,15 @@ pub fn penalty_weight(gp: &GaussianProcess, nu: f64) -> f64 {
     (PENALTY * unit).min(1e300)
 }
 
-/// The model of success, and the term that this model adds to the acquisition.
-pub struct Addition<'a> {
+/// The model of success, and its term.
+pub struct SuccessTerm<'a> {
     model: &'a mut Success,
     formula: Box<dyn Formula>,
-    /// A point is excluded if the added term is below this value. If points are not excluded, the value is −∞.
+    /// A point is excluded if the term is below this value. If points are not excluded, the value is −∞.
     least: f64,
 }
 
-impl<'a> Addition<'a> {
+impl<'a> SuccessTerm<'a> {
     /// The term for an acquisition that is the logarithm of a positive function. The term is log(1 − s + s P), so the
     /// sum is the logarithm of the function multiplied by the probability of success, up to a constant. s is the share
     /// of the probability of success that depends on the point.
@@ -72,25 +73,12 @@ impl<'a> Addition<'a> {
     /// s: at the optimum, where the values of the acquisition differ little, even a small penalty would keep the search
     /// away from a point that failed by accident.
     pub fn penalty(model: &'a mut Success, gp: &GaussianProcess, nu: f64) -> Self {
-        let weight = match model.avoids {
-            false => 0.0,
-            true => penalty_weight(gp, nu),
-        };
-        let least = match model.excludes {
-            false => f64::NEG_INFINITY,
-            true => 0.0,
-        };
-        let labels = model.region().labels;
+        let (formula, least) = penalty(model, gp, nu);
         Self {
             model,
-            formula: Box::new(ShortfallOfSuccess { weight, labels }),
+            formula,
             least,
         }
-    }
-
-    /// Replaces the added term by the penalty that suits the variance of f as an acquisition.
-    pub fn into_penalty(self, gp: &GaussianProcess) -> Self {
-        Self::penalty(self.model, gp, 0.0)
     }
 
     /// The term that suits the acquisition in these settings.
@@ -101,17 +89,7 @@ impl<'a> Addition<'a> {
         }
     }
 
-    /// Whether a point is excluded, given the value of the added term at this point.
-    pub fn excludes(&self, added: f64) -> bool {
-        added < self.least
-    }
-
-    /// The number of rows of the model of success.
-    pub fn n_rows(&self) -> usize {
-        self.model.region().process.gp.len()
-    }
-
-    /// The added term as an objective.
+    /// The term as a function of the point, in this context.
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
         let scorer = Scorer::new(
             &self.model.region().process.gp,
@@ -120,9 +98,14 @@ impl<'a> Addition<'a> {
         );
         Box::new(scorer)
     }
+}
 
-    /// The added term at every candidate.
-    pub fn of_candidates(
+impl Term for SuccessTerm<'_> {
+    fn scorer<'b>(&'b mut self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
+        SuccessTerm::scorer(self, context)
+    }
+
+    fn of_candidates(
         &mut self,
         list: &Array2<f64>,
         query: Query,
@@ -137,4 +120,35 @@ impl<'a> Addition<'a> {
         let solved = solved(candidates, list, query, *version, gp, stop)?;
         Ok(solved.score(gp, self.formula.as_ref()))
     }
+
+    fn excludes(&self, value: f64) -> bool {
+        value < self.least
+    }
+
+    fn constrains(&self) -> bool {
+        true
+    }
+
+    fn suit_variance(&mut self, gp: &GaussianProcess) -> bool {
+        (self.formula, self.least) = penalty(self.model, gp, 0.0);
+        true
+    }
+
+    fn n_rows(&self) -> usize {
+        self.model.region().process.gp.len()
+    }
+}
+
+/// The penalty where P < ½, and the value below which it excludes a point.
+fn penalty(model: &Success, gp: &GaussianProcess, nu: f64) -> (Box<dyn Formula>, f64) {
+    let weight = match model.avoids {
+        false => 0.0,
+        true => penalty_weight(gp, nu),
+    };
+    let least = match model.excludes {
+        false => f64::NEG_INFINITY,
+        true => 0.0,
+    };
+    let labels = model.region().labels;
+    (Box::new(ShortfallOfSuccess { weight, labels }), least)
 }

@@ -17,6 +17,8 @@ use crate::problem::{Domain, Objective};
 use crate::random::Call;
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer, floored_std};
 use crate::strategy::bayes::acquisitions::log_above::LogAbove;
+use crate::strategy::bayes::settings::pending::Penalizer;
+use crate::strategy::bayes::terms::Term;
 
 /// The effort of a search for the minimum of an acquisition, and the largest effort of a search for the largest slope of
 /// mu. PLAyBOOK searches once for each pending trial. With many pending trials, the effort of each of these searches is
@@ -44,18 +46,6 @@ const FINE: Tolerance = Tolerance {
     relative_reduction: 1e-15,
     max_iterations: 50,
 };
-
-/// The form of the penalties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Penalizer {
-    /// Φ((‖x − x_j‖ − r_j)/s_j) with r_j = (M − mu(x_j))/L and s_j = sigma(x_j)/L. L is the largest slope of mu in the
-    /// box (González et al. 2016).
-    Soft,
-    /// (1 + a⁻⁵)^(−1/5) with a = ‖x − x_j‖/(r_j + s_j), which is a smooth version of min(a, 1). r_j = |M −
-    /// mu(x_j)|/L_j, s_j = sigma(x_j)/L_j, and L_j is the largest slope of mu within a lengthscale of x_j (PLAyBOOK-HL,
-    /// Alvi et al. 2019).
-    Hard,
-}
 
 /// The penalty of a pending trial.
 struct Factor {
@@ -155,6 +145,12 @@ impl LocalPenalty {
             }
         }
         sum
+    }
+}
+
+impl Term for LocalPenalty {
+    fn scorer<'b>(&'b mut self, _context: &'b [f64]) -> Box<dyn Objective + 'b> {
+        Box::new(self)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the outcomes with bounds add to the choice of a point.
+//! The terms of outcomes with bounds.
 
 use ndarray::{Array2, Axis, concatenate};
 
@@ -6,19 +6,23 @@ use crate::error::{Result, Stop};
 use crate::gp::GaussianProcess;
 use crate::ledger::{TrialNumber, View};
 use crate::problem::Objective;
+use crate::random::Rng;
 use crate::strategy::Query;
 use crate::strategy::bayes::acquisitions::bounded_baseline::{
     BoundedPosterior, bounded_baseline_points,
 };
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
-use crate::strategy::bayes::acquisitions::log_constrained_improvement::BoundedSituation;
+use crate::strategy::bayes::acquisitions::log_constrained_improvement::{
+    BoundedSituation, LogConstrainedImprovement,
+};
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
-use crate::strategy::bayes::acquisitions::rule::TailKind;
-use crate::strategy::bayes::choose::addition::penalty_weight;
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation, TailKind};
 use crate::strategy::bayes::model::outcome_model::BoundedSet;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
+use crate::strategy::bayes::terms::Term;
+use crate::strategy::bayes::terms::success::penalty_weight;
 
 /// The least probability that all outcomes lie within their bounds at points that acquisitions without a logarithm
 /// choose.
@@ -101,10 +105,7 @@ impl<'a> BoundedOutcome<'a> {
     }
 
     /// Conditions the posteriors on noiseless rows at these points.
-    pub fn situations(
-        bounded: Vec<Self>,
-        points: &Array2<f64>,
-    ) -> Result<Vec<BoundedSituation<'a>>> {
+    fn situations(bounded: Vec<Self>, points: &Array2<f64>) -> Result<Vec<BoundedSituation<'a>>> {
         let situation = |outcome: Self| {
             let LogProbabilityInside { low, high } = outcome.inside;
             Ok(BoundedSituation {
@@ -114,6 +115,23 @@ impl<'a> BoundedOutcome<'a> {
             })
         };
         bounded.into_iter().map(situation).collect()
+    }
+
+    /// The acquisition within all bounds, averaged over n outcomes of pending trials. Before a point within all bounds is
+    /// known, it is the probability that a point is the first one.
+    pub fn maximand(
+        bounded: Vec<Self>,
+        situation: Situation,
+        n: usize,
+        log: View,
+        rng: &mut Rng,
+    ) -> Result<Maximand<'a>> {
+        let bounds = Self::situations(bounded, &situation.gp.tail().to_owned())?;
+        let formula = match knows_feasible(log) {
+            true => LogConstrainedImprovement::draw(situation, bounds, n, rng)?,
+            false => LogConstrainedImprovement::draw_first_inside(bounds, n, situation.query, rng)?,
+        };
+        Ok(Maximand::Formula(Box::new(formula)))
     }
 
     /// The terms that the outcomes add to an acquisition.
@@ -169,6 +187,16 @@ impl BoundTerm<'_> {
     pub fn scorer<'b>(&'b self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
         let gp: &GaussianProcess = &self.gp;
         Box::new(Scorer::new(gp, self.formula.as_ref(), context))
+    }
+}
+
+impl Term for BoundTerm<'_> {
+    fn scorer<'b>(&'b mut self, context: &'b [f64]) -> Box<dyn Objective + 'b> {
+        BoundTerm::scorer(self, context)
+    }
+
+    fn constrains(&self) -> bool {
+        true
     }
 }
 
