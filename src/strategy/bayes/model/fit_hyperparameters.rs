@@ -6,10 +6,10 @@ use std::ops::Range;
 use crate::error::{Error, Result};
 use crate::gp::calibration::widened;
 use crate::gp::evidence::Data;
-use crate::gp::fit::{FitSettings, Variant, fit_again, fit_best, has_levels};
+use crate::gp::fit::{FitSettings, Found, Variant, fit_again, fit_best, has_levels};
 use crate::gp::group_units::{GroupUnits, fit_group_units};
 use crate::gp::spread::spread_weights;
-use crate::gp::{RowNoise, Target};
+use crate::gp::{Hyperparameters, RowNoise, Target};
 use crate::ledger::{TrialNumber, View};
 use crate::numerics::warp::Warp;
 use crate::random::Call;
@@ -44,131 +44,43 @@ pub fn fit_hyperparameters(
         FitRows::All => true,
         FitRows::Policy => settings.pending().is_censor(),
     };
-    let mut fit_settings = gp_settings.fit_settings(columns);
-    let outdated = is_outdated(training, log, call.stop)?;
-    let rows = training.fold.rows.len();
-    let last_warp = training.fit().and_then(|last| last.units.warp);
-    let (keeps_units, fit) = (gp_settings.keeps_units(), training.fit());
-    // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so a few more rows seldom
-    // change the choice.
-    let fitted_levels = |last: &Fit| last.rows.is_some_and(|n| has_levels(n, &fit_settings));
-    // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
-    let starts_again = |last: &Fit| outdated || has_grown(last.rows, rows);
-    let mut fresh = keeps_units && fit.is_none_or(starts_again);
-    // Without priors, the evidence often has several maxima, so every fit uses several starting points.
-    let may_keep = keeps_units && fit_settings.priors && fit.is_some_and(fitted_levels);
-    let groups_grow = columns.contexts.iter().any(|context| {
-        let fitted = fit.and_then(|last| last.rows).unwrap_or(0);
-        contexts_have_grown(training, log, context, fitted)
-    });
-    let may_differ = keeps_units && !with_tail && settings.warps() && gp_settings.fits_all();
-    let last_contexts = fit.map_or(&[][..], |last| &last.contexts);
-    let contexts = match may_differ && (fresh || groups_grow) {
-        true => fit_contexts(settings, columns, training, log, &fit_settings, call)?,
-        false => last_contexts.to_vec(),
-    };
-    fresh |= contexts.is_empty() != last_contexts.is_empty();
-    let contexts_of = ContextUnits::new(&columns.contexts, &contexts, columns.width());
-    let values = training.comparable_values(log, &contexts_of);
-    // Propose warps only if needed, because a proposal costs O(n²) for n rows.
-    let warps = match settings.warps() && (fresh || !may_keep || last_warp.is_some()) {
-        true => proposed_warps(columns, training, log, &values),
-        false => Vec::new(),
-    };
-    // The warp of the last fit would not be proposed for the present values.
-    let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
-    fresh |= keeps_units && last_warp.is_some_and(is_old);
-    let kept = training.fit().filter(|_| may_keep && !fresh).cloned();
-    let warp = kept.as_ref().and_then(|last| last.units.warp);
-    let mut targets = Targets::of(&values, settings, warp);
+    let start = Start::of(columns, training, with_tail, log, call)?;
+    let values = &start.values;
+    let warp = start.kept.as_ref().and_then(|last| last.units.warp);
+    let mut targets = Targets::of(values, settings, warp);
     let mut numbers = training.fold.rows.to_vec();
-    let mut noise = noise_of(&values, targets.units);
+    let mut noise = noise_of(values, targets.units);
     if with_tail {
-        let posterior = match training.posterior(log, query, call.stop) {
-            // The values are too large for the units of the last fit, so predictions in these units overflow.
-            Err(Error::Overflow { .. }) => None,
-            found => found?,
-        };
-        let tail = match posterior {
-            Some(posterior) => {
-                let means = posterior
-                    .gp
-                    .tail_means(posterior.tail.rows.view(), &posterior.tail.targets);
-                // Convert the means from the units of the posterior to the new units.
-                let (before, units) = (posterior.targets.units, targets.units);
-                let means = means.into_iter().map(|mean| match before == units {
-                    true => mean,
-                    false => units.target(before.value(mean)),
-                });
-                targets.values.extend(means);
-                posterior.tail
-            }
-            None => {
-                let tail = training.tail(log, query, &targets);
-                // Before the first fit, the posterior mean is the prior mean.
-                targets.values.extend(tail.targets.iter().map(prior_mean));
-                tail
-            }
-        };
-        numbers.extend(&tail.trials);
+        numbers.extend(add_tail(&mut targets, training, log, query, call)?);
         noise.resize(numbers.len(), RowNoise::default());
     }
     let x = training.encode(log, &numbers);
     // Free the current factor, because a fit allocates two matrices. The factor is seldom used after the fit.
     training.drop_factor();
     let about_mean = settings.estimates_mean(columns.dimensions);
-    let data = Data {
-        x: x.view(),
-        y: &targets.values,
-        noise: &noise,
-        about_mean,
-    };
-    let with_warps = match !with_tail && kept.is_none() {
-        true => warped(&warps, settings, &values),
+    let with_warps = match !with_tail && start.kept.is_none() {
+        true => warped(&start.warps, settings, values),
         false => Vec::new(),
     };
-    let log_slopes = log_slopes(&values, targets.units);
-    let plain = Variant {
-        data,
-        log_slope: if with_warps.is_empty() {
-            &[]
-        } else {
-            &log_slopes
-        },
+    let log_slopes = match with_warps.is_empty() {
+        true => Vec::new(),
+        false => log_slopes(values, targets.units),
     };
-    let variants = with_warps.iter().map(|warped| Variant {
+    let variant = |y, noise, log_slope| Variant {
         data: Data {
             x: x.view(),
-            y: &warped.targets.values,
-            noise: &warped.noise,
+            y,
+            noise,
             about_mean,
         },
-        log_slope: &warped.log_slopes,
-    });
-    let variants: Vec<_> = iter::once(plain).chain(variants).collect();
-    let found = match kept {
-        Some(last) => {
-            fit_settings.family = last.family;
-            fit_again(data, &last.theta, &fit_settings, call.stop)?
-        }
-        None => {
-            let first = gp_settings.first_theta(columns);
-            // The last θ may belong to a poor maximum of the evidence, or may not suit the current data. Therefore the
-            // first start of a first fit comes first, and the last θ second. A fit that starts again also has random
-            // starts, like a first fit.
-            let last = training.fit().map(|fit| fit.theta.clone());
-            if last.is_some() && !fresh {
-                fit_settings.n_restarts = gp_settings.n_refit_restarts;
-            }
-            let starts: Vec<_> = match gp_settings.keeps_units() {
-                true => iter::once(first).chain(last).collect(),
-                // Replays of the literature start from the last θ.
-                false => vec![last.unwrap_or(first)],
-            };
-            let families = gp_settings.families(columns);
-            fit_best(&variants, &starts, &fit_settings, &families, call)?
-        }
+        log_slope,
     };
+    let others = with_warps.iter();
+    let others = others.map(|it| variant(&it.targets.values, &it.noise, &it.log_slopes));
+    let plain = variant(&targets.values, &noise, &log_slopes);
+    let variants: Vec<_> = iter::once(plain).chain(others).collect();
+    let last = training.fit().map(|fit| fit.theta.clone());
+    let (found, fit_settings) = start.fit(&variants, last, settings, columns, call)?;
     let theta = match gp_settings.keeps_units() {
         true => widened(
             found.family,
@@ -188,12 +100,144 @@ pub fn fit_hyperparameters(
         theta,
         rows: Some(training.fold.rows.len()),
         units,
-        contexts,
+        contexts: start.contexts,
         success: None,
         expense: None,
         window: training.fit().and_then(|fit| fit.window),
         inside: None,
     })
+}
+
+/// What a fit starts from.
+struct Start {
+    /// The last fit, if only its θ is fitted again.
+    kept: Option<Fit>,
+    /// Whether the fit uses as many starts as a first fit.
+    fresh: bool,
+    /// The units of the contexts, and the comparable values of the rows in these units.
+    contexts: Vec<GroupUnits>,
+    values: Vec<RowValue>,
+    /// The warps that may suit the values.
+    warps: Vec<Warp>,
+}
+
+impl Start {
+    fn of(
+        columns: &Columns,
+        training: &mut TrainingSet,
+        with_tail: bool,
+        log: View,
+        call: &mut Call,
+    ) -> Result<Self> {
+        let settings = &*training.settings.clone();
+        let gp_settings = &settings.surrogate;
+        let fit_settings = gp_settings.fit_settings(columns);
+        let outdated = is_outdated(training, log, call.stop)?;
+        let rows = training.fold.rows.len();
+        let last_warp = training.fit().and_then(|last| last.units.warp);
+        let (keeps_units, fit) = (gp_settings.keeps_units(), training.fit());
+        // In fits to many rows, the kernel and the transforms are compared on a part of the rows, so a few more rows
+        // seldom change the choice.
+        let fitted_levels = |last: &Fit| last.rows.is_some_and(|n| has_levels(n, &fit_settings));
+        // A fit that starts again uses as many starts as a first fit, and chooses the kernel and the transforms again.
+        let starts_again = |last: &Fit| outdated || has_grown(last.rows, rows);
+        let mut fresh = keeps_units && fit.is_none_or(starts_again);
+        // Without priors, the evidence often has several maxima, so every fit uses several starting points.
+        let may_keep = keeps_units && fit_settings.priors && fit.is_some_and(fitted_levels);
+        let groups_grow = columns.contexts.iter().any(|context| {
+            let fitted = fit.and_then(|last| last.rows).unwrap_or(0);
+            contexts_have_grown(training, log, context, fitted)
+        });
+        let may_differ = keeps_units && !with_tail && settings.warps() && gp_settings.fits_all();
+        let last_contexts = fit.map_or(&[][..], |last| &last.contexts);
+        let contexts = match may_differ && (fresh || groups_grow) {
+            true => fit_contexts(settings, columns, training, log, &fit_settings, call)?,
+            false => last_contexts.to_vec(),
+        };
+        fresh |= contexts.is_empty() != last_contexts.is_empty();
+        let contexts_of = ContextUnits::new(&columns.contexts, &contexts, columns.width());
+        let values = training.comparable_values(log, &contexts_of);
+        // Propose warps only if needed, because a proposal costs O(n²) for n rows.
+        let warps = match settings.warps() && (fresh || !may_keep || last_warp.is_some()) {
+            true => proposed_warps(columns, training, log, &values),
+            false => Vec::new(),
+        };
+        // The warp of the last fit would not be proposed for the present values.
+        let is_old = |warp: Warp| !warps.iter().any(|other| other.is_near(&warp));
+        fresh |= keeps_units && last_warp.is_some_and(is_old);
+        Ok(Self {
+            kept: training.fit().filter(|_| may_keep && !fresh).cloned(),
+            fresh,
+            contexts,
+            values,
+            warps,
+        })
+    }
+
+    /// Fits θ to these variants of the data. `last` is the last θ.
+    fn fit(
+        &self,
+        variants: &[Variant],
+        last: Option<Hyperparameters>,
+        settings: &Settings,
+        columns: &Columns,
+        call: &mut Call,
+    ) -> Result<(Found, FitSettings)> {
+        let gp_settings = &settings.surrogate;
+        let mut fit_settings = gp_settings.fit_settings(columns);
+        if let Some(kept) = &self.kept {
+            fit_settings.family = kept.family;
+            let found = fit_again(variants[0].data, &kept.theta, &fit_settings, call.stop)?;
+            return Ok((found, fit_settings));
+        }
+        let first = gp_settings.first_theta(columns);
+        // The last θ may belong to a poor maximum of the evidence, or may not suit the current data. Therefore the first
+        // start of a first fit comes first, and the last θ second. A fit that starts again also has random starts, like
+        // a first fit.
+        if last.is_some() && !self.fresh {
+            fit_settings.n_restarts = gp_settings.n_refit_restarts;
+        }
+        let starts: Vec<_> = match gp_settings.keeps_units() {
+            true => iter::once(first).chain(last).collect(),
+            // Replays of the literature start from the last θ.
+            false => vec![last.unwrap_or(first)],
+        };
+        let families = gp_settings.families(columns);
+        let found = fit_best(variants, &starts, &fit_settings, &families, call)?;
+        Ok((found, fit_settings))
+    }
+}
+
+/// Adds the targets of the tail to the targets, for replays that also fit θ to pending trials. Returns the trials of the
+/// tail.
+fn add_tail(
+    targets: &mut Targets,
+    training: &mut TrainingSet,
+    log: View,
+    query: Query,
+    call: &mut Call,
+) -> Result<Vec<TrialNumber>> {
+    let posterior = match training.posterior(log, query, call.stop) {
+        // The values are too large for the units of the last fit, so predictions in these units overflow.
+        Err(Error::Overflow { .. }) => None,
+        found => found?,
+    };
+    let Some(posterior) = posterior else {
+        let tail = training.tail(log, query, targets);
+        // Before the first fit, the posterior mean is the prior mean.
+        targets.values.extend(tail.targets.iter().map(prior_mean));
+        return Ok(tail.trials);
+    };
+    let tail = posterior.tail;
+    let means = posterior.gp.tail_means(tail.rows.view(), &tail.targets);
+    // Convert the means from the units of the posterior to the new units.
+    let (before, units) = (posterior.targets.units, targets.units);
+    let means = means.into_iter().map(|mean| match before == units {
+        true => mean,
+        false => units.target(before.value(mean)),
+    });
+    targets.values.extend(means);
+    Ok(tail.trials)
 }
 
 /// Whether the number of rows has passed a power of [`GROWTH`] since the last fit.
