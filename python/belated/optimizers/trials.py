@@ -389,8 +389,8 @@ class Reading(ABC):
         noise is declared or repeated values differ. If an outcome equals its bound or jumps over it, an observed point
         is returned if exact values show that it lies within the bounds. If no point lies within the bounds with
         probability 0.9, `BayesOpt` returns the best trial within the bounds, or the trial with the smallest expected
-        violation. `RandomSearch` returns the best observed point. If a fidelity was declared, f is the function at the
-        highest fidelity.
+        violation. `RandomSearch` returns the best observed point within the bounds, or the point with the smallest
+        violation. If a fidelity was declared, f is the function at the highest fidelity.
 
         Parameters
         ----------
