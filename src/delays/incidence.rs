@@ -5,7 +5,7 @@
 //! Greenwood's variance S_j² Σ_{i≤j} d_i/(n_i (n_i − d_i)). The cumulative incidence of arrivals is I_j = Σ_{i≤j}
 //! S_{i−1} a_i/n_i (Aalen and Johansen 1978).
 
-use super::records::{Outcome, Records, Resolution};
+use super::records::{Ending, Records, Resolution};
 
 /// The estimates at the distinct times of arrivals and failures, up to the last arrival. Beyond the last arrival the
 /// data do not determine the estimate.
@@ -23,7 +23,7 @@ pub struct Incidence {
 impl Incidence {
     pub fn of(records: &Records) -> Self {
         let groups = &records.groups;
-        let last = groups.iter().rposition(|g| g.1 == Outcome::Arrived);
+        let last = groups.iter().rposition(|g| g.1 == Ending::Arrived);
         let mut at_risk: f64 = groups.iter().map(|g| g.2).sum();
         let mut estimate = Self::default();
         let (mut survival, mut arrived, mut greenwood) = (1.0, 0.0, 0.0);
@@ -81,7 +81,7 @@ impl Incidence {
         let until = |n: usize| n.checked_sub(1).map_or(0.0, |last| self.arrived[last]);
         let all = until(self.times.len());
         let (mut sum, mut total) = (0.0, 0.0);
-        for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Outcome::Censored) {
+        for (age, _, weight) in records.groups.iter().filter(|g| g.1 == Ending::Censored) {
             let elapsed = records.resolution.elapsed(*age);
             let before = until(self.times.partition_point(|&t| t <= elapsed)) / all;
             // Trials that were just suggested count little, because few results have arrived with a smaller delay.

@@ -28,13 +28,13 @@ use crate::error::{Result, Stop};
 use draws::Draw;
 use fit::{Fit, Options};
 use incidence::Incidence;
-pub use records::{Outcome, Unknown};
+pub use records::{Ending, Unknown};
 use records::{Records, Resolution};
 
 /// The delays and ages of trials, with their distribution.
 pub struct Delays {
     pub ages: Vec<f64>,
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<Ending>,
     resolution: Resolution,
     /// The distribution, once it has been fitted.
     fitted: OnceLock<Arc<Fitted>>,
@@ -45,7 +45,7 @@ pub type Fitted = std::result::Result<DelayDistribution, Unknown>;
 
 impl Delays {
     /// Creates delays whose distribution has not been fitted.
-    pub fn new(ages: Vec<f64>, outcomes: Vec<Outcome>, resolution: Resolution) -> Self {
+    pub fn new(ages: Vec<f64>, outcomes: Vec<Ending>, resolution: Resolution) -> Self {
         Self {
             ages,
             outcomes,
@@ -82,7 +82,7 @@ impl DelayDistribution {
     /// Fits the families to records. The order of the records does not change the result.
     pub fn fit(
         ages: &[f64],
-        outcomes: &[Outcome],
+        outcomes: &[Ending],
         resolution: Resolution,
         options: &Options,
         stop: &mut Stop,

@@ -4,7 +4,7 @@ use crate::error::{Error, Result, refuse};
 
 /// The end of a trial at its age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Outcome {
+pub enum Ending {
     /// The result arrived. The age is the delay.
     Arrived,
     /// The trial failed.
@@ -110,7 +110,7 @@ impl Cells {
 /// The data of a fit. Trials in flight with an elapsed time of 0 have the likelihood 1 and are left out of `censored`.
 pub struct Records {
     /// Groups of equal records (age, outcome, number of records), sorted.
-    pub groups: Vec<(f64, Outcome, f64)>,
+    pub groups: Vec<(f64, Ending, f64)>,
     pub resolution: Resolution,
     pub arrived: Cells,
     pub failed: Cells,
@@ -129,16 +129,16 @@ impl Records {
     /// Sorts, groups and standardises records. Returns a reason if there is nothing to fit.
     pub fn new(
         ages: &[f64],
-        outcomes: &[Outcome],
+        outcomes: &[Ending],
         resolution: Resolution,
     ) -> Result<std::result::Result<Self, Unknown>> {
         check(ages, outcomes.len(), resolution)?;
-        let mut sorted: Vec<(f64, Outcome)> =
+        let mut sorted: Vec<(f64, Ending)> =
             ages.iter().copied().zip(outcomes.iter().copied()).collect();
         // Adding 0 replaces −0.
         sorted.iter_mut().for_each(|record| record.0 += 0.0);
         sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut groups: Vec<(f64, Outcome, f64)> = Vec::new();
+        let mut groups: Vec<(f64, Ending, f64)> = Vec::new();
         for (age, outcome) in sorted {
             match groups.last_mut() {
                 Some(last) if last.0 == age && last.1 == outcome => last.2 += 1.0,
@@ -151,7 +151,7 @@ impl Records {
         let Some(scale) = median_delay(&groups, resolution) else {
             return Ok(Err(Unknown::NoArrivals));
         };
-        let ends = groups.iter().filter(|g| g.1 != Outcome::Censored);
+        let ends = groups.iter().filter(|g| g.1 != Ending::Censored);
         let smallest = ends.map(|g| g.0).find(|&d| d > 0.0).unwrap_or(scale);
         let mut records = Self {
             resolution,
@@ -166,15 +166,15 @@ impl Records {
         };
         for &(age, outcome, weight) in &groups {
             let cells = match outcome {
-                Outcome::Censored => {
+                Ending::Censored => {
                     let x = (resolution.elapsed(age) / scale).ln();
                     if x > f64::NEG_INFINITY {
                         records.censored.push(x, x, weight);
                     }
                     continue;
                 }
-                Outcome::Arrived => &mut records.arrived,
-                Outcome::Failed => &mut records.failed,
+                Ending::Arrived => &mut records.arrived,
+                Ending::Failed => &mut records.failed,
             };
             let (low, high) = resolution.interval(age, smallest);
             cells.push((low / scale).ln(), (high / scale).ln(), weight);
@@ -228,8 +228,8 @@ fn check(ages: &[f64], n_outcomes: usize, resolution: Resolution) -> Result<()> 
 
 /// Returns the median of the delays of arrivals above 0, or None without arrivals. If all delays are 0, the unit of
 /// time is the smallest age above 0, or 1.
-fn median_delay(groups: &[(f64, Outcome, f64)], resolution: Resolution) -> Option<f64> {
-    let mut delays = groups.iter().filter(|g| g.1 == Outcome::Arrived).peekable();
+fn median_delay(groups: &[(f64, Ending, f64)], resolution: Resolution) -> Option<f64> {
+    let mut delays = groups.iter().filter(|g| g.1 == Ending::Arrived).peekable();
     delays.peek()?;
     let least = match resolution {
         Resolution::Iterations => 1.0,

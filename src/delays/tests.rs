@@ -11,13 +11,13 @@ use super::fit::{Options, fit_families};
 use super::incidence::Incidence;
 use super::likelihood::{FAILS, NEVER, P, negative_log};
 use super::records::{Records, Resolution};
-use super::{DelayDistribution, Outcome};
+use super::{DelayDistribution, Ending};
 use crate::random::Rng;
-use Outcome::{Arrived, Censored, Failed};
+use Ending::{Arrived, Censored, Failed};
 
 fn fit_with(
     ages: &[f64],
-    outcomes: &[Outcome],
+    outcomes: &[Ending],
     resolution: Resolution,
     options: &Options,
 ) -> DelayDistribution {
@@ -27,12 +27,12 @@ fn fit_with(
         .unwrap_or_else(|unknown| panic!("{unknown:?}"))
 }
 
-fn fit(ages: &[f64], outcomes: &[Outcome]) -> DelayDistribution {
+fn fit(ages: &[f64], outcomes: &[Ending]) -> DelayDistribution {
     fit_with(ages, outcomes, Resolution::Exact, &Options::default())
 }
 
 /// Log-normal delays, exponential failures, and trials that never end, observed up to random ages.
-fn simulate(n: usize, seed: u64) -> (Vec<f64>, Vec<Outcome>) {
+fn simulate(n: usize, seed: u64) -> (Vec<f64>, Vec<Ending>) {
     let mut rng = Rng::seed_from_u64(seed);
     let mut uniform = || rng.random_range(1e-9..1.0);
     let mut trial = || {
@@ -195,7 +195,7 @@ fn incidence_equals_its_definition() {
     let ages: Vec<f64> = ages.iter().map(|a| (a / 4.0).ceil()).collect();
     let estimate = fit(&ages, &outcomes);
     let estimate = estimate.incidence();
-    let count = |t: f64, outcome: Outcome| {
+    let count = |t: f64, outcome: Ending| {
         let here = ages
             .iter()
             .zip(&outcomes)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::delays::records::Resolution;
-use crate::delays::{DelayDistribution, Delays, Outcome};
+use crate::delays::{DelayDistribution, Delays, Ending};
 use crate::error::Result;
 use crate::ledger::{State, Trial, TrialNumber, View, Viewed};
 use crate::numerics::order::median;
@@ -114,10 +114,10 @@ impl<'a> View<'a> {
             let lapsed = trial.expires_at().filter(|_| trial.has_lapsed(wall_time));
             let until = lapsed.map_or(now, |lease| reading(lease, trial.suggested_at).min(now));
             let (end, outcome) = match trial.outcome() {
-                State::Observed => (trial.last_time(), Outcome::Arrived),
-                State::Failed => (trial.last_time(), Outcome::Failed),
-                State::Pending => (until, Outcome::Censored),
-                _ => (trial.last_time(), Outcome::Censored),
+                State::Observed => (trial.last_time(), Ending::Arrived),
+                State::Failed => (trial.last_time(), Ending::Failed),
+                State::Pending => (until, Ending::Censored),
+                _ => (trial.last_time(), Ending::Censored),
             };
             (age(&trial, end), outcome)
         };
@@ -191,7 +191,7 @@ impl<'a> View<'a> {
         Delays::new(ages, outcomes, Resolution::Exact)
     }
 
-    fn wall_outcome(self, number: TrialNumber) -> Outcome {
+    fn wall_outcome(self, number: TrialNumber) -> Ending {
         let trial = self.of(number);
         let results = self.log.results(number);
         let withdrawn = results.filter_map(|it| it.withdrawals().last().map(|last| last.outcome));
@@ -201,9 +201,9 @@ impl<'a> View<'a> {
             states.contains(&State::Observed),
             states.contains(&State::Failed),
         ) {
-            (true, _) => Outcome::Arrived,
-            (false, true) => Outcome::Failed,
-            (false, false) => Outcome::Censored,
+            (true, _) => Ending::Arrived,
+            (false, true) => Ending::Failed,
+            (false, false) => Ending::Censored,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::delays::family::Family;
 use crate::delays::fit::Options;
 use crate::delays::forecast::Forecast;
 use crate::delays::records::Resolution;
-use crate::delays::{DelayDistribution as Core, Delays, Fitted, Outcome};
+use crate::delays::{DelayDistribution as Core, Delays, Ending, Fitted};
 use crate::error::{Result, refuse};
 use crate::python::interrupt::detached;
 use crate::python::{Vector, owned1};
@@ -62,9 +62,9 @@ fn numbers(forecast: Forecast) -> Numbers {
 }
 
 /// The outcomes, in the order of their integer codes in Python.
-const OUTCOMES: [Outcome; 3] = [Outcome::Censored, Outcome::Arrived, Outcome::Failed];
+const OUTCOMES: [Ending; 3] = [Ending::Censored, Ending::Arrived, Ending::Failed];
 
-fn outcome(code: &i64) -> Result<Outcome> {
+fn outcome(code: &i64) -> Result<Ending> {
     let found = usize::try_from(*code)
         .ok()
         .and_then(|code| OUTCOMES.get(code));
@@ -128,7 +128,7 @@ impl DelayDistribution {
             priors,
             cure,
         };
-        let outcomes: Result<Vec<Outcome>> = outcomes.as_array().iter().map(outcome).collect();
+        let outcomes: Result<Vec<Ending>> = outcomes.as_array().iter().map(outcome).collect();
         let delays = Delays::new(owned1(ages).to_vec(), outcomes?, resolution);
         Self::of(py, Arc::new(delays), &options)
     }

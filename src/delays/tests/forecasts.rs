@@ -8,7 +8,7 @@ use super::{Arrived, Censored, Failed, fit, simulate};
 use crate::delays::draws::Draw;
 use crate::delays::fit::Options;
 use crate::delays::records::Resolution;
-use crate::delays::{DelayDistribution, Outcome, Unknown};
+use crate::delays::{DelayDistribution, Ending, Unknown};
 use crate::error::Error;
 
 #[test]
@@ -116,7 +116,7 @@ fn counts_equal_the_enumeration_of_all_outcomes() {
 fn invalid_arguments_are_refused_and_missing_arrivals_have_a_reason() {
     let stop = &mut || ControlFlow::Continue(());
     let options = Options::default();
-    let mut run = |ages: &[f64], outcomes: &[Outcome], resolution| {
+    let mut run = |ages: &[f64], outcomes: &[Ending], resolution| {
         DelayDistribution::fit(ages, outcomes, resolution, &options, stop)
     };
     for bad in [-1.0, f64::NAN, f64::INFINITY] {
@@ -143,7 +143,7 @@ fn invalid_arguments_are_refused_and_missing_arrivals_have_a_reason() {
         run(&[1.0], &[], Resolution::Exact),
         Err(Error::Shape(_))
     ));
-    let unknown = |ages: &[f64], outcomes: &[Outcome]| {
+    let unknown = |ages: &[f64], outcomes: &[Ending]| {
         let stop = &mut || ControlFlow::Continue(());
         DelayDistribution::fit(ages, outcomes, Resolution::Exact, &Options::default(), stop)
             .unwrap()
@@ -177,7 +177,7 @@ fn invalid_arguments_are_refused_and_missing_arrivals_have_a_reason() {
 }
 
 /// All forecasts are ordered and free of NaN.
-fn check_sane(ages: &[f64], outcomes: &[Outcome], resolution: Resolution, options: &Options) {
+fn check_sane(ages: &[f64], outcomes: &[Ending], resolution: Resolution, options: &Options) {
     let stop = &mut || ControlFlow::Continue(());
     let Ok(fitted) = DelayDistribution::fit(ages, outcomes, resolution, options, stop).unwrap()
     else {
@@ -236,7 +236,7 @@ fn degenerate_records_give_finite_forecasts() {
     ] {
         for options in &options {
             for unit in [1e-9, 1.0, 1e9] {
-                let run = |ages: &[f64], outcomes: &[Outcome]| {
+                let run = |ages: &[f64], outcomes: &[Ending]| {
                     let ages: Vec<f64> = ages.iter().map(|a| a * unit).collect();
                     if resolution != Resolution::Iterations || unit >= 1.0 {
                         check_sane(&ages, outcomes, resolution, options);
@@ -267,7 +267,7 @@ proptest! {
         cure in any::<bool>(),
     ) {
         let ages: Vec<f64> = trials.iter().map(|t| t.0.exp()).collect();
-        let outcomes: Vec<Outcome> =
+        let outcomes: Vec<Ending> =
             trials.iter().map(|t| [Arrived, Failed, Censored][t.1]).collect();
         let resolution = if rounded { Resolution::Rounded(0.1) } else { Resolution::Exact };
         let options = Options { cure, ..Options::default() };

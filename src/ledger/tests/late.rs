@@ -3,7 +3,7 @@
 use super::*;
 use crate::delays::fit::Options;
 use crate::delays::records::Resolution;
-use crate::delays::{Delays, Outcome};
+use crate::delays::{Delays, Ending};
 use std::ops::ControlFlow;
 
 /// Starts a trial at a wall-clock time, with a lease.
@@ -55,7 +55,7 @@ fn late_trials_equal_a_reference() {
                 }
                 _ => {}
             }
-            let outcome = [Outcome::Censored, Outcome::Arrived, Outcome::Failed, Outcome::Censored, Outcome::Arrived];
+            let outcome = [Ending::Censored, Ending::Arrived, Ending::Failed, Ending::Censored, Ending::Arrived];
             let (age, until) = match kind {
                 0 => (lease.map_or(now, |lease| lease.min(now)) - at, Some(now)),
                 5 => (f64::NAN, Some(now)),
@@ -67,7 +67,7 @@ fn late_trials_equal_a_reference() {
             }
             waits.push((at, until, lease, known));
         }
-        let (ages, outcomes): (Vec<f64>, Vec<Outcome>) = records.into_iter().unzip();
+        let (ages, outcomes): (Vec<f64>, Vec<Ending>) = records.into_iter().unzip();
         let found = ledger.view().wall_delays(now);
         prop_assert_eq!(&found.outcomes, &outcomes);
         for (age, expected) in found.ages.iter().zip(&ages) {

@@ -74,9 +74,9 @@ impl BayesOpt {
         let lower_bound = task.lower_bound(&posterior, success.as_deref_mut(), &nu, call)?;
         let bounded = bounded_sets(&mut self.bounded);
         let bounded = BoundedOutcome::all(bounded, log, query, call.stop)?;
-        // An acquisition that is averaged over outcomes of pending trials contains the bounds.
-        let contains_bounds = task.rule().traits().averages_outcomes && !bounded.is_empty();
-        let n_averaged = settings.pending().n_outcomes().filter(|_| contains_bounds);
+        // An acquisition that is averaged over fantasies of pending trials contains the bounds.
+        let contains_bounds = task.rule().traits().averages_fantasies && !bounded.is_empty();
+        let n_averaged = settings.pending().n_fantasies().filter(|_| contains_bounds);
         let in_flight = in_flight.filter(|_| n_averaged.is_some());
         let posterior = task.condition(posterior, &bounded, in_flight)?;
         let nu = nu(&posterior.gp);
@@ -149,10 +149,10 @@ impl<'a> Task<'a> {
             let tail = BoundedOutcome::tail(bounded, &posterior, &in_flight, (log, query))?;
             return posterior.condition(&tail);
         }
-        let n_outcomes = self.scope.settings.pending().n_outcomes();
+        let n_fantasies = self.scope.settings.pending().n_fantasies();
         let tail = self
             .rule()
-            .tail(&posterior.gp, &posterior.unranked, n_outcomes, query)?;
+            .tail(&posterior.gp, &posterior.unranked, n_fantasies, query)?;
         let mut posterior = posterior.condition(&tail)?;
         if !bounded.is_empty() {
             let is_outside = |row: &usize| !log.log.is_within_bounds(posterior.rows[*row]);
@@ -181,7 +181,7 @@ impl<'a> Task<'a> {
             targets: &posterior.targets.values,
             unranked: &posterior.unranked,
             pending: &posterior.tail.targets,
-            n_outcomes: self.scope.settings.pending().n_outcomes(),
+            n_fantasies: self.scope.settings.pending().n_fantasies(),
             nu,
             lower_bound,
             query: self.query,

@@ -35,7 +35,7 @@ pub struct Settings {
     pub acquisition: Acquisition,
     #[serde(deserialize_with = "tagged")]
     pub search: Search,
-    /// The policy for pending trials. `None` means `Integrate` if the acquisition can be averaged over outcomes, and
+    /// The policy for pending trials. `None` means `Integrate` if the acquisition can be averaged over fantasies, and
     /// `Hallucinate` otherwise.
     pub pending: Option<Pending>,
     #[serde(deserialize_with = "tagged")]
@@ -173,9 +173,9 @@ impl Settings {
 
     /// The policy for pending trials.
     pub fn pending(&self) -> Pending {
-        // For an upper confidence bound, averaging over outcomes has the same result as `Hallucinate`. `Ignore` is not
+        // For an upper confidence bound, averaging over fantasies has the same result as `Hallucinate`. `Ignore` is not
         // the default for draws, because draws would often be largest at points in flight.
-        let averages = self.acquisition.rule().traits().averages_outcomes;
+        let averages = self.acquisition.rule().traits().averages_fantasies;
         self.pending.unwrap_or(match averages {
             true => Pending::Integrate(Integrate::default()),
             false => Pending::Hallucinate(Hallucinate::default()),

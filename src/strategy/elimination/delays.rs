@@ -6,7 +6,7 @@
 //! has probability p_j at the observed delay τ_j. On the clock in iterations, a result that arrives before the next
 //! suggestion has delay 0. If all results have delay 0, the length t_r of a round is q_r.
 
-use crate::delays::Outcome;
+use crate::delays::Ending;
 use crate::ledger::View;
 use crate::problem::Clock;
 use crate::strategy::elimination::settings::SubExponential;
@@ -31,7 +31,7 @@ pub fn estimate(log: View, now: f64, clock: Clock, log_term: f64) -> Option<SubE
     let arrived = delays
         .outcomes
         .iter()
-        .map(|outcome| *outcome == Outcome::Arrived);
+        .map(|outcome| *outcome == Ending::Arrived);
     let distribution = kaplan_meier(ages.zip(arrived).collect());
     if distribution.is_empty() {
         return None;

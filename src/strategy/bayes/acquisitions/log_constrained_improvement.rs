@@ -535,7 +535,7 @@ mod tests {
                 targets: &self.targets,
                 unranked: &[1],
                 pending: &targets,
-                n_outcomes: Some(n),
+                n_fantasies: Some(n),
                 nu: 1.0,
                 lower_bound: None,
                 query,

@@ -25,7 +25,7 @@ use crate::strategy::{Query, Resource};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct LogEI {
-    /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over sampled outcomes of
+    /// The incumbent. The setting `incumbent` is ignored if the improvement is averaged over fantasies of
     /// pending trials.
     pub incumbent: Incumbent,
     /// Improvement is maximised per unit of this resource.
@@ -81,10 +81,10 @@ impl Rule for LogEI {
         &self,
         observed: &GaussianProcess,
         unranked: &[usize],
-        n_outcomes: Option<usize>,
+        n_fantasies: Option<usize>,
         query: Query,
     ) -> Result<TailKind> {
-        if n_outcomes.is_none() {
+        if n_fantasies.is_none() {
             return Ok(TailKind::Policy);
         }
         let baseline = baseline_points(observed, unranked, query)?;
@@ -92,7 +92,7 @@ impl Rule for LogEI {
     }
 
     fn maximand(&self, situation: Situation, rng: &mut Rng) -> Result<Maximand<'static>> {
-        if let Some(n) = situation.n_outcomes {
+        if let Some(n) = situation.n_fantasies {
             let formula = LogNoisyExpectedImprovement::draw(situation, n, rng)?;
             return Ok(Maximand::Formula(Box::new(formula)));
         }
@@ -169,7 +169,7 @@ impl Rule for LogEI {
 
     fn traits(&self) -> Traits {
         Traits {
-            averages_outcomes: true,
+            averages_fantasies: true,
             is_logarithm: true,
             ..Traits::default()
         }

@@ -399,7 +399,7 @@ mod tests {
                 targets: &[],
                 unranked: &[],
                 pending: &vec![Target::PosteriorMean; tail],
-                n_outcomes: Some(n),
+                n_fantasies: Some(n),
                 nu: 1.0,
                 lower_bound: None,
                 query,

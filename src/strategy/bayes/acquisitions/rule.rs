@@ -21,9 +21,9 @@ pub struct Situation<'a> {
     pub unranked: &'a [usize],
     /// The targets of pending trials, whose rows are the last rows of the tail.
     pub pending: &'a [Target],
-    /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
+    /// The number of fantasies of pending trials over which the acquisition is averaged, or `None` if the policy
     /// does not average.
-    pub n_outcomes: Option<usize>,
+    pub n_fantasies: Option<usize>,
     /// nu_t, the multiplier of sigma in bounds and widened draws.
     pub nu: f64,
     /// A lower bound on the maximum of f, for an acquisition that explores while trials are in flight.
@@ -55,8 +55,8 @@ pub enum Maximand<'a> {
 /// The properties of an acquisition on which its treatment depends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traits {
-    /// The acquisition can be averaged over outcomes of pending trials.
-    pub averages_outcomes: bool,
+    /// The acquisition can be averaged over fantasies of pending trials.
+    pub averages_fantasies: bool,
     /// The acquisition explores while trials are in flight, and needs a lower bound on the maximum.
     pub explores: bool,
     /// The acquisition is the logarithm of a positive function.
@@ -72,7 +72,7 @@ pub trait Rule {
         &self,
         _observed: &GaussianProcess,
         _unranked: &[usize],
-        _n_outcomes: Option<usize>,
+        _n_fantasies: Option<usize>,
         _query: Query,
     ) -> Result<TailKind> {
         Ok(TailKind::Policy)

@@ -27,7 +27,7 @@ pub enum Pending {
     /// The assumed value of a pending trial is the average of the posterior mean over the k nearest observed points
     /// (Verma et al. 2022, footnote 3).
     Nearest(Nearest),
-    /// The acquisition is averaged over quasi-random outcomes of pending trials (Snoek et al. 2012, section 3.2).
+    /// The acquisition is averaged over quasi-random fantasies of pending trials (Snoek et al. 2012, section 3.2).
     Integrate(Integrate),
     /// Pending trials are left out of the model, and the acquisition is multiplied by penalties near pending trials
     /// (González et al. 2016).
@@ -120,7 +120,7 @@ impl Default for Nearest {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Integrate {
-    /// The number of quasi-random outcomes over which the acquisition is averaged. In experiments, more outcomes than
+    /// The number of quasi-random fantasies over which the acquisition is averaged. In experiments, more fantasies than
     /// the default number did not improve suggestions.
     pub n: usize,
 }
@@ -169,7 +169,7 @@ impl Pending {
             Pending::Integrate(integrate) => {
                 check_count("pending.n", integrate.n)?;
                 check(
-                    rule.traits().averages_outcomes,
+                    rule.traits().averages_fantasies,
                     "pending",
                     "integrate",
                     "it needs acquisition=\"log_ei\": for other acquisitions the average over outcomes equals \
@@ -275,9 +275,9 @@ impl Pending {
         !self.is_censor() && !self.leaves_out()
     }
 
-    /// The number of sampled outcomes of pending trials over which the acquisition is averaged, or `None` if the policy
+    /// The number of fantasies of pending trials over which the acquisition is averaged, or `None` if the policy
     /// does not average.
-    pub fn n_outcomes(&self) -> Option<usize> {
+    pub fn n_fantasies(&self) -> Option<usize> {
         match self {
             Pending::Integrate(integrate) => Some(integrate.n),
             _ => None,

@@ -117,7 +117,7 @@ impl<'a> BoundedOutcome<'a> {
         bounded.into_iter().map(situation).collect()
     }
 
-    /// The acquisition within all bounds, averaged over n outcomes of pending trials. Before a point within all bounds is
+    /// The acquisition within all bounds, averaged over n fantasies of pending trials. Before a point within all bounds is
     /// known, it is the probability that a point is the first one.
     pub fn maximand(
         bounded: Vec<Self>,
