@@ -221,9 +221,9 @@ class Reading(ABC):
         """Write all trials to a CSV file in UTF-8, one row for each trial.
 
         To read the trials, use ``add(pandas.read_csv(path))``. The new trials have the same states, points, contexts,
-        fidelities, values, std, outcomes, cost, durations, curves, attrs and errors, with all bits of each number. They
-        are recorded at the current time, and a trial that was run at a point that differs from the suggested point is
-        added at the point that was run.
+        fidelities, values, std, outcomes, cost, durations and curves, and the texts of their attrs and errors. They are
+        recorded at the current time, and a trial that was run at a point that differs from the suggested point is added
+        at the point that was run.
 
         Parameters
         ----------
@@ -242,20 +242,20 @@ class Reading(ABC):
 
         Notes
         -----
-        The columns are those of ``trials_dataframe(curves=True)``. If texts do not determine all values, the last
-        column is ``exact``. It contains, as JSON, numbers with more than 15 digits, choices that print alike (``"1"``
-        and ``1``), and attrs that are not texts. If you edit another cell of the row, the edited cell counts. A text
-        that a spreadsheet would execute as a formula starts with an apostrophe in the file.
+        The columns are those of ``trials_dataframe(curves=True)``. A cell contains what is printed: the attr ``[1, 2]``
+        is read as a text, and `add` refuses the rows of choices that print alike (``"1"`` and ``1``). pandas may change
+        the last digits of numbers. A text that a spreadsheet would execute as a formula starts with an apostrophe in
+        the file. ``belated study export`` keeps all data of a study.
 
         Examples
         --------
         >>> import belated as bl, io, pandas
-        >>> optimizer = bl.BayesOpt({"T": (20.0, 100.0), "lot": ["1", 1, None]}, seed=0)
-        >>> optimizer.suggest().observe(1 / 3)
+        >>> optimizer = bl.BayesOpt({"T": (20.0, 100.0), "lot": ["A", "B", None]}, seed=0)
+        >>> optimizer.suggest().observe(0.25)
         >>> other = bl.BayesOpt(optimizer.domain, seed=1)
         >>> [trial] = other.add(pandas.read_csv(io.StringIO(optimizer.to_csv())))
-        >>> trial.params == optimizer.best_params_, trial.value
-        (True, 0.3333333333333333)
+        >>> trial.params["lot"] == optimizer.best_params_["lot"], trial.value
+        (True, 0.25)
         """
         source, numbers = self._source, self._numbers(None)
         log = source._current_log()
@@ -278,7 +278,7 @@ class Reading(ABC):
         ImportError
             pandas or openpyxl is not installed (``pip install 'belated[excel]'``).
         InvalidValue
-            The data of a trial need more than 32,767 characters in a cell: use `to_csv`.
+            A text of a trial has more than 32,767 characters: use `to_csv`.
         """
         source, numbers = self._source, self._numbers(None)
         log = source._current_log()

@@ -239,9 +239,7 @@ def test_trials_that_violate_a_constraint_and_infinite_values_failed(read):
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the argument is experimental
-        sampler = optuna.samplers.TPESampler(
-            seed=0, constraints_func=lambda trial: (-1e-05, trial.params["x"] - 0.5)
-        )
+        sampler = optuna.samplers.TPESampler(seed=0, constraints_func=lambda trial: (-1e-05, trial.params["x"] - 0.5))
     made = optuna.create_study(sampler=sampler)
     made.optimize(lambda t: t.suggest_float("x", 0, 1) if t.number else math.inf + t.suggest_float("x", 0, 1), 12)
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, direction="minimize", seed=0)
