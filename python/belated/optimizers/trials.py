@@ -31,7 +31,7 @@ from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_reason, attrs_as_json, error_facts
-from belated.optimizers.request import Carrier
+from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.table import Added, Row, Rows, check_policies, is_trials_table, read_table, trials_dataframe
 from belated.optimizers.table_files import write_csv, write_excel
@@ -924,8 +924,8 @@ class Trials(Reading, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        facts = (std, cost, duration, params, attrs)
-        self._observe(self._number_of(trial), (value, facts, fidelity, bool(amend), bool(replicate)))
+        facts = Facts(std, cost, duration, params, attrs)
+        self._observe(self._number_of(trial), ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate)))
 
     def _started(self, numbers: Sequence[int], single: bool) -> Trial | list[Trial]:
         """Return the trials that `suggest` started, or one trial if `single`."""
@@ -936,24 +936,23 @@ class Trials(Reading, Generic[AnyLog]):
             self._check_limit("window", window, 0.25)
         return trials[0] if single else trials
 
-    def _observe(self, number: int, given: tuple[Any, ...], *more: Any) -> None:
+    def _observe(self, number: int, given: ObserveArguments, *more: Any) -> None:
         """Log a report of values; see `_submit`."""
         try:
             self._submit_one("observe", number, given, *more)
         except AlreadyObserved:
             if self._problem.outcomes:
                 raise
-            value, (std, cost, duration, params, _), *_ = given
             # The message of the core does not contain the reported value.
-            facts = {"std": std, "cost": cost, "duration": duration, "params": params}
+            facts = given.facts._replace(attrs=None)._asdict()
             others = "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)
             raise AlreadyObserved(
-                f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
-                "pass amend=True to replace it, or replicate=True to keep both"
+                f"trial {number} has the value {Trial(self, number).value!r} already, and now value={given.value!r}"
+                f"{others}; pass amend=True to replace it, or replicate=True to keep both"
             ) from None
-        std = given[1][0]
+        std = given.facts.std
         if std is not None and (type(std) is not float or std == 0.0):
-            self._warn_of_contradiction([number], given[-1])
+            self._warn_of_contradiction([number], given.replicate)
 
     def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
         """Warn if trials at the same point have different values that were reported as exact.
