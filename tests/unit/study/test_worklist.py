@@ -413,3 +413,38 @@ def test_only_plain_digits_are_numbers(cell, kind, tmp_path, capsys):
         assert code == 1 and cell in text and values == []
     with pytest.raises(SystemExit):
         run(capsys, "withdraw", tmp_path / "lab.db", "s", cell)
+
+
+def test_a_trial_is_late_beyond_the_quantile_of_95_percent(clock):
+    study = study_of(clock)
+    delays = [2.0 ** (i % 8) * DAY for i in range(40)]
+    for delay in delays:
+        trial = study.suggest()
+        clock.now += delay
+        trial.observe(1.0)
+    pending, start, found = study.suggest(), clock.now, []
+    states = np.array([1] * len(delays) + [0])
+    for age in np.geomspace(max(delays) / 4, 40 * max(delays), 60):
+        clock.now = start + age
+        reference = DelayDistribution(np.array([*delays, age]), states, clock="seconds")
+        sooner, limit = (reference.quantile(q)[0] for q in (0.9, 0.95))
+        assert (study._log.lateness(clock.now)[1] == [pending.number]) == (age > limit)
+        found.append((age > sooner, age > limit))
+    assert {(False, False), (True, False), (True, True)} == {*found}
+
+
+@pytest.mark.parametrize("name", ["iterations", "seconds"])
+def test_a_lapsed_lease_ages_until_its_end(clock, name):
+    """The delays are the same at any later time, on both clocks."""
+    study = study_of(clock, clock=name)
+    study.suggest(expires_after=5 * DAY)
+    for i in range(20):
+        trial = study.suggest()
+        clock.now += (1 + i % 4) * DAY
+        trial.observe(1.0)
+    found = []
+    for _ in range(2):
+        delays = study._log.lateness(clock.now)[0]
+        found.append((study.delays_.quantile(0.9), delays.quantile(0.9)))
+        clock.now += 1000 * DAY
+    assert found[0] == found[1]
