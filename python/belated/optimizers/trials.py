@@ -33,8 +33,16 @@ from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_reason, attrs_as_json, error_facts
 from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
-from belated.optimizers.table import Added, Row, Rows, check_policies, is_trials_table, read_table, trials_dataframe
-from belated.optimizers.table_files import write_csv, write_excel
+from belated.optimizers.tables.files import write_csv, write_excel
+from belated.optimizers.tables.table import (
+    Added,
+    Row,
+    Rows,
+    check_policies,
+    is_trials_table,
+    read_table,
+    trials_dataframe,
+)
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, is_list, is_table, whole_number

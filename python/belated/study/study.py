@@ -31,7 +31,8 @@ from belated.optimizers.request import (
     Submission,
     number_of_trials,
 )
-from belated.optimizers.table_files import write_worklist
+from belated.optimizers.tables.files import write_worklist
+from belated.optimizers.tables.worklist import worklist, worklist_page
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
@@ -53,7 +54,6 @@ from belated.study.revisions import (
     removal_of,
 )
 from belated.study.shared_log import Read, SharedLog
-from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
 
 if TYPE_CHECKING:

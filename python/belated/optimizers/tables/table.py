@@ -21,14 +21,6 @@ from belated._core import (
 )
 from belated.optimizers import optuna_table
 from belated.optimizers.actions import full_fidelity
-from belated.optimizers.cells import (
-    as_read,
-    choice_in,
-    in_range,
-    number_in,
-    seconds_in,
-    text_in,
-)
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.imported import Dated, ImportedTrial, Result
 from belated.optimizers.outcomes import position, values_of
@@ -43,6 +35,14 @@ from belated.optimizers.report import (
     merged_attrs,
 )
 from belated.optimizers.request import Carrier
+from belated.optimizers.tables.cells import (
+    as_read,
+    choice_in,
+    in_range,
+    number_in,
+    seconds_in,
+    text_in,
+)
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, is_table

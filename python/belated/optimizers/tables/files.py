@@ -11,9 +11,9 @@ from pathlib import PurePath
 from typing import Any
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
-from belated.optimizers.cells import shown
 from belated.optimizers.problem import Problem
-from belated.optimizers.table import imported_pandas, trial_columns
+from belated.optimizers.tables.cells import shown
+from belated.optimizers.tables.table import imported_pandas, trial_columns
 
 # The longest text in a cell of Excel.
 _LONGEST_CELL = 32_767
