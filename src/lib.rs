@@ -66,8 +66,8 @@ mod strategy;
 pub use error::{Error, Result, Stop};
 pub use gp::{Conditioned, GaussianProcess};
 pub use ledger::{
-    Action, Again, Failure, Ledger, Observation, Queued, Reading, State, Trial, TrialNumber, View,
-    Viewed,
+    Action, Again, Data, Failure, Ledger, Observation, Queued, Reading, State, Trial, TrialNumber,
+    View, Viewed,
 };
 pub use maximize::feasible::Feasible;
 pub use optimizer::{Definition, Optimizer, Recommended, Request, Shared};

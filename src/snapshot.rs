@@ -47,7 +47,7 @@ fn corrupt(error: postcard::Error) -> Error {
 impl Optimizer {
     /// Returns the definition and the log as bytes.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if self.ledger().n_revisions() > 0 {
+        if self.ledger().era() > 0 {
             return Err(refuse(
                 "log",
                 "the log of a study whose problem was revised",

@@ -139,15 +139,14 @@ impl Stopping {
                 reduction,
                 min_step,
             } => {
-                let reports = trial.curve();
-                let before = reports.len().checked_sub(2).map_or(0, |i| reports[i].0);
+                let before = trial.curve().rev().nth(1).map_or(0, |report| report.0);
                 let Some(rung) = last_rung(before, step, reduction, min_step) else {
                     return Ok(false);
                 };
                 let mut values: Vec<f64> = log
                     .trials()
                     .filter(|other| other.state() != State::Withdrawn)
-                    .filter(|other| other.curve().last().is_some_and(|last| last.0 >= rung))
+                    .filter(|other| other.curve().next_back().is_some_and(|last| last.0 >= rung))
                     .map(|other| value_at(other, rung, declared.value))
                     .collect();
                 values.sort_unstable_by(|a, b| b.total_cmp(a));
@@ -160,7 +159,7 @@ impl Stopping {
             } => {
                 let ended = log.trials().filter(|other| {
                     other.state() == State::Observed
-                        && other.curve().first().is_some_and(|first| first.0 <= step)
+                        && other.curve().next().is_some_and(|first| first.0 <= step)
                 });
                 let values: Vec<f64> = ended
                     .map(|other| value_at(other, step, declared.value))
@@ -193,12 +192,12 @@ pub(crate) fn divergence(log: View, number: TrialNumber) -> Result<Option<Action
         let observed = log
             .trials()
             .filter(|other| other.state() == State::Observed);
-        observed.filter(|other| other.curve().iter().any(|report| report.1.is_some()))
+        observed.filter(|other| other.curve().any(|report| report.1.is_some()))
     };
     let reports = trial.curve();
-    let n_missing = reports
-        .iter()
-        .rev()
+    let mut latest = reports.clone().rev();
+    let n_missing = latest
+        .clone()
         .take_while(|report| report.1.is_none())
         .count();
     let message = if n_missing >= MIN_MISSING {
@@ -206,8 +205,10 @@ pub(crate) fn divergence(log: View, number: TrialNumber) -> Result<Option<Action
         let gap = finished().chain([trial]).map(longest_gap).max();
         let has_diverged = had_values && Some(n_missing) > gap.map(|gap| MULTIPLE_OF_GAP * gap);
         has_diverged.then(|| format!("the last {n_missing} reports are NaN"))
-    } else if let [.., (before, Some(one)), (last, Some(other))] = reports {
-        let value = one.max(*other);
+    } else if let (Some((last, Some(other))), Some((before, Some(one)))) =
+        (latest.next(), latest.next())
+    {
+        let value = one.max(other);
         let is_below_of = |bound: Option<f64>| bound.map(|bound| value < bound);
         // The bound of all curves is below the bound of the first curves, which is computed without reading all curves.
         let is_below = is_below_of(lowest_plausible(finished().take(MIN_CURVES))) != Some(false)
@@ -250,7 +251,7 @@ fn longest_gap(trial: Viewed) -> usize {
 fn lowest_plausible<'a>(finished: impl Iterator<Item = Viewed<'a>>) -> Option<f64> {
     let (mut low, mut high, mut n) = (f64::INFINITY, f64::NEG_INFINITY, 0);
     for trial in finished {
-        for value in trial.curve().iter().filter_map(|report| report.1) {
+        for value in trial.curve().filter_map(|report| report.1) {
             (low, high) = (low.min(value), high.max(value));
         }
         n += 1;
@@ -262,7 +263,7 @@ fn lowest_plausible<'a>(finished: impl Iterator<Item = Viewed<'a>>) -> Option<f6
 /// The declared curve and the last reported step of a running trial. `None` if the curve has reached its last step.
 fn running(log: View, number: TrialNumber) -> Result<Option<(Curve, u32)>> {
     let trial = log.trial(number)?;
-    let last = log.curve().zip(trial.curve().last());
+    let last = log.curve().zip(trial.curve().next_back());
     let found = last.map(|(curve, report)| (curve, report.0));
     Ok(found.filter(|(curve, step)| trial.state() == State::Pending && *step < curve.steps))
 }
@@ -282,8 +283,8 @@ fn last_rung(before: u32, step: u32, reduction: f64, first: u64) -> Option<u32> 
 
 /// The value of a trial after a step, or −∞ if the trial did not report a number.
 fn value_at(trial: Viewed, step: u32, value: CurveValue) -> f64 {
-    let reports = trial.curve().iter();
-    let known = reports
+    let known = trial
+        .curve()
         .take_while(|report| report.0 <= step)
         .filter_map(|report| report.1);
     match value {
@@ -417,7 +418,7 @@ mod tests {
                 &mut log,
                 Action::Observe {
                     number,
-                    observations: vec![(0, observation)],
+                    observation,
                     again,
                 },
             );
@@ -449,7 +450,7 @@ mod tests {
                     &mut log,
                     Action::Observe {
                         number,
-                        observations: vec![(0, observation)],
+                        observation,
                         again,
                     },
                 );

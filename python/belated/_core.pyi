@@ -437,20 +437,20 @@ class TrialRecord:
         """Why a revision left the trial out, or None."""
 
     @property
-    def problem(self) -> int:
-        """The number of revisions before the problem to which ``place`` belongs."""
+    def era(self) -> int:
+        """The era of ``place``: the number of revisions before it."""
 
     @property
-    def problem_of_run(self) -> int:
-        """The number of revisions before the problem to which ``run`` belongs."""
+    def era_of_run(self) -> int:
+        """The era of ``run``."""
 
     @property
-    def problem_of_context(self) -> int:
-        """The number of revisions before the problem to which ``context`` belongs."""
+    def era_of_context(self) -> int:
+        """The era of ``context``."""
 
     @property
-    def problem_of_fidelity(self) -> int:
-        """The number of revisions before the problem to which ``fidelity`` belongs."""
+    def era_of_fidelity(self) -> int:
+        """The era of ``fidelity``."""
 
     @property
     def outcomes(

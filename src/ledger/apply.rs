@@ -39,33 +39,23 @@ impl Ledger {
                 }
                 match results.is_empty() {
                     true => Ok(()),
-                    false => self.result(number, &results, &it.data),
+                    false => self.result(number, &results, it.data()),
                 }
             }
             What::Enqueued(queued) => {
                 self.enqueued.push(queued.clone());
-                self.columns.iter_mut().for_each(|it| it.n_events += 1);
                 Ok(())
             }
             What::Reported(it) => {
-                let value = it.value.map(|y| self.problem.direction.oriented(y));
                 let started_at = self.started_at(it.trial);
                 let trial = &mut self.trials[it.trial];
-                trial.report(it.step, value, it.attempt, event.at);
+                trial.report(it.step, it.value, it.attempt, event.at);
                 if let (Some(started_at), Some(at)) = (started_at, event.at) {
                     trial.renew_lease(started_at, at);
                 }
-                if let Some(objective) = self.objective_column() {
-                    self.columns[objective].n_events += 1;
-                }
                 Ok(())
             }
-            What::Resulted(it) => {
-                for (outcome, _) in &it.results {
-                    self.columns[*outcome as usize].n_events += 1;
-                }
-                self.result(it.trial, &it.results, &it.data)
-            }
+            What::Resulted(it) => self.result(it.trial, &it.results, it.data()),
             What::Revised(_) => Err(Error::Corrupt(
                 "a revision is logged together with the points of the trials".to_string(),
             )),
@@ -100,7 +90,6 @@ impl Ledger {
             false => self.problem.position(point),
         };
         self.pending.insert(self.trials.len());
-        self.columns.iter_mut().for_each(|it| it.n_events += 1);
         self.results.start(trial.started_by);
         self.trials.push(Trial {
             position,
@@ -298,19 +287,13 @@ impl Ledger {
     /// Records that a trial was run at a point of the present problem. Returns whether strategies use the trial from the
     /// present event on.
     fn run_here(&mut self, number: TrialNumber) -> bool {
-        let (now, here) = (self.len() as u32, self.n_revisions());
+        let (now, here) = (self.len() as u32, self.era());
         let Some(revised) = self.revised.get_mut(number) else {
             return true;
         };
-        revised.problems.run = here;
-        let may_return = revised.problems.context == here && revised.problems.fidelity == here;
-        let trial = &mut self.trials[number];
-        if !trial.left_out {
-            return true;
-        }
-        if may_return {
-            trial.left_out = false;
-            self.n_chosen_left_out -= usize::from(trial.is_chosen());
+        revised.eras.run = here;
+        if self.trials[number].left_out && self.has_situation(number) {
+            self.trials[number].left_out = false;
             for column in 0..self.columns.len() {
                 let has_value = self.entry(number, column).value().is_some();
                 let column = &mut self.columns[column];

@@ -113,12 +113,13 @@ impl<'a> View<'a> {
         let record = |trial: Viewed| {
             let lapsed = trial.expires_at().filter(|_| trial.has_lapsed(wall_time));
             let until = lapsed.map_or(now, |lease| reading(lease, trial.suggested_at).min(now));
-            let outcome = match trial.outcome() {
-                State::Observed => Outcome::Arrived,
-                State::Failed => Outcome::Failed,
-                _ => Outcome::Censored,
+            let (end, outcome) = match trial.outcome() {
+                State::Observed => (trial.last_time(), Outcome::Arrived),
+                State::Failed => (trial.last_time(), Outcome::Failed),
+                State::Pending => (until, Outcome::Censored),
+                _ => (trial.last_time(), Outcome::Censored),
             };
-            (age(&trial, trial.ended_at().unwrap_or(until)), outcome)
+            (age(&trial, end), outcome)
         };
         let (ages, outcomes) = self.suggested().map(record).unzip();
         let resolution = match self.log.problem.clock {

@@ -34,28 +34,35 @@ pub struct Reading {
     pub std: Option<f64>,
 }
 
-/// A reading in the user's units, and the data that may be reported with the reading.
+/// The values of outcomes that are reported together, in the user's units, and the data of the report.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Observation {
-    /// The value and its noise.
-    pub reading: Reading,
-    /// The cost of the evaluation in any unit, finite and not negative.
-    pub cost: Option<f64>,
-    /// The duration of the evaluation in seconds.
-    pub duration: Option<f64>,
-    /// The point where the trial was run. None means the point where the trial was started.
-    pub point: Option<Point>,
-    /// The user's attributes, as JSON.
-    pub attrs: Option<String>,
+    /// The outcomes, and their values with their noise.
+    pub readings: Vec<(u32, Reading)>,
+    /// The data, without an error and without a reason.
+    pub data: Data,
 }
 
 impl Observation {
-    /// Creates an observation that has only a value and the standard deviation of the noise.
+    /// Creates an observation of the outcome at position 0 that has only a value and the standard deviation of the noise.
     pub fn new(value: f64, std: Option<f64>) -> Self {
         Self {
-            reading: Reading { value, std },
-            ..Self::default()
+            readings: vec![(0, Reading { value, std })],
+            data: Data::default(),
         }
+    }
+}
+
+#[cfg(test)]
+impl Observation {
+    pub(crate) fn with(self, data: Data) -> Self {
+        Self { data, ..self }
+    }
+
+    /// This observation, made at another point than the point of the start.
+    pub(crate) fn run_at(mut self, point: Point) -> Self {
+        self.data.point = Some(point);
+        self
     }
 }
 
@@ -190,9 +197,9 @@ pub struct Added {
     pub results: Vec<(u32, Reading)>,
     /// Whether the other outcomes are expected.
     pub awaited: bool,
-    /// The data that were reported with the values.
-    #[serde(default, deserialize_with = "json::named")]
-    pub data: Data,
+    /// The data that were reported with the values, if any. Few events have data, so they have a box.
+    #[serde(default, deserialize_with = "json::named_if_any")]
+    pub data: Option<Box<Data>>,
 }
 
 /// A step of the learning curve. A value of None means that the step failed.
@@ -220,9 +227,9 @@ pub struct Resulted {
     pub trial: TrialNumber,
     /// The outcomes, and what happened to the result of each.
     pub results: Vec<(u32, Happened)>,
-    /// The data that were reported together.
-    #[serde(default, deserialize_with = "json::named")]
-    pub data: Data,
+    /// The data that were reported together, if any.
+    #[serde(default, deserialize_with = "json::named_if_any")]
+    pub data: Option<Box<Data>>,
 }
 
 /// What happened to the result of an outcome.
@@ -257,7 +264,7 @@ pub struct Data {
     /// The duration of the evaluation in seconds.
     #[serde(default)]
     pub duration: Option<f64>,
-    /// The point where the trial was run.
+    /// The point where the trial was run. If None, it is the point where the trial was started.
     #[serde(default)]
     pub point: Option<Point>,
     /// The user's attributes, as JSON.
@@ -289,6 +296,35 @@ pub struct Revision {
     pub keep: Option<String>,
     /// Whether the constraints were replaced, too. Events do not contain the functions.
     pub constrained: bool,
+}
+
+/// The data of a report without data.
+static NO_DATA: Data = Data {
+    cost: None,
+    duration: None,
+    point: None,
+    attrs: None,
+    error: None,
+    reason: None,
+};
+
+impl Data {
+    /// These data, if there are any.
+    pub(crate) fn boxed(self) -> Option<Box<Data>> {
+        (self != NO_DATA).then(|| Box::new(self))
+    }
+}
+
+impl Added {
+    pub(crate) fn data(&self) -> &Data {
+        self.data.as_deref().unwrap_or(&NO_DATA)
+    }
+}
+
+impl Resulted {
+    pub(crate) fn data(&self) -> &Data {
+        self.data.as_deref().unwrap_or(&NO_DATA)
+    }
 }
 
 impl Happened {
@@ -329,7 +365,7 @@ impl Event {
             What::Suggested(it) => Some(&it.point),
             What::Added(it) => Some(&it.point),
             What::Enqueued(it) => Some(&it.point),
-            What::Resulted(it) => it.data.point.as_ref(),
+            What::Resulted(it) => it.data().point.as_ref(),
             What::Reported(_) | What::Revised(_) => None,
         }
     }
@@ -364,8 +400,8 @@ pub enum Action {
     Observe {
         /// The trial.
         number: TrialNumber,
-        /// The outcomes, and their values with their data.
-        observations: Vec<(usize, Observation)>,
+        /// The values and their data.
+        observation: Observation,
         /// The rule for outcomes that already have a value.
         again: Again,
     },
@@ -423,8 +459,8 @@ pub enum Action {
         context: Vec<f64>,
         /// The fidelity in the user's units. None means a full evaluation.
         fidelity: Option<f64>,
-        /// The outcomes that are known, and their values with their data. The other outcomes are missing.
-        observations: Vec<(usize, Observation)>,
+        /// The values that are known, and their data. The other outcomes are missing.
+        observation: Observation,
         /// The user's attributes, as JSON.
         attrs: Option<String>,
     },
@@ -437,7 +473,7 @@ impl Action {
     pub fn observe(number: TrialNumber, value: f64, std: Option<f64>, amend: bool) -> Self {
         Action::Observe {
             number,
-            observations: vec![(0, Observation::new(value, std))],
+            observation: Observation::new(value, std),
             again: if amend { Again::Amend } else { Again::Refuse },
         }
     }
@@ -476,10 +512,9 @@ impl Action {
             point,
             context,
             fidelity: None,
-            observations: value
-                .map(|value| (0, Observation::new(value, std)))
-                .into_iter()
-                .collect(),
+            observation: value
+                .map(|value| Observation::new(value, std))
+                .unwrap_or_default(),
             attrs: None,
         }
     }

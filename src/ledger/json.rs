@@ -102,7 +102,7 @@ mod tests {
 
     fn observed(trial: usize, value: f64, now: f64) -> Event {
         let results = vec![(0, Happened::New(Reading { value, std: None }))];
-        let data = Data::default();
+        let data = None;
         Event {
             at: None,
             now,
@@ -128,9 +128,9 @@ mod tests {
                 kind: message.clone(), traceback: full.then(|| message.clone()), message,
             });
             let reading = Reading { value: x, std: or };
-            let data = Data {
+            let data = Some(Box::new(Data {
                 cost: or, duration: or, point: full.then(|| point.clone()), attrs: text.clone(), error, reason: text.clone(),
-            };
+            }));
             let results = vec![
                 (0, Happened::New(reading)), (1, Happened::Amended(reading)), (2, Happened::Failed), (3, Happened::Abandoned),
                 (4, Happened::Stopped), (u32::MAX, Happened::Withdrawn { awaited: full }),
@@ -224,16 +224,25 @@ mod tests {
             (r#""value":1.0"#, r#""value":1e999"#),
             (r#"{"value":1.0}"#, "[1.0,null]"),
             (r#"{"value":1.0}"#, "{}"),
-            (r#""data":{}"#, r#""data":[null,null,null,null,null,null]"#),
-            (r#""data":{}"#, r#""data":{"point":[0.5]}"#),
-            (r#""data":{}"#, r#""data":{"point":{"numbers":0.5}}"#),
-            (r#""data":{}"#, r#""data":{"attrs":{"a":1}}"#),
-            (r#""data":{}"#, r#""data":{"error":"ValueError"}"#),
             (
-                r#""data":{}"#,
-                r#""data":{"error":["ValueError","bad",null]}"#,
+                r#""trial":0"#,
+                r#""trial":0,"data":[null,null,null,null,null,null]"#,
             ),
-            (r#""data":{}"#, r#""data":{"error":{"type":"ValueError"}}"#),
+            (r#""trial":0"#, r#""trial":0,"data":{"point":[0.5]}"#),
+            (
+                r#""trial":0"#,
+                r#""trial":0,"data":{"point":{"numbers":0.5}}"#,
+            ),
+            (r#""trial":0"#, r#""trial":0,"data":{"attrs":{"a":1}}"#),
+            (r#""trial":0"#, r#""trial":0,"data":{"error":"ValueError"}"#),
+            (
+                r#""trial":0"#,
+                r#""trial":0,"data":{"error":["ValueError","bad",null]}"#,
+            ),
+            (
+                r#""trial":0"#,
+                r#""trial":0,"data":{"error":{"type":"ValueError"}}"#,
+            ),
             (r#""New""#, r#""Old""#),
             (r#""Resulted""#, r#""Exploded""#),
         ] {

@@ -38,11 +38,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use event::{
-    Action, Again, Event, Failure, Observation, Queued, Reading, Revision, Suggested, TrialNumber,
-    What,
+    Action, Again, Data, Event, Failure, Observation, Queued, Reading, Revision, Suggested,
+    TrialNumber, What,
 };
 #[cfg(test)]
-pub(crate) use event::{Added, Data, Happened, Resulted, Step};
+pub(crate) use event::{Added, Happened, Resulted, Step};
 pub(crate) use event::{join_notes, split_notes};
 pub use trial::{State, Trial};
 pub(crate) use view::{Change, Effect};
@@ -97,14 +97,10 @@ pub struct Ledger {
     n_suggested: usize,
     /// The ranking of the values, if no outcomes are declared.
     ranking: Ranking,
-    /// The numbers of the events that revised the problem.
+    /// The numbers of the events that revised the problem. Each begins an era.
     revisions: Vec<usize>,
     /// The trials that existed at the last revision.
     revised: Vec<Revised>,
-    /// The number of trials that are left out and whose points the strategy chose.
-    n_chosen_left_out: usize,
-    /// The number of revisions after which outcomes are declared.
-    n_plain: usize,
     /// The number of the last event that withdrew a result.
     last_withdrawal: Option<usize>,
 }
@@ -129,8 +125,6 @@ impl Ledger {
             ranking: Ranking::default(),
             revisions: Vec::new(),
             revised: Vec::new(),
-            n_chosen_left_out: 0,
-            n_plain: 0,
             last_withdrawal: None,
             problem,
         }
@@ -174,14 +168,13 @@ impl Ledger {
 
     /// The position of an outcome when event number i was logged.
     fn position_at(&self, i: usize, column: &Column) -> Option<usize> {
-        let n_before = self.revisions.partition_point(|revision| *revision < i);
-        column.positions.get(n_before).copied().flatten()
+        column.positions.get(self.era_at(i)).copied().flatten()
     }
 
-    /// Whether no outcomes were declared when event number i was logged.
+    /// Whether no outcomes were declared when event number i was logged. Then the position of the trial is 0; otherwise it
+    /// follows the positions of the outcomes.
     fn is_plain_at(&self, i: usize) -> bool {
-        !self.has_outcomes()
-            || self.revisions.partition_point(|revision| *revision < i) < self.n_plain
+        self.position_at(i, &self.columns[self.trial_column()]) == Some(0)
     }
 
     /// The number of trials.
@@ -308,7 +301,7 @@ impl Ledger {
 
     /// Whether the present problem has the point where a trial was suggested or added.
     fn has_start(&self, number: TrialNumber) -> bool {
-        self.problems(number).start == self.n_revisions()
+        self.eras(number).start == self.era()
     }
 
     /// The point where a trial was suggested or added. If the present problem lacks this point, the result is the point
@@ -339,7 +332,8 @@ impl Ledger {
     /// result is the last point that was reported for the earlier problem.
     fn present_point(&self, event: usize, number: TrialNumber, point: Point) -> Point {
         let notes_from = self.columns[self.trial_column()].notes_from;
-        let revised = self.revised.get(number).filter(|_| event < notes_from);
+        let is_earlier = self.era_at(event) < notes_from;
+        let revised = self.revised.get(number).filter(|_| is_earlier);
         revised.and_then(|it| it.run.clone()).unwrap_or(point)
     }
 
@@ -353,11 +347,6 @@ impl Ledger {
         let started = self.start(number).attrs.into_iter();
         let reported = self.trials[number].reported_attrs();
         started.chain(reported.iter().cloned()).collect()
-    }
-
-    /// The number of times that the problem was revised.
-    pub fn n_revisions(&self) -> usize {
-        self.revisions.len()
     }
 
     /// The number of the last event that withdrew a result, if any.
@@ -543,11 +532,6 @@ impl Ledger {
         let (numbers, column) = (0..self.trials.len(), self.trial_column());
         let is_pending = |number: &usize| self.entry(*number, column).state() == State::Pending;
         self.pending = numbers.filter(is_pending).collect();
-        let chosen_left_out = self
-            .trials
-            .iter()
-            .filter(|trial| trial.left_out && trial.is_chosen());
-        self.n_chosen_left_out = chosen_left_out.count();
         self.rank();
     }
 
@@ -593,7 +577,6 @@ impl Ledger {
             let n = self.trials.len();
             self.rows.truncate(n * (self.widths.0 + self.widths.1));
             self.pending.remove(&n);
-            self.columns.iter_mut().for_each(|it| it.n_events -= 1);
         }
     }
 }

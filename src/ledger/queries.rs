@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::ledger::event::TrialNumber;
-use crate::ledger::trial::Problems;
+use crate::ledger::trial::Eras;
 use crate::ledger::{Ledger, State, View};
 use crate::problem::Point;
 
@@ -10,7 +10,20 @@ impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
     /// revision left out.
     pub(crate) fn n_chosen(&self) -> usize {
-        self.n_suggested - self.n_dequeued - self.n_chosen_left_out
+        let revised = self.trials[..self.revised.len()].iter();
+        let left_out = revised.filter(|trial| trial.left_out && trial.is_chosen());
+        self.n_suggested - self.n_dequeued - left_out.count()
+    }
+
+    /// The present era. An era is the events under one version of the problem: a revision begins the next one. Eras are
+    /// numbered from 0, so the present era is the number of revisions.
+    pub fn era(&self) -> usize {
+        self.revisions.len()
+    }
+
+    /// The era in which event number i was logged. The event of a revision belongs to the era before.
+    pub(super) fn era_at(&self, i: usize) -> usize {
+        self.revisions.partition_point(|revision| *revision < i)
     }
 
     /// The number of the event of the last revision, or 0 without a revision.
@@ -26,26 +39,26 @@ impl Ledger {
             .then(|| self.revised[number].left_out.as_deref().unwrap_or_default())
     }
 
-    /// The problems to which the parts of a trial belong.
-    pub(crate) fn problems(&self, number: TrialNumber) -> Problems {
+    /// The eras of the parts of a trial.
+    pub(crate) fn eras(&self, number: TrialNumber) -> Eras {
         let revised = self.revised.get(number);
-        revised.map_or(Problems::all(self.n_revisions()), |it| it.problems)
+        revised.map_or(Eras::all(self.era()), |it| it.eras)
     }
 
     /// Whether the present problem has the context and the fidelity of a trial.
-    fn has_situation(&self, number: TrialNumber) -> bool {
-        let (problems, here) = (self.problems(number), self.n_revisions());
-        problems.context == here && problems.fidelity == here
+    pub(super) fn has_situation(&self, number: TrialNumber) -> bool {
+        let (eras, here) = (self.eras(number), self.era());
+        eras.context == here && eras.fidelity == here
     }
 
     /// Whether the point where a trial was run is this point of the present problem.
     pub(super) fn was_run_at(&self, number: TrialNumber, point: &Point) -> bool {
-        let problems = self.problems(number);
-        let problem = match self.trials[number].run() {
-            Some(_) => problems.run,
-            None => problems.start,
+        let eras = self.eras(number);
+        let era = match self.trials[number].run() {
+            Some(_) => eras.run,
+            None => eras.start,
         };
-        problem == self.n_revisions() && self.point(number) == *point
+        era == self.era() && self.point(number) == *point
     }
 
     /// The point, the context and the fidelity of a replicate of a trial. `run` is the point where the replicate was run,
@@ -72,9 +85,10 @@ impl Ledger {
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.
     pub(crate) fn reports(&self, number: TrialNumber) -> Vec<(u32, f64)> {
-        let oriented = |y: Option<f64>| y.map_or(f64::NAN, |y| self.problem.direction.oriented(y));
         let reports = self.trials[number].reports().iter();
-        reports.map(|&(step, y)| (step, oriented(y))).collect()
+        reports
+            .map(|&(step, y)| (step, y.unwrap_or(f64::NAN)))
+            .collect()
     }
 
     /// The first of some trials whose exact value differs from another exact value at the same point, in the same context

@@ -21,7 +21,7 @@ pub(super) struct Results {
 pub(super) struct Stored {
     /// The value in the user's units and sign, or NaN if there is none.
     pub value: f64,
-    /// The number of the event at which the state last became another state than pending. While the result is missing,
+    /// The number of the event at which the state last became another state than pending. Before the first such event,
     /// this event is the start of the trial. A withdrawal does not change this number.
     pub ended_by: u32,
     pub state: State,
@@ -185,17 +185,17 @@ impl<'a> Entry<'a> {
         self.extra().map_or(&[], |extra| &extra.withdrawn)
     }
 
-    /// The state or, for a withdrawn result, the state before the withdrawal.
+    /// The state or, for a withdrawn result, the state before the withdrawal. A withdrawn result may be awaited again.
     pub fn outcome(self) -> State {
         let withdrawn = || self.withdrawals().last().map(|last| last.outcome);
         match self.state() {
-            State::Withdrawn => withdrawn().unwrap_or(State::Withdrawn),
+            state @ (State::Withdrawn | State::Pending) => withdrawn().unwrap_or(state),
             state => state,
         }
     }
 
-    /// The time of the event that ended the result, on the optimizer's clock. While the result is missing, this time is
-    /// the start of the trial.
+    /// The time of the event that ended the result, on the optimizer's clock. Before a first result, this time is the
+    /// start of the trial.
     pub fn ended_at(self) -> f64 {
         let other = self.extra().and_then(|extra| extra.ended_at);
         other.unwrap_or_else(|| self.table.times[self.stored.ended_by as usize])
@@ -217,18 +217,17 @@ pub(crate) struct Withdrawal {
 /// What the ledger stores for a column of results.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Column {
-    /// The position of the outcome before each revision and now. None if it was not declared.
+    /// The position of the outcome in each era. None if it was not declared.
     pub positions: Vec<Option<usize>>,
     /// The trials that were abandoned after the last value or failure, earliest first.
     pub abandoned: Vec<TrialNumber>,
     /// The number of values, without the trials that a revision left out.
     pub n_observed: usize,
-    /// The number of events that concern the column.
-    pub n_events: usize,
     /// For each trial that a revision left out, or whose outcome a revision added: the number of the first event that
-    /// strategies see, or `u32::MAX`.
+    /// strategies see, or `u32::MAX`. One number for each trial does not suffice: a revision may add an outcome, or
+    /// change the direction of one, while other outcomes of the trial stay as they are.
     pub shown_from: BTreeMap<TrialNumber, u32>,
-    /// Strategies read the notes of events from this number on. Earlier notes are about another problem.
+    /// The first era whose notes strategies read. Earlier notes are about another problem.
     pub notes_from: usize,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result, refuse};
 use crate::ledger::event::{Event, TrialNumber};
 use crate::ledger::results::{Column, OfSuccess, Source};
-use crate::ledger::trial::{Problems, Revised};
+use crate::ledger::trial::{Eras, Revised};
 use crate::ledger::{Effect, Ledger, Queued, State};
 use crate::problem::{Curve, Direction, Outcome, Point, Position, Problem};
 
@@ -58,17 +58,17 @@ impl Ledger {
         let indices_before: Vec<Option<u32>> =
             self.trials.iter().map(|trial| trial.index).collect();
         let earlier = std::mem::take(&mut self.revised);
-        let here = self.n_revisions() + 1;
+        let here = self.era() + 1;
         let runs = earlier.iter().map(|revised| revised.run.clone());
         let runs: Vec<Option<Point>> = runs.collect();
         self.widths = problem.widths();
         for (number, given) in trials.into_iter().enumerate() {
             let old = earlier.get(number).cloned();
             let old = old.unwrap_or(Revised {
-                problems: Problems::all(here - 1),
+                eras: Eras::all(here - 1),
                 ..Revised::default()
             });
-            self.revise_trial(number, given, old, before.direction != problem.direction)?;
+            self.revise_trial(number, given, old)?;
         }
         for (i, (point, partial)) in queue.into_iter().enumerate() {
             let queued = Queued {
@@ -105,16 +105,15 @@ impl Ledger {
         number: TrialNumber,
         given: RevisedTrial,
         old: Revised,
-        flipped: bool,
     ) -> Result<()> {
-        let (problem, here) = (self.problem.clone(), self.n_revisions() + 1);
+        let (problem, here) = (self.problem.clone(), self.era() + 1);
         let is_left_out = given.left_out.is_some();
         let last = |is_here: bool, before: usize| if is_here { here } else { before };
-        let problems = Problems {
-            start: last(given.start.is_some(), old.problems.start),
-            run: last(given.run.is_some(), old.problems.run),
-            context: last(given.context.is_some(), old.problems.context),
-            fidelity: last(given.has_fidelity, old.problems.fidelity),
+        let eras = Eras {
+            start: last(given.start.is_some(), old.eras.start),
+            run: last(given.run.is_some(), old.eras.run),
+            context: last(given.context.is_some(), old.eras.context),
+            fidelity: last(given.has_fidelity, old.eras.fidelity),
         };
         for point in given.start.iter().chain(&given.run) {
             problem.check_measured(point)?;
@@ -152,21 +151,10 @@ impl Ledger {
         if let Some(run) = &run {
             trial.reported_mut().run = Some(run.clone());
         }
-        if flipped
-            && let Some(curve) = trial
-                .details
-                .as_mut()
-                .and_then(|details| details.curve.as_mut())
-        {
-            curve
-                .reports
-                .iter_mut()
-                .for_each(|report| report.1 = report.1.map(|y| -y));
-        }
         self.revised.push(Revised {
             start: given.start.or(old.start),
             context: given.context.or(old.context),
-            problems,
+            eras,
             left_out: given.left_out,
             run,
         });
@@ -214,7 +202,6 @@ impl Ledger {
     fn revise_columns(&mut self, before: &Problem, same: bool) {
         let problem = self.problem.clone();
         let (was_plain, had_success) = (before.outcomes.is_empty(), before.outcomes.len() > 1);
-        self.n_plain += usize::from(was_plain);
         let sources = sources(before, &problem);
         let revised = sources.iter().enumerate();
         let revised = revised.map(|(i, source)| self.revised_column(i, *source, before, same));
@@ -254,7 +241,6 @@ impl Ledger {
         let is_trial = !problem.outcomes.is_empty() && i == problem.outcomes.len();
         let is_success = i > problem.outcomes.len();
         let mut column = self.columns[source].clone();
-        column.n_events += 1;
         if !is_known {
             column.positions.iter_mut().for_each(|it| *it = None);
         }
@@ -267,15 +253,12 @@ impl Ledger {
             () if is_success => read_as(problem, 0),
             () => read_as(problem, outcome),
         };
-        let numbers = 0..self.trials.len();
-        if !is_known {
-            column.notes_from = self.len() + 1;
-            // Strategies do not see the results of the other outcome.
-            column.shown_from = numbers.map(|number| (number, u32::MAX)).collect();
-        } else if !same || read_as(before, source) != read_as(problem, i) {
-            column.notes_from = self.len();
-            let left_out = numbers.filter(|number| self.trials[*number].left_out);
-            column.shown_from = left_out.map(|number| (number, u32::MAX)).collect();
+        if !is_known || !same || read_as(before, source) != read_as(problem, i) {
+            column.notes_from = self.era() + 1;
+            // Strategies do not see the results of another outcome.
+            let is_hidden = |number: &TrialNumber| !is_known || self.trials[*number].left_out;
+            let hidden = (0..self.trials.len()).filter(is_hidden);
+            column.shown_from = hidden.map(|number| (number, u32::MAX)).collect();
         }
         column
     }

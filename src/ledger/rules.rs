@@ -25,9 +25,9 @@ impl Ledger {
         let what = match action {
             Action::Observe {
                 number,
-                observations,
+                observation,
                 again,
-            } => self.observed(number, observations, again)?,
+            } => self.observed(number, observation, again)?,
             Action::Fail {
                 number,
                 outcome,
@@ -52,9 +52,9 @@ impl Ledger {
                 point,
                 context,
                 fidelity,
-                observations,
+                observation,
                 attrs,
-            } => Some(self.added(point, context, fidelity, observations, attrs)?),
+            } => Some(self.added(point, context, fidelity, observation, attrs)?),
             Action::Enqueue(queued) => {
                 self.check_queued(&queued)?;
                 Some(What::Enqueued(queued))
@@ -67,57 +67,59 @@ impl Ledger {
     fn observed(
         &self,
         number: TrialNumber,
-        observations: Vec<(usize, Observation)>,
+        observation: Observation,
         again: Again,
     ) -> Result<Option<What>> {
         self.trial(number)?;
-        for (outcome, observation) in &observations {
-            self.check_outcome(*outcome)?;
-            self.check_observation(number, observation)?;
-        }
-        self.check_listed(observations.iter().map(|(outcome, _)| *outcome as u32))?;
-        let value = |outcome: usize| self.entry(number, outcome).value();
-        let run = observations.iter().find_map(|(_, it)| it.point.clone());
-        if again == Again::Replicate && observations.iter().any(|(i, _)| value(*i).is_some()) {
-            return self.replicate(number, observations, run).map(Some);
+        self.check_observation(number, &observation)?;
+        let Observation { readings, data } = &observation;
+        let known = readings.iter().find_map(|&(outcome, reading)| {
+            let value = self.entry(number, outcome as usize).value()?;
+            Some((outcome, reading, value))
+        });
+        if again == Again::Replicate && known.is_some() {
+            return self.replicate(number, observation).map(Some);
         }
         if again == Again::Refuse {
-            self.check_run(number, run.as_ref())?;
+            self.check_run(number, data.point.as_ref())?;
         }
-        let (mut results, mut data) = (Vec::new(), Data::default());
-        for (outcome, observation) in self.with_data_of_new_value(number, observations) {
-            if let Some(happened) = self.change_of(number, outcome, &observation, again)? {
-                results.push((outcome as u32, happened));
-                data = merged(data, data_of(observation));
+        let mut results = Vec::with_capacity(readings.len());
+        for &(outcome, reading) in readings {
+            let happened = self.change_of(number, outcome as usize, reading, again)?;
+            results.extend(happened.map(|happened| (outcome, happened)));
+        }
+        if results.is_empty()
+            && let Some((outcome, reading, value)) = known
+            && self.are_other_data(number, data)
+        {
+            // The values are known, and their data are not.
+            if again == Again::Refuse {
+                return Err(self.already_observed(number, outcome as usize, value));
             }
+            results.push((outcome, Happened::Amended(reading)));
         }
-        if data.point.is_some() {
+        if data.point.is_some() && !results.is_empty() {
             self.list_moved(number, &mut results);
         }
-        Ok(resulted(number, results, data))
+        Ok(resulted(number, results, observation.data))
     }
 
     /// Values of another trial at the point of a trial.
     fn replicate(
         &self,
         number: TrialNumber,
-        observations: Vec<(usize, Observation)>,
-        run: Option<Point>,
+        Observation { readings, mut data }: Observation,
     ) -> Result<What> {
-        let (point, context, fidelity) = self.replicated(number, run)?;
-        let (results, data) = split(observations);
+        let (point, context, fidelity) = self.replicated(number, data.point.take())?;
         Ok(What::Added(Added {
             point,
             context,
             fidelity,
             attrs: None,
-            results,
+            results: readings,
             // A replicate measures these outcomes only.
             awaited: false,
-            data: Data {
-                point: None,
-                ..data
-            },
+            data: data.boxed(),
         }))
     }
 
@@ -139,17 +141,22 @@ impl Ledger {
         &self,
         number: TrialNumber,
         outcome: usize,
-        observation: &Observation,
+        reading: Reading,
         again: Again,
     ) -> Result<Option<Happened>> {
-        let reading = observation.reading;
-        match self.entry(number, outcome).value() {
+        let entry = self.entry(number, outcome);
+        match entry.value() {
             None => {
                 let is_withdrawn = again == Again::Refuse
                     && self.repeats_withdrawn(number, outcome, reading.value);
                 Ok((!is_withdrawn).then_some(Happened::New(reading)))
             }
-            Some(_) if self.repeats(number, outcome, observation) => Ok(None),
+            Some(value)
+                if value == reading.value
+                    && (reading.std.is_none() || reading.std == entry.std()) =>
+            {
+                Ok(None)
+            }
             Some(_) if again == Again::Amend => Ok(Some(Happened::Amended(reading))),
             Some(value) => Err(self.already_observed(number, outcome, value)),
         }
@@ -280,14 +287,11 @@ impl Ledger {
         point: Point,
         context: Vec<f64>,
         fidelity: Option<f64>,
-        observations: Vec<(usize, Observation)>,
+        observation: Observation,
         attrs: Option<String>,
     ) -> Result<What> {
-        for (outcome, observation) in &observations {
-            self.check_outcome(*outcome)?;
-            self.check_observation(self.trials.len(), observation)?;
-        }
-        let (results, mut data) = split(observations);
+        self.check_observation(self.trials.len(), &observation)?;
+        let Observation { readings, mut data } = observation;
         // An added trial has a single point, the point where the trial was run.
         let run = data.point.take();
         let added = Added {
@@ -295,9 +299,9 @@ impl Ledger {
             context,
             fidelity,
             attrs,
-            results,
+            results: readings,
             awaited: true,
-            data,
+            data: data.boxed(),
         };
         self.check_added(&added)?;
         Ok(What::Added(added))
@@ -338,50 +342,14 @@ impl Ledger {
         })))
     }
 
-    /// Moves the data of the trial from a repeated value to a new value of the same report. A repeated value does not
-    /// change the log, so its data would be lost.
-    fn with_data_of_new_value(
-        &self,
-        number: TrialNumber,
-        mut observations: Vec<(usize, Observation)>,
-    ) -> Vec<(usize, Observation)> {
-        if observations.len() < 2 {
-            return observations;
-        }
-        let known = |(outcome, observation): &(usize, Observation)| {
-            let value = observation.reading.value;
-            let withdrawn = self.repeats_withdrawn(number, *outcome, value);
-            (self.entry(number, *outcome).value(), withdrawn, value)
-        };
-        let is_new = |it: &(usize, Observation)| matches!(known(it), (None, false, _));
-        let is_repeated = |it: &(usize, Observation)| {
-            let (present, withdrawn, value) = known(it);
-            present == Some(value) || withdrawn
-        };
-        // The first observation has the data.
-        if let Some(new @ 1..) = observations.iter().position(is_new)
-            && is_repeated(&observations[0])
-        {
-            let (repeated, rest) = observations.split_at_mut(1);
-            let (from, to) = (&mut repeated[0].1, &mut rest[new - 1].1);
-            to.point = from.point.take();
-            to.cost = from.cost.take();
-            to.duration = from.duration.take();
-            to.attrs = from.attrs.take();
-        }
-        observations
-    }
-
-    /// Whether a value and its data are already stored. Attributes are not compared.
-    fn repeats(&self, number: TrialNumber, outcome: usize, observation: &Observation) -> bool {
-        let (trial, entry) = (&self.trials[number], self.entry(number, outcome));
-        let same = |reported: &Option<f64>, known| reported.is_none() || *reported == known;
-        let run = observation.point.as_ref();
-        entry.value() == Some(observation.reading.value)
-            && same(&observation.reading.std, entry.std())
-            && same(&observation.cost, trial.cost())
-            && same(&observation.duration, trial.duration())
-            && run.is_none_or(|point| self.was_run_at(number, point))
+    /// Whether the data of a report differ from those of the trial. Attributes are not compared.
+    fn are_other_data(&self, number: TrialNumber, data: &Data) -> bool {
+        let trial = &self.trials[number];
+        let differs = |reported: Option<f64>, known| reported.is_some() && reported != known;
+        let is_elsewhere = |point| !self.was_run_at(number, point);
+        differs(data.cost, trial.cost())
+            || differs(data.duration, trial.duration())
+            || data.point.as_ref().is_some_and(is_elsewhere)
     }
 
     /// Whether a value repeats a withdrawn value of a result, which may be awaited again. A repeated report must not
@@ -499,13 +467,13 @@ impl Ledger {
         self.problem.check_fidelity(it.fidelity)?;
         check_attrs(it.attrs.as_deref())?;
         let number = self.trials.len();
-        self.check_data(number, &it.data)?;
+        self.check_data(number, it.data())?;
         self.check_listed(it.results.iter().map(|(outcome, _)| *outcome))?;
         for (_, reading) in &it.results {
             reading.check(format_args!("trial {number}"))?;
         }
         let is_known = |needed: bool| !needed || !it.results.is_empty();
-        let data = &it.data;
+        let data = it.data();
         match data.point.is_none()
             && data.reason.is_none()
             && data.error.is_none()
@@ -539,7 +507,7 @@ impl Ledger {
     }
 
     fn check_resulted(&self, it: &Resulted) -> Result<()> {
-        let (number, data) = (it.trial, &it.data);
+        let (number, data) = (it.trial, it.data());
         self.trial(number)?;
         self.check_data(number, data)?;
         let (outcomes, of_trial) = self.split_trial(&it.results);
@@ -643,9 +611,7 @@ impl Ledger {
     }
 
     fn check_data(&self, number: TrialNumber, data: &Data) -> Result<()> {
-        let what = format_args!("trial {number}");
-        check_amount("cost", data.cost, what)?;
-        check_amount("duration", data.duration, what)?;
+        data.check_numbers(format_args!("trial {number}"))?;
         if let Some(point) = &data.point {
             self.problem.check_measured(point)?;
         }
@@ -656,7 +622,7 @@ impl Ledger {
     fn known_step(&self, number: TrialNumber, step: u32) -> Option<Option<f64>> {
         let curve = self.trials[number].reports();
         let i = curve.binary_search_by_key(&step, |report| report.0).ok()?;
-        Some(curve[i].1.map(|y| self.problem.direction.oriented(y)))
+        Some(curve[i].1)
     }
 
     /// Refuses a report without a declared curve, at a step outside the curve, or with an infinite value.
@@ -677,13 +643,18 @@ impl Ledger {
         }
     }
 
-    /// Refuses an observation whose numbers, point or attributes are invalid.
+    /// Refuses an observation whose outcomes, numbers, point or attributes are invalid.
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
-        observation.check_numbers(format_args!("trial {number}"))?;
-        if let Some(point) = &observation.point {
-            self.problem.check_measured(point)?;
+        let Observation { readings, data } = observation;
+        for (outcome, reading) in readings {
+            self.check_outcome(*outcome as usize)?;
+            reading.check(format_args!("trial {number}"))?;
         }
-        check_attrs(observation.attrs.as_deref())
+        self.check_listed(readings.iter().map(|(outcome, _)| *outcome))?;
+        match data.error.is_none() && data.reason.is_none() {
+            true => self.check_data(number, data),
+            false => Err(self.impossible("a value with an error or a reason")),
+        }
     }
 }
 
@@ -699,13 +670,22 @@ impl Reading {
     }
 }
 
+impl Data {
+    /// Refuses a cost or a duration outside its range.
+    fn check_numbers(&self, what: impl Display + Copy) -> Result<()> {
+        check_amount("cost", self.cost, what)?;
+        check_amount("duration", self.duration, what)
+    }
+}
+
 impl Observation {
     /// Refuses a value, standard deviation, cost or duration outside its range. `what` is the trial or the point to
     /// which the observation belongs, for messages.
     pub(crate) fn check_numbers(&self, what: impl Display + Copy) -> Result<()> {
-        self.reading.check(what)?;
-        check_amount("cost", self.cost, what)?;
-        check_amount("duration", self.duration, what)
+        for (_, reading) in &self.readings {
+            reading.check(what)?;
+        }
+        self.data.check_numbers(what)
     }
 }
 
@@ -714,40 +694,8 @@ fn resulted(trial: TrialNumber, results: Vec<(u32, Happened)>, data: Data) -> Op
     (!results.is_empty()).then_some(What::Resulted(Resulted {
         trial,
         results,
-        data,
+        data: data.boxed(),
     }))
-}
-
-/// The readings of observations, and their data.
-fn split(observations: Vec<(usize, Observation)>) -> (Vec<(u32, Reading)>, Data) {
-    let (mut readings, mut data) = (Vec::new(), Data::default());
-    for (outcome, observation) in observations {
-        readings.push((outcome as u32, observation.reading));
-        data = merged(data, data_of(observation));
-    }
-    (readings, data)
-}
-
-fn data_of(observation: Observation) -> Data {
-    Data {
-        cost: observation.cost,
-        duration: observation.duration,
-        point: observation.point,
-        attrs: observation.attrs,
-        ..Data::default()
-    }
-}
-
-/// The data of two reports that were made together.
-fn merged(first: Data, second: Data) -> Data {
-    Data {
-        cost: first.cost.or(second.cost),
-        duration: first.duration.or(second.duration),
-        point: first.point.or(second.point),
-        attrs: first.attrs.or(second.attrs),
-        error: first.error.or(second.error),
-        reason: first.reason.or(second.reason),
-    }
 }
 
 fn check_amount(name: &'static str, amount: Option<f64>, what: impl Display) -> Result<()> {

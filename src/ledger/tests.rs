@@ -338,12 +338,14 @@ fn observations() -> impl Strategy<Value = Observation> {
     let place = prop::option::weighted(0.3, 0u8..4);
     let attrs = prop::option::weighted(0.3, "[a-c]");
     let data = (-3i8..3, amount(), amount(), amount(), place, attrs);
-    data.prop_map(|(value, std, cost, duration, place, key)| Observation {
-        cost: cost.map(f64::from),
-        duration: duration.map(f64::from),
-        point: place.map(|x| point(f64::from(x) / 4.0)),
-        attrs: key.map(|key| format!("{{\"{key}\":1}}")),
-        ..Observation::new(value.into(), std.map(f64::from))
+    data.prop_map(|(value, std, cost, duration, place, key)| {
+        Observation::new(value.into(), std.map(f64::from)).with(Data {
+            cost: cost.map(f64::from),
+            duration: duration.map(f64::from),
+            point: place.map(|x| point(f64::from(x) / 4.0)),
+            attrs: key.map(|key| format!("{{\"{key}\":1}}")),
+            ..Data::default()
+        })
     })
 }
 
@@ -408,12 +410,13 @@ proptest! {
         let mut changes = Vec::new();
         for (kind, number, observation) in steps {
             let now = ledger.now(None).unwrap();
-            let (value, duration, attrs) = (observation.reading.value, observation.duration, observation.attrs.clone());
+            let (reading, data) = (observation.readings[0].1, observation.data.clone());
+            let (value, duration, attrs) = (reading.value, data.duration, data.attrs);
             match kind {
                 0 => act(&mut ledger, Action::enqueue(point(value.abs() / 4.0)), now).unwrap(),
                 1 | 6 => {
                     let again = [Again::Refuse, Again::Amend, Again::Replicate][number % 3];
-                    act(&mut ledger, Action::Observe { number, observations: vec![(0, observation)], again }, now).ok();
+                    act(&mut ledger, Action::Observe { number, observation, again }, now).ok();
                 }
                 2 => {
                     let error = (value > 0.0).then(|| failure("bad"));
@@ -424,7 +427,7 @@ proptest! {
                 8 => { act(&mut ledger, Action::Withdraw { outcome: None, number, reason: attrs }, now).ok(); }
                 4 => {
                     let observation = (value > 0.0).then_some(observation);
-                    let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, observations: observation.map(|it| (0, it)).into_iter().collect(), attrs };
+                    let add = Action::Add { point: point(0.75), context: vec![], fidelity: None, observation: observation.unwrap_or_default(), attrs };
                     act(&mut ledger, add, now).unwrap();
                 }
                 _ => {

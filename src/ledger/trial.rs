@@ -129,7 +129,7 @@ pub(super) struct Details {
 pub(super) struct Curve {
     /// The last attempt that reported. Its reports replace the curve from the first step of the attempt on.
     pub attempt: u32,
-    /// The steps in ascending order, with oriented values. The value of a failed step is None.
+    /// The steps in ascending order, with values in the user's sign. The value of a failed step is None.
     pub reports: Vec<(u32, Option<f64>)>,
     /// The end of the lease after the last report.
     pub expires_at: Option<f64>,
@@ -313,25 +313,25 @@ impl Trial {
     }
 }
 
-/// The problems to which the parts of a trial belong: for each part, the number of revisions before its problem. A part
-/// that a revision could not convert stays in its earlier problem.
+/// The eras of the parts of a trial: the problem of an era has the part. A part that a revision could not convert stays
+/// in its earlier era.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Problems {
+pub(crate) struct Eras {
     pub start: usize,
-    /// The problem of the point where the trial was run, if it was reported.
+    /// The era of the point where the trial was run, if it was reported.
     pub run: usize,
     pub context: usize,
     pub fidelity: usize,
 }
 
-impl Problems {
-    /// All parts belong to one problem.
-    pub fn all(problem: usize) -> Self {
+impl Eras {
+    /// All parts belong to one era.
+    pub fn all(era: usize) -> Self {
         Self {
-            start: problem,
-            run: problem,
-            context: problem,
-            fidelity: problem,
+            start: era,
+            run: era,
+            context: era,
+            fidelity: era,
         }
     }
 }
@@ -343,7 +343,7 @@ pub(super) struct Revised {
     pub start: Option<Point>,
     /// The context. None if it is the context of the event.
     pub context: Option<Vec<f64>>,
-    pub problems: Problems,
+    pub eras: Eras,
     pub left_out: Option<String>,
     /// The point where the trial was run before the last revision to another problem, if it was reported.
     pub run: Option<Point>,

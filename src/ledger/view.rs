@@ -185,11 +185,6 @@ impl<'a> View<'a> {
             .map_or(0, |column| self.log.columns[column].n_observed)
     }
 
-    /// The number of events that concern this view.
-    pub(crate) fn n_events(self) -> usize {
-        self.column().n_events
-    }
-
     /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
     /// points of these trials again before the next value or failure.
     pub(crate) fn recently_abandoned(self) -> Vec<TrialNumber> {
@@ -269,7 +264,9 @@ impl<'a> View<'a> {
         match (event.what, self.of) {
             (What::Enqueued(_) | What::Revised(_), _) => [None, None],
             (What::Suggested(it), _) => {
-                let note = it.note.filter(|_| i >= self.column().notes_from);
+                let note = it
+                    .note
+                    .filter(|_| log.era_at(i) >= self.column().notes_from);
                 let is_split = self.of != Of::Trial && !log.is_plain_at(i);
                 let note = note.and_then(|note| match (position, is_split) {
                     (Some(position), true) => split_notes(&note).ok()?.into_iter().nth(position)?,
@@ -295,14 +292,14 @@ impl<'a> View<'a> {
             }
             (What::Reported(_), _) => [self.curve.map(|_| Effect::Reported), None],
             (What::Resulted(it), Of::Success) => {
-                let moved = it.data.point.map(|_| Effect::Moved);
+                let moved = it.data().point.as_ref().map(|_| Effect::Moved);
                 let mut effects = moved.into_iter().chain(self.of_success(i));
                 [effects.next(), effects.next()]
             }
             (What::Resulted(it), _) => {
                 let mut own = it.results.iter();
                 let own = own.find(|(at, _)| Some(*at as usize) == position);
-                let run = it.data.point;
+                let run = it.data.and_then(|data| data.point);
                 let valued = |reading: &Reading| Effect::Valued {
                     reading: oriented(*reading),
                     run: run.clone().map(|point| log.present_point(i, number, point)),
@@ -381,6 +378,11 @@ impl<'a> Viewed<'a> {
         self.entry.outcome()
     }
 
+    /// Whether the result was withdrawn. Another result may be awaited.
+    pub(crate) fn is_withdrawn(self) -> bool {
+        self.state() != self.outcome()
+    }
+
     /// The time when the state last became another state than pending, on the optimizer's clock.
     pub(crate) fn ended_at(self) -> Option<f64> {
         (self.entry.state() != State::Pending).then(|| self.entry.ended_at())
@@ -418,11 +420,17 @@ impl<'a> Viewed<'a> {
 
     /// The reported steps of the learning curve in ascending order, with oriented values. The value of a failed step is
     /// None.
-    pub fn curve(self) -> &'a [(u32, Option<f64>)] {
-        match self.has_curve {
+    pub fn curve(
+        self,
+    ) -> impl DoubleEndedIterator<Item = (u32, Option<f64>)> + ExactSizeIterator + Clone + use<'a>
+    {
+        let reports = match self.has_curve {
             true => self.trial.reports(),
             false => &[],
-        }
+        };
+        let direction = self.direction;
+        let oriented = move |y: Option<f64>| y.map(|y| direction.oriented(y));
+        reports.iter().map(move |&(step, y)| (step, oriented(y)))
     }
 }
 

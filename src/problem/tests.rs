@@ -9,7 +9,7 @@ use super::{
     Point, Problem, Real, Role, Space,
 };
 use crate::error::Error;
-use crate::ledger::{Action, Event, Ledger};
+use crate::ledger::{Action, Event, Ledger, Observation};
 use crate::problem::Domain;
 
 fn labels(n: usize) -> Vec<String> {
@@ -462,7 +462,7 @@ fn negative_zeros_become_zeros() {
         point: Point::at(&[-0.0]),
         context: vec![-0.0],
         fidelity: Some(-0.0),
-        observations: vec![],
+        observation: Observation::default(),
         attrs: None,
     };
     let event = log.validate(add, 0.0, None).unwrap().unwrap();

@@ -4,7 +4,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
 use crate::error::Result;
-use crate::ledger::{self, Again, Event, Failure, Ledger, Queued, State, TrialNumber, View, What};
+use crate::ledger::{
+    self, Again, Data, Event, Failure, Ledger, Queued, Reading, State, TrialNumber, View, What,
+};
 use crate::optimizer;
 use crate::problem::Point;
 use crate::stopping::DIVERGED;
@@ -13,12 +15,11 @@ use crate::stopping::DIVERGED;
 /// attributes are checked when they are recorded. `what` is the trial or the added point, for messages.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Observation {
-    /// The first observation has the data.
-    core: Vec<(usize, ledger::Observation)>,
+    core: ledger::Observation,
 }
 
 /// The positions of outcomes, their values, and the standard deviations of their noise.
-type Values = Vec<(usize, f64, Option<f64>)>;
+type Values = Vec<(u32, f64, Option<f64>)>;
 
 #[pymethods]
 impl Observation {
@@ -36,20 +37,20 @@ impl Observation {
             Ok(value) => vec![(0, value.value(), None)],
             Err(_) => values.extract()?,
         };
-        let observed = |(outcome, value, std)| (outcome, ledger::Observation::new(value, std));
-        let mut core: Vec<_> = values.into_iter().map(observed).collect();
-        if let Some((_, first)) = core.first_mut() {
-            *first = ledger::Observation {
+        let values = values.into_iter();
+        let core = ledger::Observation {
+            readings: values
+                .map(|(outcome, value, std)| (outcome, Reading { value, std }))
+                .collect(),
+            data: Data {
                 cost,
                 duration,
                 point,
                 attrs,
-                reading: first.reading,
-            };
-        }
-        for (_, observation) in &core {
-            observation.check_numbers(what)?;
-        }
+                ..Data::default()
+            },
+        };
+        core.check_numbers(what)?;
         Ok(Self { core })
     }
 }
@@ -121,11 +122,11 @@ pub struct TrialRecord {
     ended_early: Option<&'static str>,
     /// Why a revision left the trial out.
     left_out: Option<String>,
-    /// The number of revisions before the problems to which `place`, `run`, `context` and `fidelity` belong.
-    problem: usize,
-    problem_of_run: usize,
-    problem_of_context: usize,
-    problem_of_fidelity: usize,
+    /// The eras of `place`, `run`, `context` and `fidelity`.
+    era: usize,
+    era_of_run: usize,
+    era_of_context: usize,
+    era_of_fidelity: usize,
     /// The outcomes of the trial in the order of their declaration, if outcomes are declared.
     outcomes: Vec<OutcomeFacts>,
 }
@@ -220,7 +221,7 @@ impl Action {
         };
         let core = ledger::Action::Observe {
             number,
-            observations: observation.core.clone(),
+            observation: observation.core.clone(),
             again,
         };
         Self { core }
@@ -300,7 +301,7 @@ impl Action {
             point: place,
             context: context.unwrap_or_default(),
             fidelity,
-            observations: observation.map_or_else(Vec::new, |it| it.core.clone()),
+            observation: observation.map_or_else(Default::default, |it| it.core.clone()),
             attrs,
         };
         Self { core }
@@ -335,7 +336,7 @@ impl TrialRecord {
         let has_diverged = objective
             .failure()
             .is_some_and(|error| error.kind == DIVERGED);
-        let (start, problems) = (ledger.start(number), ledger.problems(number));
+        let (start, eras) = (ledger.start(number), ledger.eras(number));
         let attrs = start.attrs.into_iter();
         Ok(Self {
             number,
@@ -385,10 +386,10 @@ impl TrialRecord {
             curve: ledger.reports(number),
             attempt: trial.attempt(),
             left_out: ledger.left_out(number).map(str::to_string),
-            problem: problems.start,
-            problem_of_run: problems.run,
-            problem_of_context: problems.context,
-            problem_of_fidelity: problems.fidelity,
+            era: eras.start,
+            era_of_run: eras.run,
+            era_of_context: eras.context,
+            era_of_fidelity: eras.fidelity,
         })
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, check};
-use crate::ledger::{Effect, State, TrialNumber, View};
+use crate::ledger::{State, TrialNumber, View};
 use crate::maximize::excluded::{Excluded, Key, key_of_row};
 use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member};
@@ -55,20 +55,11 @@ struct Tried {
 impl Tried {
     fn catch_up(&mut self, domain: &Domain, log: View) {
         self.rewind(log);
-        let mut changed = Vec::new();
-        for change in (self.n_folded..log.len()).flat_map(|i| log.changes(i)) {
-            changed.push(change.number);
-            match change.effect {
-                Effect::Dropped => {
-                    self.abandoned.insert(change.number);
-                }
-                Effect::Started { reading: None, .. }
-                | Effect::Moved
-                | Effect::Reported
-                | Effect::Withdrawn => {}
-                _ => changed.extend(std::mem::take(&mut self.abandoned)),
-            }
-        }
+        let changes = (self.n_folded..log.len()).flat_map(|i| log.changes(i));
+        let mut changed: Vec<TrialNumber> = changes.map(|change| change.number).collect();
+        let abandoned = log.recently_abandoned().into_iter().collect();
+        let released = std::mem::replace(&mut self.abandoned, abandoned);
+        changed.extend(released.difference(&self.abandoned));
         self.n_folded = log.len();
         self.counted.resize(log.n_trials(), None);
         for number in changed {
@@ -231,9 +222,13 @@ impl Strategy for RandomSearch {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Action, Again, Event, Ledger, Observation, Suggested, View, What};
-    use crate::problem::{Candidates, Clock, Members, Point, Problem};
-    use proptest::prelude::{prop, prop_assert_eq, proptest};
+    use crate::ledger::{
+        Action, Again, Data, Event, Ledger, Observation, Reading, Suggested, View, What,
+    };
+    use crate::problem::{
+        Candidates, Clock, Direction, Goal, Interval, Members, Outcome, Point, Problem,
+    };
+    use proptest::prelude::{any, prop, prop_assert_eq, proptest};
     use rand::SeedableRng;
 
     /// The points that count as tried in a context, computed from the whole log.
@@ -255,10 +250,14 @@ mod tests {
         /// After every kind of event, and after a rewind, the points updated event by event equal the points computed
         /// from the whole log.
         #[test]
-        fn tried_points_are_folded(steps in prop::collection::vec((0..6u8, 0..8usize, 0..5usize, 0..2u8), 1..60)) {
+        fn tried_points_are_folded(has_outcomes in any::<bool>(), steps in prop::collection::vec((0..6u8, 0..8usize, 0..5usize, 0..2u8), 1..60)) {
             let list = Candidates::new(ndarray::arr2(&[[0.0], [1.0], [1.0], [2.0], [3.0]])).unwrap();
             let cube = Problem::unit_cube(1, 1, Clock::Iterations).unwrap();
-            let problem = Arc::new(Problem { members: Members::Candidates(list), ..cube });
+            let problem = Problem { members: Members::Candidates(list), ..cube };
+            let outcome = |name: &str, goal| Outcome { name: name.to_string(), goal };
+            let objective = Goal::Objective(Direction::Maximize, Interval::default());
+            let outcomes = vec![outcome("objective", objective), outcome("other", Goal::Record)];
+            let problem = Arc::new(if has_outcomes { problem.with_outcomes(outcomes).unwrap() } else { problem });
             let domain = problem.domain().clone();
             let setup = Setup::of(&problem);
             let mut search = RandomSearch::new(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
@@ -283,7 +282,10 @@ mod tests {
                     4 => Some(Action::Fail { outcome: None, number, error: None, duration: None, attrs: None }),
                     _ => Some(Action::Observe {
                         number,
-                        observations: vec![(0, Observation { point: moved, ..Observation::new(row as f64, None) })],
+                        observation: Observation {
+                            readings: vec![(u32::from(has_outcomes && row % 2 == 1), Reading { value: row as f64, std: None })],
+                            data: Data { point: moved, ..Data::default() },
+                        },
                         again: Again::Amend,
                     }),
                 };

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use belated::{
-    Action, Again, Clock, Curve, CurveValue, Definition, Direction, Error, Failure, Feasible,
+    Action, Again, Clock, Curve, CurveValue, Data, Definition, Direction, Error, Failure, Feasible,
     Fidelity, Members, Observation, Optimizer, Parameter, Point, Problem, Queued, Real, Request,
     State, Stop,
 };
@@ -394,16 +394,18 @@ impl Step {
             } => {
                 let one_in = |n: usize| which.is_multiple_of(n);
                 report(which, &|optimizer, number| {
-                    let observation = Observation {
+                    let mut observation =
+                        Observation::new(value, one_in(3).then_some(value.abs() / 4.0));
+                    observation.data = Data {
                         cost: one_in(5).then_some(number as f64),
                         duration: one_in(7).then_some(0.5),
                         point: place.map(|place| place.measured(optimizer)),
                         attrs: one_in(4).then(|| format!("{{\"which\":{which}}}")),
-                        ..Observation::new(value, one_in(3).then_some(value.abs() / 4.0))
+                        ..Data::default()
                     };
                     let action = Action::Observe {
                         number,
-                        observations: vec![(0, observation)],
+                        observation,
                         again,
                     };
                     optimizer.record(action, later).map(drop)
@@ -454,11 +456,9 @@ impl Step {
                     point,
                     context,
                     fidelity: place.fidelity(optimizer),
-                    observations: value
+                    observation: value
                         .map(|y| Observation::new(y, Some(y).filter(|y| *y > 0.5)))
-                        .map(|it| (0, it))
-                        .into_iter()
-                        .collect(),
+                        .unwrap_or_default(),
                     attrs: None,
                 };
                 optimizer.record(add, later)?;

@@ -9,6 +9,7 @@ import functools
 import importlib.util
 import json
 import lzma
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -58,6 +59,13 @@ def without_noise(found):
     return {name: fact for name, fact in found.items() if name != "std" or "value" in found}
 
 
+def without_arrivals(found):
+    """Return facts without the times of observations: the earlier version forgot the arrival of a withdrawn value that
+    is awaited again."""
+    outcomes = {name: re.sub("observed_at=[^,]+", "", text) for name, text in found.get("outcomes", {}).items()}
+    return found | ({"outcomes": outcomes} if outcomes else {})
+
+
 def withdrawn_trials(lines):
     """Return the numbers of the trials that an old export withdraws, as a whole or an outcome."""
     found = set()
@@ -92,6 +100,8 @@ def test_trials_of_converted_exports_are_equal(number, tmp_path):
         # The earlier version moved the end of a trial that stayed withdrawn to later withdrawals and revisions.
         skipped = TIMES if trial.number in withdrawn and trial.outcomes else ()
         found, old = facts(trial), without_noise(old)
+        if trial.number in withdrawn:
+            found, old = without_arrivals(found), without_arrivals(old)
         assert {name: found.get(name) for name in found.keys() | old.keys() if name not in skipped} == {
             name: old.get(name) for name in found.keys() | old.keys() if name not in skipped
         }

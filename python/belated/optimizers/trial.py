@@ -107,7 +107,7 @@ class Trial:
     def params(self) -> dict[str, Any] | Any:
         """The suggested values by name; for candidates without names, the row of shape (d,)."""
         record = self._record
-        return self._owner._problem_of(record.problem).domain.params_of(record)
+        return self._owner._problem_of(record.era).domain.params_of(record)
 
     @property
     def params_run(self) -> dict[str, Any] | Any:
@@ -115,7 +115,7 @@ class Trial:
         record = self._record
         if record.run is None:
             return self.params
-        return self._owner._problem_of(record.problem_of_run).domain.params_at(record.run)
+        return self._owner._problem_of(record.era_of_run).domain.params_at(record.run)
 
     @property
     def outside(self) -> bool:
@@ -135,7 +135,7 @@ class Trial:
     def index(self) -> int | None:
         """The candidate's row number; None in a space, and for a point that is not a candidate."""
         record = self._record
-        return self._present_index(record.place, record.problem)
+        return self._present_index(record.place, record.era)
 
     @property
     def index_run(self) -> int | None:
@@ -144,7 +144,7 @@ class Trial:
         It is None in a space, and for a point that is not a candidate.
         """
         record = self._record
-        return self.index if record.run is None else self._present_index(record.run, record.problem_of_run)
+        return self.index if record.run is None else self._present_index(record.run, record.era_of_run)
 
     def _present_index(self, place: Place, problem: int) -> int | None:
         # A row number of an earlier problem may be the number of another row now.
@@ -155,14 +155,14 @@ class Trial:
     def context(self) -> dict[str, Any] | None:
         """The context of the suggestion; None if contexts were not declared."""
         record = self._record
-        contexts = self._owner._problem_of(record.problem_of_context).context_space
+        contexts = self._owner._problem_of(record.era_of_context).context_space
         return None if contexts is None else contexts.params_at(list(record.context))
 
     @property
     def fidelity(self) -> Any:
         """The fidelity of the trial, in the units of the declared `Fidelity`; None if a fidelity was not declared."""
         record = self._record
-        return self._owner._problem_of(record.problem_of_fidelity).fidelity_of(record.fidelity)
+        return self._owner._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity)
 
     @property
     def state(self) -> str:
@@ -389,9 +389,9 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial 
     outcomes = [] if problem is None else list(problem.outcomes)
     rows = []
     for trial in shown:
-        domain = trial._owner._problem_of(trial._record.problem).domain
+        domain = trial._owner._problem_of(trial._record.era).domain
         point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
-        error, contexts = trial.error, trial._owner._problem_of(trial._record.problem_of_context).context_space
+        error, contexts = trial.error, trial._owner._problem_of(trial._record.era_of_context).context_space
         context = {} if contexts is None else contexts.flat(trial.context or {})
         state = f"{trial.state}, best" if trial == best else trial.state
         values = [_shown(each) for each in trial.outcomes.values()] if outcomes else [trial.value]

@@ -1493,7 +1493,7 @@ class Trials(Reading, Generic[AnyLog]):
             if is_own:
                 mine, theirs = (each._log.trial(trial.number) for each in (self, other))
                 # The other object may not have read a revision.
-                is_own = mine.problem != theirs.problem or mine.place == theirs.place
+                is_own = mine.era != theirs.era or mine.place == theirs.place
             if not is_own:
                 raise UnknownTrial(f"{trial!r} belongs to another study or optimizer: report it there")
             return trial.number

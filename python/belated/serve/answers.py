@@ -162,13 +162,13 @@ def page_as_data(study: Study, page: Page) -> dict[str, Any]:
 
 def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
     record = study._log.trial(number)
-    problem = study._problem_of(record.problem)
-    domain, contexts = problem.domain, study._problem_of(record.problem_of_context).context_space
+    problem = study._problem_of(record.era)
+    domain, contexts = problem.domain, study._problem_of(record.era_of_context).context_space
     started_at, changed_at = study._log.history.written(number)
     data: dict[str, Any] = dict.fromkeys(("params", "params_run", "index", "index_run", "x", "x_run"))
     if isinstance(domain, Space):
         data["params"] = domain.params_of(record)
-        of_run = study._problem_of(record.problem_of_run).domain
+        of_run = study._problem_of(record.era_of_run).domain
         data["params_run"] = None if record.run is None else of_run.params_at(record.run)
         # A row number of an earlier problem may belong to another row now.
         data["index"] = record.place if isinstance(record.place, int) and problem is study._problem else None
@@ -177,7 +177,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         place = row_at(problem, study._problem, record.place)
         data["index"] = place if isinstance(place, int) else None
         if record.run is not None:
-            run = row_at(study._problem_of(record.problem_of_run), study._problem, record.run)
+            run = row_at(study._problem_of(record.era_of_run), study._problem, record.run)
             data["x_run" if isinstance(run, list) else "index_run"] = run
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
@@ -197,7 +197,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "lease_ends_at": lease,
         "lease_ended": record.state == "pending" and lease is not None and time.time() > lease,
         "context": None if contexts is None else contexts.params_at(list(record.context)),
-        "fidelity": study._problem_of(record.problem_of_fidelity).fidelity_of(record.fidelity),
+        "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,

@@ -234,10 +234,10 @@ class Converter:
     def trial(self, record: TrialRecord) -> Converted:
         """Return a trial in the new problem."""
         contextual = list(record.context)
-        if self.is_same and record.left_out is None and record.problem == self._last - 1:
+        if self.is_same and record.left_out is None and record.era == self._last - 1:
             return record.place, record.run, contextual, record.fidelity, True, None
-        known, at = self._named_context(record.problem_of_context, contextual), (record.problem, record.place)
-        at_run = at if record.run is None else (record.problem_of_run, record.run)
+        known, at = self._named_context(record.era_of_context, contextual), (record.era, record.place)
+        at_run = at if record.run is None else (record.era_of_run, record.run)
         fidelity, no_fidelity = _converted(lambda: self._fidelity(record))
         context, no_context = _converted(lambda: self._context(known, self._named(*at_run)))
         start, no_point = _converted(lambda: self.place(*at, known))
@@ -260,7 +260,7 @@ class Converter:
         return new.locate_part(new.nested(self.part(problem, old.part_at(place), is_complete=False)))
 
     def _fidelity(self, record: TrialRecord) -> float | None:
-        problem = record.problem_of_fidelity
+        problem = record.era_of_fidelity
         return self.fidelity(problem, self._problems[problem].fidelity_of(record.fidelity))
 
     def fidelity(self, problem: int, value: float | None, end: int = -1) -> float | None:
@@ -330,11 +330,11 @@ class Converter:
         `record` is the present record of the trial, which has the values of the former context.
         """
         old, new = self._problems[problem], self._problems[-1]
-        if record is None or record.problem_of_context != self._last or isinstance(old.domain, Candidates):
+        if record is None or record.era_of_context != self._last or isinstance(old.domain, Candidates):
             return self.place(problem, place)
         values = self._values(self._named(problem, place))
         known = self._named_context(self._last, list(record.context))[1]
-        if record.problem == self._last:
+        if record.era == self._last:
             known |= self._named(self._last, record.place)[1]
         for name in parameters(old):
             if name not in values and name in known:  # the parameter was a part of the context
@@ -561,7 +561,7 @@ class StageCarrier:
         return f"{reason} (the arguments belong to revision {self._first + 1}, and revision {number} changed this)"
 
     def point(self, place: Place, record: TrialRecord) -> Place | None:
-        if record.left_out is not None and record.problem == self._first and record.place == place:
+        if record.left_out is not None and record.era == self._first and record.place == place:
             return None  # the present problem lacks the point
         last = self._converter
         return self._carried(lambda each: each.run(self._first, place, record if each is last else None))
@@ -581,7 +581,7 @@ class StageCarrier:
         return self._carried(lambda each: each.fidelity_by_steps(self._first, value))
 
     def has_fidelity(self, value: float | None, record: TrialRecord) -> bool:
-        problem, mine = record.problem_of_fidelity, self._problems[self._first].fidelity
+        problem, mine = record.era_of_fidelity, self._problems[self._first].fidelity
         known = self._problems[problem].fidelity_of(record.fidelity)
         if problem == len(self._problems) - 1:
             return self.fidelity(value) == known

@@ -7,11 +7,9 @@ fn add(ledger: &mut Ledger, fidelity: Option<f64>, value: Option<f64>) {
         point: point(0.5),
         context: vec![],
         fidelity,
-        observations: value
+        observation: value
             .map(|value| Observation::new(value, None))
-            .map(|it| (0, it))
-            .into_iter()
-            .collect(),
+            .unwrap_or_default(),
         attrs: None,
     };
     act(ledger, action, 0.0).unwrap();

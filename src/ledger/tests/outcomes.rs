@@ -38,11 +38,13 @@ fn changes_of(ledger: &Ledger, i: usize) -> Vec<Vec<Change>> {
 /// Logs a random action. Invalid actions have no effect.
 fn random_step(ledger: &mut Ledger, (kind, number, outcome, observation): Step4) {
     let now = ledger.now(None).unwrap();
-    let second = Observation::new(observation.reading.value + 1.0, None);
-    let observations = match kind % 2 {
-        0 => vec![(outcome, observation)],
-        _ => vec![(outcome, observation), ((outcome + 1) % 3, second)],
-    };
+    let Observation { mut readings, data } = observation;
+    readings[0].0 = outcome as u32;
+    if kind % 2 == 1 {
+        let value = readings[0].1.value + 1.0;
+        readings.push(((outcome as u32 + 1) % 3, Reading { value, std: None }));
+    }
+    let observation = Observation { readings, data };
     let outcome = Some(outcome).filter(|_| kind < 18);
     let end = match kind / 2 % 3 {
         0 => Action::Fail {
@@ -66,14 +68,14 @@ fn random_step(ledger: &mut Ledger, (kind, number, outcome, observation): Step4)
         }
         4..10 => Action::Observe {
             number,
-            observations,
+            observation,
             again: [Again::Refuse, Again::Amend, Again::Replicate][usize::from(kind) % 3],
         },
         10..12 => Action::Add {
             point: point(0.25),
             context: vec![],
             fidelity: None,
-            observations,
+            observation,
             attrs: None,
         },
         12..24 => end,
@@ -163,10 +165,14 @@ fn an_event_lists_every_outcome_that_it_concerns() {
     for _ in 0..3 {
         suggest(&mut ledger, point(0.5), 0.0, false);
     }
-    let value = |outcome, value| (outcome, Observation::new(value, None));
-    let observe = |number, observations| Action::Observe {
+    let reading = |value| Reading { value, std: None };
+    let value = |outcome, value| (outcome, reading(value));
+    let observe = |number, readings| Action::Observe {
         number,
-        observations,
+        observation: Observation {
+            readings,
+            data: Data::default(),
+        },
         again: Again::Refuse,
     };
     let mut results_of = |action| {
@@ -176,7 +182,6 @@ fn an_event_lists_every_outcome_that_it_concerns() {
             what => unreachable!("{what:?}"),
         }
     };
-    let reading = |value| Reading { value, std: None };
     let new = |value| Happened::New(reading(value));
     let both = observe(0, vec![value(1, 3.0), value(0, 0.5)]);
     assert_eq!(results_of(both), [(1, new(3.0)), (0, new(0.5))]);
@@ -196,13 +201,11 @@ fn an_event_lists_every_outcome_that_it_concerns() {
         [(0, new(0.25))]
     );
     // The values that are known belong to the point where the trial was run.
-    let moved = Observation {
-        point: Some(point(0.25)),
-        ..Observation::new(2.0, None)
-    };
+    let readings = vec![value(1, 2.0)];
+    let data = Data::default();
     let moved = Action::Observe {
         number: 1,
-        observations: vec![(1, moved)],
+        observation: Observation { readings, data }.run_at(point(0.25)),
         again: Again::Amend,
     };
     let expected = [(1, new(2.0)), (0, Happened::Amended(reading(0.25)))];
@@ -243,7 +246,7 @@ fn a_report_about_the_trial_agrees_with_its_outcomes() {
         let mut ledger = empty();
         suggest(&mut ledger, point(0.5), 0.0, false);
         let trial = 0;
-        let data = Data::default();
+        let data = None;
         let refused = format!("{results:?}");
         let what = What::Resulted(Resulted {
             trial,

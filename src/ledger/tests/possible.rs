@@ -10,7 +10,7 @@ fn resulted(trial: usize, happened: Happened, data: Data) -> What {
     What::Resulted(Resulted {
         trial,
         results: vec![(0, happened)],
-        data,
+        data: data.boxed(),
     })
 }
 
@@ -50,7 +50,7 @@ fn an_event_that_violates_one_condition_is_refused() {
             attrs: None,
             results: vec![],
             awaited: true,
-            data: Data::default(),
+            data: None,
         };
         change(&mut added);
         What::Added(added)
@@ -90,13 +90,13 @@ fn an_event_that_violates_one_condition_is_refused() {
         at(added(|it| it.fidelity = Some(f64::NAN))),
         at(added(|it| it.attrs = Some("1".to_string()))),
         at(added(|it| it.awaited = false)),
-        at(added(|it| it.data.cost = Some(1.0))),
+        at(added(|it| it.data.get_or_insert_default().cost = Some(1.0))),
         at(added(|it| it.results = vec![(1, Reading::default())])),
         at(added(|it| it.results = vec![(0, Reading::default()); 2])),
         at(added(|it| {
             it.results = vec![(0, Reading::default())];
             // An added trial has a single point.
-            it.data.point = Some(point(0.5));
+            it.data.get_or_insert_default().point = Some(point(0.5));
         })),
         at(queued(|it| it.point = Point::at(&[0.5, 0.5]))),
         at(queued(|it| it.fidelity = Some(f64::NAN))),
@@ -147,7 +147,7 @@ fn an_event_that_violates_one_condition_is_refused() {
         refused.push(at(What::Added(Added { results, ..it })));
     }
     for results in [vec![], vec![(1, new)], vec![(0, new), (0, new)]] {
-        let data = plain();
+        let data = None;
         let trial = 1;
         refused.push(at(What::Resulted(Resulted {
             trial,
@@ -180,7 +180,7 @@ fn an_event_that_violates_one_condition_is_refused() {
         }),
         added(|it| {
             it.results = vec![(0, Reading::default())];
-            it.data.cost = Some(1.0);
+            it.data.get_or_insert_default().cost = Some(1.0);
         }),
         added(|_| {}),
         resulted(1, Happened::New(exact), full()),
@@ -205,19 +205,16 @@ fn an_event_that_violates_one_condition_is_refused() {
 fn an_event_returns_its_trial_and_point() {
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 1);
     let context = || vec![0.25];
-    let run = Observation {
-        point: Some(point(0.25)),
-        ..Observation::default()
-    };
+    let run = Observation::new(0.0, None).run_at(point(0.25));
     let observe = |observation, again| Action::Observe {
         number: 0,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     for action in [
         Action::add(point(0.5), context(), None, None),
         Action::enqueue(point(0.75)),
-        observe(Observation::default(), Again::Refuse),
+        observe(Observation::new(0.0, None), Again::Refuse),
         observe(run, Again::Amend),
         Action::add(point(0.5), context(), None, None),
         Action::fail(1),

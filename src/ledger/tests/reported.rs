@@ -6,13 +6,10 @@ use super::*;
 fn a_value_belongs_to_the_point_where_the_trial_was_run() {
     let mut ledger = started(Clock::Iterations, 2);
     let plain = |value| Observation::new(value, None);
-    let run = |value, x| Observation {
-        point: Some(point(x)),
-        ..plain(value)
-    };
+    let run = |value, x| plain(value).run_at(point(x));
     let report = |number, observation, again| Action::Observe {
         number,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     let (same, amend) = (Again::Refuse, Again::Amend);
@@ -72,14 +69,11 @@ fn a_failure_keeps_its_error_after_later_events() {
 fn amending_a_value_replaces_the_noise_and_keeps_the_cost() {
     let report = |value, std, cost, duration| Action::Observe {
         number: 0,
-        observations: vec![(
-            0,
-            Observation {
-                cost,
-                duration,
-                ..Observation::new(value, std)
-            },
-        )],
+        observation: Observation::new(value, std).with(Data {
+            cost,
+            duration,
+            ..Data::default()
+        }),
         again: Again::Amend,
     };
     let mut ledger = started(Clock::Iterations, 1);
@@ -108,16 +102,16 @@ fn the_fields_of_a_report_are_checked() {
     let deep = || format!("{{\"a\":{}{}}}", "[".repeat(200), "]".repeat(200));
     for (bad, check) in [
         (
-            report(|r| r.reading.std = Some(-1.0)),
+            report(|r| r.readings[0].1.std = Some(-1.0)),
             (|e| matches!(e, Error::InvalidValue { name: "std", .. })) as fn(&Error) -> bool,
         ),
-        (report(|r| r.cost = Some(-1.0)), |e| {
+        (report(|r| r.data.cost = Some(-1.0)), |e| {
             matches!(e, Error::InvalidValue { name: "cost", .. })
         }),
-        (report(|r| r.cost = Some(f64::NAN)), |e| {
+        (report(|r| r.data.cost = Some(f64::NAN)), |e| {
             matches!(e, Error::InvalidValue { name: "cost", .. })
         }),
-        (report(|r| r.duration = Some(f64::INFINITY)), |e| {
+        (report(|r| r.data.duration = Some(f64::INFINITY)), |e| {
             matches!(
                 e,
                 Error::InvalidValue {
@@ -126,30 +120,31 @@ fn the_fields_of_a_report_are_checked() {
                 }
             )
         }),
-        (report(|r| r.attrs = Some("[]".to_string())), |e| {
-            matches!(e, Error::InvalidAttrs(_))
-        }),
-        (report(|r| r.attrs = Some("{\"a\":NaN}".to_string())), |e| {
+        (report(|r| r.data.attrs = Some("[]".to_string())), |e| {
             matches!(e, Error::InvalidAttrs(_))
         }),
         (
-            Observation {
+            report(|r| r.data.attrs = Some("{\"a\":NaN}".to_string())),
+            |e| matches!(e, Error::InvalidAttrs(_)),
+        ),
+        (
+            Observation::new(0.0, None).with(Data {
                 attrs: Some(deep()),
-                ..Observation::default()
-            },
+                ..Data::default()
+            }),
             |e| matches!(e, Error::InvalidAttrs(_)),
         ),
     ] {
         let observe = Action::Observe {
             number: 0,
-            observations: vec![(0, bad.clone())],
+            observation: bad.clone(),
             again: Again::Refuse,
         };
         let add = Action::Add {
             point: point(0.5),
             context: vec![],
             fidelity: None,
-            observations: vec![(0, bad)],
+            observation: bad,
             attrs: None,
         };
         for action in [observe, add] {
@@ -173,12 +168,12 @@ fn the_fields_of_a_report_are_checked() {
 
 #[test]
 fn the_same_value_with_different_data_is_a_new_report() {
-    let known = Observation {
+    let known = Observation::new(1.0, Some(0.5)).with(Data {
         cost: Some(2.0),
         duration: Some(3.0),
         point: Some(point(0.25)),
-        ..Observation::new(1.0, Some(0.5))
-    };
+        ..Data::default()
+    });
     let report = |change: fn(&mut Observation)| {
         let mut report = known.clone();
         change(&mut report);
@@ -187,7 +182,7 @@ fn the_same_value_with_different_data_is_a_new_report() {
     let mut ledger = started(Clock::Iterations, 1);
     let observe = |observation, again| Action::Observe {
         number: 0,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     act(&mut ledger, observe(known.clone(), Again::Refuse), 1.0).unwrap();
@@ -196,11 +191,11 @@ fn the_same_value_with_different_data_is_a_new_report() {
     for repeated in [
         known.clone(),
         Observation::new(1.0, None),
-        report(|r| r.reading.std = None),
-        report(|r| r.cost = None),
-        report(|r| r.duration = None),
-        report(|r| r.point = None),
-        report(|r| r.attrs = Some("{}".to_string())),
+        report(|r| r.readings[0].1.std = None),
+        report(|r| r.data.cost = None),
+        report(|r| r.data.duration = None),
+        report(|r| r.data.point = None),
+        report(|r| r.data.attrs = Some("{}".to_string())),
     ] {
         for again in [Again::Refuse, Again::Amend] {
             act(&mut ledger, observe(repeated.clone(), again), 1.0).unwrap();
@@ -208,10 +203,10 @@ fn the_same_value_with_different_data_is_a_new_report() {
     }
     assert_eq!(ledger.len(), n);
     for other in [
-        report(|r| r.reading.std = Some(0.25)),
-        report(|r| r.cost = Some(0.0)),
-        report(|r| r.duration = Some(0.0)),
-        report(|r| r.point = Some(point(0.5))),
+        report(|r| r.readings[0].1.std = Some(0.25)),
+        report(|r| r.data.cost = Some(0.0)),
+        report(|r| r.data.duration = Some(0.0)),
+        report(|r| r.data.point = Some(point(0.5))),
     ] {
         let refused = act(&mut ledger, observe(other, Again::Refuse), 1.0);
         assert!(matches!(refused, Err(Error::AlreadyObserved { .. })));
@@ -228,13 +223,7 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
     }
     let moved = Action::Observe {
         number: 1,
-        observations: vec![(
-            0,
-            Observation {
-                point: Some(Point::at(&[0.0, 1.0])),
-                ..Observation::new(1.0, None)
-            },
-        )],
+        observation: Observation::new(1.0, None).run_at(Point::at(&[0.0, 1.0])),
         again: Again::Refuse,
     };
     act(&mut ledger, moved, 1.0).unwrap();
@@ -247,20 +236,20 @@ fn a_run_point_changes_neither_the_context_nor_other_trials() {
 
 #[test]
 fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
-    let full = Observation {
+    let full = Observation::new(1.0, Some(0.5)).with(Data {
         cost: Some(2.0),
         duration: Some(3.0),
         point: Some(point(0.75)),
         attrs: Some(r#"{"b":2}"#.to_string()),
-        ..Observation::new(1.0, Some(0.5))
-    };
+        ..Data::default()
+    });
     let mut ledger = Ledger::in_unit_cube(Clock::Iterations, 1, 0);
     for observation in [Some(full.clone()), None] {
         let add = Action::Add {
             point: point(0.25),
             context: vec![],
             fidelity: Some(0.125),
-            observations: observation.map(|it| (0, it)).into_iter().collect(),
+            observation: observation.unwrap_or_default(),
             attrs: Some(r#"{"a":1}"#.to_string()),
         };
         act(&mut ledger, add, 0.0).unwrap();
@@ -269,7 +258,10 @@ fn an_added_trial_keeps_its_observation_at_the_point_where_it_was_run() {
         let trial = ledger.view().of(number);
         (trial.std(), trial.cost(), trial.duration())
     };
-    assert_eq!(data(0), (full.reading.std, full.cost, full.duration));
+    assert_eq!(
+        data(0),
+        (full.readings[0].1.std, full.data.cost, full.data.duration)
+    );
     assert_eq!(data(1), (None, None, None));
     let attrs = |number: usize| ledger.attrs(number);
     assert_eq!(attrs(0), [r#"{"a":1}"#, r#"{"b":2}"#]);

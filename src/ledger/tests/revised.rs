@@ -64,13 +64,10 @@ fn revise(ledger: &mut Ledger, problem: &Arc<Problem>) {
 /// Logs a random action. Invalid actions have no effect.
 fn random_step(ledger: &mut Ledger, kind: u8, number: usize, x: f64) {
     let now = ledger.now(None).unwrap();
-    let run = Observation {
-        point: Some(point(x)),
-        ..Observation::new(x, None)
-    };
+    let run = Observation::new(x, None).run_at(point(x));
     let observed = |observation| Action::Observe {
         number,
-        observations: vec![(0, observation)],
+        observation,
         again: Again::Amend,
     };
     let action = match kind {
@@ -229,7 +226,7 @@ fn notes_stay_valid_only_for_an_equal_problem() {
     assert_eq!(note(&ledger), None);
     revise(&mut ledger, &up_to(2.0, Direction::Maximize));
     assert_eq!(note(&ledger), None);
-    assert_eq!((ledger.n_revisions(), ledger.last_revision()), (3, 3));
+    assert_eq!((ledger.era(), ledger.last_revision()), (3, 3));
 }
 
 #[test]

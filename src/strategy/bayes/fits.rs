@@ -52,7 +52,7 @@ impl BayesOpt {
         let is_kept = kept.is_some();
         let mut fit = match kept {
             Some((_, fit)) => Some(fit),
-            None if purpose.is_due(training, log, call.stop)? => {
+            None if purpose.is_due(training, self.failures.as_ref(), log, call.stop)? => {
                 let mut fit = fit_hyperparameters(settings, columns, training, log, query, call)?;
                 let (failures, failed) = match &self.failures {
                     Some(failures) => (failures, log.log.success()),
@@ -98,8 +98,7 @@ impl BayesOpt {
             training.fold.complete(fit.clone());
         }
         if let (false, Some(fit)) = (purpose.is_logged(), &fit) {
-            self.kept_fits
-                .insert(purpose, (log.n_events(), fit.clone()));
+            self.kept_fits.insert(purpose, (log.len(), fit.clone()));
         }
         Ok(fit)
     }

@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 use crate::error::Error;
-use crate::ledger::{Action, Again, Event, Observation, Suggested, What};
+use crate::ledger::{Action, Again, Data, Event, Observation, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
 use crate::problem::{
@@ -184,15 +184,12 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                 let place = (rng.random_range(0..8) == 0).then_some(x);
                 let action = Action::Observe {
                     number: any,
-                    observations: vec![(
-                        0,
-                        Observation {
-                            point: place
-                                .clone()
-                                .map(|x| opt.definition().problem.decode(&x, None)),
-                            ..Observation::new(value, None)
-                        },
-                    )],
+                    observation: Observation::new(value, None).with(Data {
+                        point: place
+                            .clone()
+                            .map(|x| opt.definition().problem.decode(&x, None)),
+                        ..Data::default()
+                    }),
                     again: Again::Amend,
                 };
                 opt.record(action, now).unwrap();

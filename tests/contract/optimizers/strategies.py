@@ -1,5 +1,6 @@
 """Every strategy with the arguments and calls that it supports, and random histories, for the contract tests."""
 
+import contextlib
 import itertools
 import os
 import pickle
@@ -56,6 +57,7 @@ def feasible(params):
 
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
+OUTCOMES = {"f": "minimize", "g": bl.AtMost(1.0), "h": bl.Record()}
 
 # For each optional feature: words of the error that a strategy raises if it does not support the feature.
 FEATURES = {
@@ -170,10 +172,14 @@ def situations(draw, cls, given):
         arguments["constraints"] = [feasible]
     if "fidelity" not in arguments and drawn(curve=bl.Curve(5)):
         arguments |= {"curve": bl.Curve(5), "stopping": draw(st.sampled_from([None, "asha", "median"]))}
-    arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
+    if drawn(outcomes=OUTCOMES):
+        arguments["outcomes"] = OUTCOMES
+    else:
+        arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
     arguments["seed"] = draw(st.integers(0, 2**64 - 1))
     if "window" in {field.name for field in fields(cls)}:
-        arguments["window"] = draw(st.sampled_from([None, 1.5, 4.0]))
+        windows = [None] if "outcomes" in arguments else [None, 1.5, 4.0]
+        arguments["window"] = draw(st.sampled_from(windows))
     return arguments
 
 
@@ -262,9 +268,22 @@ def a_fidelity(opt, rng):
 
 
 def play(opt, what, number):
-    """Make one random step of a history. Two optimizers in the same state make the same step."""
+    """Make one random step of a history. Two optimizers in the same state make the same step.
+
+    With outcomes, a step that reports an outcome may be refused, because only this outcome has ended.
+    """
+    refused = (bl.errors.AlreadyObserved, bl.errors.InvalidValue) if opt.get_params().get("outcomes") else ()
+    with contextlib.suppress(*refused):
+        step(opt, what, number)
+
+
+def step(opt, what, number):
     rng = np.random.default_rng(number)
     value = float(np.round(3 * rng.normal(), 1))
+    outcomes = opt.get_params().get("outcomes") or {}
+    # The values of some outcomes, or the value.
+    values = {name: value + i for i, name in enumerate(outcomes) if number >> i & 1 or not i} or value
+    of = {"outcome": [None, *outcomes][number % (len(outcomes) + 1)]}
     std = 0.1 + (number % 7) / 10 if number % 4 == 0 else None
     context = a_context(opt, rng)
     if what == "suggest":
@@ -273,7 +292,7 @@ def play(opt, what, number):
         opt.suggest(n=1 + number % 4, context=context, fidelity=a_fidelity(opt, rng))
     elif what == "add":
         point = a_measured_point(opt, number)
-        opt.add(point, value, context=context, std=std, fidelity=a_fidelity(opt, rng))
+        opt.add(point, values, context=context, std=std, fidelity=a_fidelity(opt, rng))
     elif what == "add pending":
         opt.add(a_measured_point(opt, number), context=context, fidelity=a_fidelity(opt, rng))
     elif what == "enqueue":
@@ -293,6 +312,8 @@ def play(opt, what, number):
         ended = ("observed",)
         states = {"late": ("failed", "abandoned", "withdrawn"), "withdraw": ("observed", "failed", "stopped")}
         states |= dict.fromkeys(("amend", "replicate", "repeat"), ended)
+        if outcomes:
+            states["withdraw"] += ("pending",)
         states = states.get(what, ("pending",))
         if what in ("report", "ask") and opt.get_params().get("curve") is None:
             return
@@ -301,25 +322,25 @@ def play(opt, what, number):
             trial = trials[number % len(trials)]
             attrs = {"number": number} if number % 3 == 0 else None
             if what == "abandon":
-                trial.abandon()
+                trial.abandon(**of)
             elif what == "withdraw":
-                trial.withdraw(reason="contaminated" if number % 2 else None)
+                trial.withdraw(reason="contaminated" if number % 2 else None, **of)
             elif what == "report":
                 trial.report(value, max(trial.curve, default=0) % 5 + 1, attempt=number % 2)
             elif what == "ask":
                 trial.should_stop()
             elif what == "repeat":
-                n_events = core_of(opt).n_events()
-                trial.observe(trial.value)
+                n_events, known = core_of(opt).n_events(), trial.values if outcomes else trial.value
+                trial.observe(known)
                 with pytest.raises(bl.errors.AlreadyObserved):
-                    trial.observe(trial.value + 1.0)
+                    trial.observe({name: y + 1.0 for name, y in known.items()} if outcomes else known + 1.0)
                 assert core_of(opt).n_events() == n_events
             elif what == "fail":
-                trial.fail(error=ValueError(f"{number}") if number % 2 else None, attrs=attrs)
+                trial.fail(error=ValueError(f"{number}") if number % 2 else None, attrs=attrs, **of)
             else:
                 facts = {"std": std, "cost": 2.0 if number % 5 == 0 else None, "attrs": attrs}
                 facts["params"] = a_measured_point(opt, number // 6) if number % 6 == 1 else None
-                trial.observe(value, amend=what == "amend", replicate=what == "replicate", **facts)
+                trial.observe(values, amend=what == "amend", replicate=what == "replicate", **facts)
 
 
 def clock_of(opt):

@@ -2,6 +2,7 @@
 new class must be added to this file. The constructor of a class raises an error for each feature that the class does
 not support."""
 
+import contextlib
 import gc
 import json
 import multiprocessing
@@ -17,6 +18,7 @@ from belated import _core
 from tests.contract.optimizers.strategies import (
     DOMAINS,
     FEATURES,
+    OUTCOMES,
     a_context,
     a_point,
     clock_of,
@@ -86,6 +88,31 @@ def test_copies_made_at_any_moment_continue_bit_for_bit(make, steps, data):
             play(each, *step)
     for copy in copies:
         assert_same(twin_of(opt), copy)
+
+
+REVISIONS = ({"direction": "maximize"}, {"space": DOMAINS["continuous"]["space"]}, {"outcomes": OUTCOMES}, {})
+
+
+@histories(2)
+def test_a_log_that_is_folded_after_each_event_equals_a_log_that_is_folded_at_once(make, steps, data):
+    store = MemoryStore("here")
+    study = bl.Study("s", store, make())
+    given = {"time": clock_of(study), "constraints": study.get_params().get("constraints")}
+    moment = data.draw(st.integers(0, len(steps)))
+    for place, step in enumerate(steps):
+        if place == moment:
+            with contextlib.suppress(bl.BelatedError, TypeError):
+                study.revise(**data.draw(st.sampled_from(REVISIONS)))
+        play(study, *step)
+        core_of(study).status(study._source._problem.wall_time())  # folds the events
+    other = bl.Study.load("s", store, **given)
+    found = []
+    for each in (study, other):
+        context = a_context(each, np.random.default_rng(0))
+        numbers = None if context is None else each.context_space.numbers(context)
+        drafts = core_of(each).propose(3, numbers, each._source._problem.wall_time())
+        found.append([draft.text for draft in drafts])
+    assert found[0] == found[1]
 
 
 @histories(1)

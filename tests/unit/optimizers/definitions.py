@@ -382,8 +382,10 @@ def success(x, failed, z, lengthscale=0.5, number=None):
     lowest = [bool(f) for f, (_, level) in zip(failed, levels, strict=True) if level == 0]
     constant, next_constant = evidence_of_rates(failed, 0.0)
     changing, next_fails = evidence_of_rates(failed, 0.05)
-    is_region = (certain + with_accidents) / 2 > constant + changing
-    excludes = is_region and success_rate(lowest, 0.1) <= 0.3 and not all(failed)
+    region = (certain + with_accidents) / 2
+    region /= region + constant + changing
+    few_succeed = success_rate(lowest, 0.1) <= 0.3
+    excludes = region > 0.5 and few_succeed and not all(failed)
     # The next trial succeeds with a probability that is proportional to the sum of these terms over the explanations.
     regions = [(certain / 2, rates), (with_accidents / 2, others)]
     depends = sum(weight * max(high - low, 0) for weight, (low, high) in regions)
@@ -392,7 +394,8 @@ def success(x, failed, z, lengthscale=0.5, number=None):
     has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
     # A part of the suggestions avoids points although none is excluded.
     turn = (len(x) if number is None else number) * (5**0.5 - 1) / 2 % 1
-    avoids = excludes or (next_fails > 0.5 and (has_risen or turn < share))
+    part = max(share, region if few_succeed else 0, 0.5 if has_risen else 0)
+    avoids = excludes or (next_fails > 0.5 and turn < part)
     mean, variance = model.moments(x, failed, z, lengthscale)
     log_p = log_ndtr(mean / np.sqrt(variance + model.variance))
     return Success(

@@ -39,7 +39,6 @@ def test_added_points_are_logged_bit_for_bit(direction, C, n, k, value):
         "context": [33.3],
         "results": [[0, {"value": value}]],
         "awaited": True,
-        "data": {},
     }
     assert event == {"at": 7.5, "now": 0.0, "what": {"Added": added}}
     assert (trial.params, trial.value, trial.context) == (params, value, {"age": 33.3})

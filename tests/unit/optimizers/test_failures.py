@@ -66,6 +66,22 @@ def test_suggestions_avoid_regions_where_trials_fail(arguments):
     assert max(best) <= 0 and min(best) > -2e-3
 
 
+def test_a_small_disc_of_successes_is_found():
+    # The first success lies alone among failures, which have a high rate or form a region.
+    failed = 0
+    for seed in (3, 6, 7):
+        optimizer = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, direction="minimize", seed=seed)
+        for number in range(50):
+            trial = optimizer.suggest()
+            squared = (trial.params["x"] - 0.3) ** 2 + (trial.params["y"] - 0.7) ** 2
+            if squared > 0.03:
+                trial.fail()
+                failed += number >= 20
+            else:
+                trial.observe(squared)
+    assert failed <= 24  # of 90
+
+
 def test_a_single_failure_does_not_exclude_points_near_it():
     """The best point fails once, at random; later suggestions are close to it again."""
     opt = bl.BayesOpt(SQUARE, seed=0)

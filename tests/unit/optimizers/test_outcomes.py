@@ -108,6 +108,57 @@ def test_a_withdrawal_keeps_the_delay():
     assert trial.withdrawal.reason == "wrong sample"
 
 
+def test_delays_keep_the_arrival_of_a_withdrawn_outcome_that_is_awaited_again():
+    optimizer = make()
+    trial, *_ = optimizer.suggest(n=3)
+    trial.observe({"error": 0.5})
+    optimizer.suggest(n=4)
+    trial.withdraw(outcome="error")
+    assert states(trial)["error"] == "pending" and trial.outcomes["error"].observed_at == 3
+    assert sorted(optimizer._log.delays(None, 0)[1].records()[0]) == [1, 2, 3, 3, 4, 5, 6]
+    optimizer.suggest()
+    trial.observe({"error": 0.6})
+    assert trial.outcomes["error"].observed_at == 3
+
+
+@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
+def test_a_value_of_an_outcome_releases_the_points_of_abandoned_trials(kind):
+    for seed in range(6):
+        optimizer = kind(candidates=[[0.0], [1.0], [2.0]], outcomes=OUTCOMES, seed=seed)
+        lost, other = optimizer.suggest(n=2)
+        lost.abandon()
+        last = optimizer.suggest()
+        assert {lost.index, other.index, last.index} == {0, 1, 2}
+        other.observe({"memory": 2.0})
+        assert optimizer.suggest().index == lost.index
+
+
+def test_durations_keep_the_duration_of_a_withdrawn_outcome_that_is_awaited_again():
+    optimizer = make(bl.BayesOpt)
+    points = [{"x": i / 4, "y": 0.5} for i in range(4)]
+    for i, point in enumerate(points):
+        optimizer.add(point, {"error": 1.0}, duration=1.0 + i)
+    before = optimizer.durations_.predict(points)
+    optimizer.withdraw(0, outcome="error")
+    assert str(optimizer.durations_.predict(points)) == str(before)
+
+
+def test_predictions_equal_those_of_a_copy_after_events_of_another_outcome():
+    optimizer = make(bl.BayesOpt)
+
+    def predictions(source):
+        points = [{"x": i / 4, "y": 0.5} for i in range(5)]
+        return str([source.recommend(n=3), source.predict(points), source.durations_.predict(points)])
+
+    for i in range(9):
+        optimizer.add({"x": i / 9, "y": (i * 5 % 9) / 9}, {"error": (i - 4.0) ** 2}, duration=1.0 + i % 4)
+    for number in range(4):
+        optimizer.fail(number, outcome="memory")
+    for number in range(4, 9):
+        optimizer.observe(number, {"memory": 2.0}, duration=10.0 * number)
+        assert predictions(optimizer) == predictions(pickle.loads(pickle.dumps(optimizer)))
+
+
 def test_replicates_measure_the_given_outcomes_only():
     optimizer = make()
     trial = optimizer.suggest()
@@ -210,19 +261,6 @@ def test_one_outcome_takes_numbers():
     first.observe(0.5)
     second.observe({"error": 0.25})
     assert optimizer.best_value_ == 0.25 and optimizer.direction == "minimize"
-
-
-@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
-def test_pickles_continue_bit_for_bit(kind):
-    optimizer = make(kind)
-    for i, trial in enumerate(optimizer.suggest(n=14)):
-        if i % 3 != 1:
-            trial.observe({"error": trial.params["x"] ** 2})
-        if i % 4 != 1:
-            trial.observe({"memory": 8 * trial.params["y"]})
-    copy = pickle.loads(pickle.dumps(optimizer))
-    for _ in range(3):
-        assert copy.suggest().params == optimizer.suggest().params
 
 
 NAMES = list(OUTCOMES)

@@ -78,20 +78,6 @@ def test_withdrawn_rows_leave_the_suggestions_of_rows_that_were_abandoned(kind, 
         assert suggestions(True) == suggestions(False)
 
 
-@pytest.mark.parametrize("kind", ["exact", "hallucinate", "tree", "random grid", "exact grid"])
-def test_the_state_depends_on_the_log_alone(kind):
-    """Values that suggestions have used are withdrawn. A restored optimizer continues as the original one."""
-    optimizer = MAKERS[kind]()
-    told(optimizer, 14)
-    optimizer.withdraw([3, 5, 12], reason="outage")
-    twin = MAKERS[kind]()
-    twin._log.extend(optimizer._log.events(0))
-    assert told(optimizer, 5) == told(twin, 5)
-    optimizer.withdraw(optimizer.best_trial_)
-    twin.withdraw(twin.best_trial_)
-    assert told(optimizer, 3) == told(twin, 3)
-
-
 def test_a_fit_that_saw_the_value_is_made_again():
     """The model is far off while it has a wrong value, and agrees with the function once the value is withdrawn."""
     optimizer = bl.BayesOpt(SPACE, surrogate=bl.GP(targets="standardized"), seed=1)

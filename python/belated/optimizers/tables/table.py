@@ -151,31 +151,28 @@ def trial_columns(
         for name in InFlight._fields:
             columns[name] = [getattr(forecasts.get(record.number), name, None) for record in records]
     if problem.fidelity is not None:
-        columns["fidelity"] = [problem_of(each.problem_of_fidelity).fidelity_of(each.fidelity) for each in records]
+        columns["fidelity"] = [problem_of(each.era_of_fidelity).fidelity_of(each.fidelity) for each in records]
     if any(record.outside for record in records):
         columns["outside"] = [record.outside for record in records]
     domain, runs = problem.domain, [record.run for record in records]
     has_runs = any(run is not None for run in runs)
     if isinstance(domain, Space):
-        points = [_named_at(problem_of(record.problem), record.place) for record in records]
+        points = [_named_at(problem_of(record.era), record.place) for record in records]
         # Trials that a revision left out may have further parameters.
         columns |= _columns("params_", dict.fromkeys([*domain, *(name for point in points for name in point)]), points)
         if has_runs:
-            points = [
-                {} if each.run is None else _named_at(problem_of(each.problem_of_run), each.run) for each in records
-            ]
+            points = [{} if each.run is None else _named_at(problem_of(each.era_of_run), each.run) for each in records]
             columns |= _columns(f"params_{run_prefix(domain)}", domain, points)
     else:
-        columns |= _candidate_columns("", [row_at(problem_of(each.problem), problem, each.place) for each in records])
+        columns |= _candidate_columns("", [row_at(problem_of(each.era), problem, each.place) for each in records])
         if has_runs:
             places = [
-                None if each.run is None else row_at(problem_of(each.problem_of_run), problem, each.run)
-                for each in records
+                None if each.run is None else row_at(problem_of(each.era_of_run), problem, each.run) for each in records
             ]
             columns |= _candidate_columns("_run", places)
     contexts = problem.context_space
     if contexts is not None:
-        found = [(problem_of(record.problem_of_context).context_space, record.context) for record in records]
+        found = [(problem_of(record.era_of_context).context_space, record.context) for record in records]
         columns |= _columns("context_", contexts, [each.named_at(list(at)) if each else {} for each, at in found])
     if curves:
         rows = [dict(record.curve) for record in records]

@@ -36,27 +36,41 @@ impl FitPurpose {
         self == FitPurpose::Suggest
     }
 
-    /// Whether a fit is due if no kept fit can be used.
-    pub fn is_due(self, training: &mut TrainingSet, log: View, stop: &mut Stop) -> Result<bool> {
+    /// Whether a fit is due if no kept fit can be used. `failures` has the rows of the model of success, if they are not
+    /// those of `training`.
+    pub fn is_due(
+        self,
+        training: &mut TrainingSet,
+        failures: Option<&TrainingSet>,
+        log: View,
+        stop: &mut Stop,
+    ) -> Result<bool> {
+        // Results that were fitted by the model of success have been revised.
+        let is_revised = failures.is_some_and(|failures| {
+            failures.fold.revised && failures.fit().is_some_and(|fit| fit.success.is_some())
+        });
         Ok(match self {
             FitPurpose::Suggest => {
-                is_outdated(training, log, stop)?
-                    || (has_grown(training, log) && !predicts_later_rows(training, log, stop)?)
+                is_revised
+                    || is_outdated(training, log, stop)?
+                    || (has_grown(training, failures, log)
+                        && !predicts_later_rows(training, log, stop)?)
             }
             FitPurpose::Predict => {
                 log.n_observed() > 0
-                    && (training.fit().is_none() || is_outdated(training, log, stop)?)
+                    && (training.fit().is_none() || is_revised || is_outdated(training, log, stop)?)
             }
             FitPurpose::Decide => log.n_observed() > 0 && training.fit().is_none(),
             FitPurpose::Durations => true,
         })
     }
 
-    /// Whether a fit to `rows` rows, which was made when the view had `len` events, is still used.
+    /// Whether a fit to `rows` rows, which was made when the log had `len` events, is still used. The models of success
+    /// and of expenses read events that do not concern the view.
     pub fn keeps(self, len: usize, rows: Option<usize>, training: &TrainingSet, log: View) -> bool {
         match self {
             FitPurpose::Suggest => false,
-            FitPurpose::Predict | FitPurpose::Durations => len == log.n_events(),
+            FitPurpose::Predict | FitPurpose::Durations => len == log.len(),
             FitPurpose::Decide => {
                 training.fit().is_none()
                     && !has_grown_since(training, rows, training.fold.rows.len(), log)
@@ -85,18 +99,21 @@ fn predicts_later_rows(training: &mut TrainingSet, log: View, stop: &mut Stop) -
 }
 
 /// Whether the number of rows or trials has grown enough since the last fit that a fit is due.
-fn has_grown(training: &TrainingSet, log: View) -> bool {
+fn has_grown(training: &TrainingSet, failures: Option<&TrainingSet>, log: View) -> bool {
     // Failures count like observations, although failed trials are rows of the model of success and not of the
     // model of f.
-    let (fitted, rows) = (
-        training.fit(),
-        training.fold.rows.len().max(training.fold.ended.len()),
-    );
-    let fitted = fitted.and_then(|fit| match &fit.success {
-        Some(success) => Some(success.rows),
-        None => fit.rows,
-    });
-    has_grown_since(training, fitted, rows, log)
+    let rows = training.fold.rows.len().max(training.fold.ended.len());
+    let fit = training.fit();
+    let fitted = fit.and_then(|fit| fit.rows);
+    let success = fit.and_then(|fit| Some(fit.success.as_ref()?.rows));
+    match (failures, success) {
+        (None, success) => has_grown_since(training, success.or(fitted), rows, log),
+        (Some(_), None) => has_grown_since(training, fitted, rows, log),
+        (Some(failures), success) => {
+            has_grown_since(training, fitted, training.fold.rows.len(), log)
+                || has_grown_since(training, success, failures.fold.ended.len(), log)
+        }
+    }
 }
 
 /// Whether a fit is due for this number of rows, if the last fit had `fitted` rows.
@@ -130,4 +147,142 @@ pub fn is_outdated(training: &mut TrainingSet, log: View, stop: &mut Stop) -> Re
     // If z is standard normal, ½(z² − 1) has mean 0 and variance ½.
     let most = MAX_LOSS + 2.0 * (0.5 * squares.len() as f64).sqrt();
     Ok(losses.sum::<f64>() > most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+    use std::sync::Arc;
+
+    use crate::gp::kernel::KernelFamily;
+    use crate::ledger::{Action, Again, Ledger, Observation};
+    use crate::problem::{Clock, Direction, Goal, Interval, Outcome, Point, Problem};
+    use crate::random::Rng;
+    use crate::strategy::bayes::BayesOpt;
+    use crate::strategy::bayes::model::note::{Fit, SuccessFit};
+    use crate::strategy::bayes::settings::Settings;
+    use crate::strategy::from_settings::FromSettings;
+    use crate::strategy::{Setup, Strategy};
+    use rand::SeedableRng;
+
+    fn act(log: &mut Ledger, action: Action) {
+        let event = log.validate(action, 0.0, None).unwrap().unwrap();
+        log.append(event).unwrap();
+    }
+
+    /// A log of 24 trials with an objective and another outcome.
+    fn started() -> Ledger {
+        let objective = Goal::Objective(Direction::Minimize, Interval::default());
+        let goals = [objective, Goal::Within(Interval::default())];
+        let outcome = |(i, goal): (usize, Goal)| Outcome {
+            name: i.to_string(),
+            goal,
+        };
+        let outcomes = goals.into_iter().enumerate().map(outcome).collect();
+        let cube = Problem::unit_cube(1, 0, Clock::Iterations).unwrap();
+        let mut log = Ledger::new(Arc::new(cube.with_outcomes(outcomes).unwrap()));
+        for number in 0..24 {
+            let point = Point::at(&[number as f64 / 24.0]);
+            act(&mut log, Action::add(point, vec![], None, None));
+        }
+        log
+    }
+
+    /// Observes objectives and fails the other outcome in the trials with these numbers.
+    fn end(log: &mut Ledger, observed: std::ops::Range<usize>, failed: std::ops::Range<usize>) {
+        for number in observed {
+            let (observation, again) = (Observation::new(0.5, None), Again::Refuse);
+            act(
+                log,
+                Action::Observe {
+                    number,
+                    observation,
+                    again,
+                },
+            );
+        }
+        for number in failed {
+            act(
+                log,
+                Action::Fail {
+                    number,
+                    outcome: Some(1),
+                    error: None,
+                    duration: None,
+                    attrs: None,
+                },
+            );
+        }
+    }
+
+    /// A strategy whose models were fitted to the log.
+    fn fitted(log: &Ledger) -> BayesOpt {
+        let (setup, rng) = (Setup::of(log.problem()), &mut Rng::seed_from_u64(0));
+        let mut bayes = BayesOpt::new(&setup, Settings::default(), rng).unwrap();
+        bayes.catch_up(log.view()).unwrap();
+        let success = SuccessFit {
+            lengthscale: vec![0.5],
+            rows: bayes.failures.as_ref().unwrap().fold.ended.len(),
+            evidence: None,
+        };
+        let theta = Settings::default().surrogate.first_theta(&bayes.columns);
+        let fit = Arc::new(Fit {
+            rows: Some(bayes.training.fold.rows.len()),
+            units: bayes.training.warped_targets(log.objective(), None).units,
+            success: Some(success),
+            ..Fit::given(KernelFamily::Matern52, theta)
+        });
+        bayes.training.fold.adopt(fit.clone(), log.n_trials());
+        let failures = bayes.failures.as_mut().unwrap();
+        failures.fold.adopt(fit, log.n_trials());
+        bayes
+    }
+
+    /// With several outcomes, the rows of the model of the objective and those of the model of success are compared with
+    /// the rows of their own fits.
+    #[test]
+    fn a_fit_is_due_if_the_rows_of_either_model_have_grown() {
+        // The numbers of observed objectives and of failures at the fit, and later.
+        for ((observed, failed), (later, later_failed), due) in [
+            ((4, 20), (4, 20), false),
+            ((4, 20), (14, 20), true),
+            ((14, 14), (14, 24), true),
+            ((20, 4), (20, 24), true),
+        ] {
+            let mut log = started();
+            end(&mut log, 0..observed, 0..failed);
+            let mut bayes = fitted(&log);
+            end(&mut log, observed..later, failed..later_failed);
+            bayes.catch_up(log.view()).unwrap();
+            let found = has_grown(&bayes.training, bayes.failures.as_ref(), log.objective());
+            assert_eq!(found, due, "{observed} {failed} {later} {later_failed}");
+        }
+    }
+
+    #[test]
+    fn a_fit_is_due_if_a_failure_of_the_fit_was_withdrawn() {
+        let mut log = started();
+        end(&mut log, 0..6, 0..12);
+        let mut bayes = fitted(&log);
+        let mut is_due = |log: &Ledger| {
+            bayes.catch_up(log.view()).unwrap();
+            let mut go_on = || ControlFlow::Continue(());
+            let (training, failures) = (&mut bayes.training, bayes.failures.as_ref());
+            [FitPurpose::Suggest, FitPurpose::Predict].map(|purpose| {
+                let is_due = purpose.is_due(training, failures, log.objective(), &mut go_on);
+                is_due.unwrap()
+            })
+        };
+        assert_eq!(is_due(&log), [false; 2]);
+        act(
+            &mut log,
+            Action::Withdraw {
+                number: 9,
+                outcome: Some(1),
+                reason: None,
+            },
+        );
+        assert_eq!(is_due(&log), [true; 2]);
+    }
 }

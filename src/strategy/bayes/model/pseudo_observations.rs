@@ -36,7 +36,7 @@ impl PseudoObservations {
         };
         let with_curve = ended.iter().map(|&number| log.of(number));
         let with_curve =
-            with_curve.filter(|trial| trial.value().is_some() && !trial.curve().is_empty());
+            with_curve.filter(|trial| trial.value().is_some() && trial.curve().len() > 0);
         let count = fitted_count(with_curve.clone().count());
         if self.fitted != (count, n_revisions) {
             let curves: Vec<_> = with_curve
@@ -97,9 +97,9 @@ fn fitted_count(n: usize) -> usize {
 /// The reports of a trial that are numbers. If the best value counts, the curve is the running maximum.
 fn finite_curve(trial: Viewed, declared: Curve) -> Vec<(u32, f64)> {
     let mut best = f64::NEG_INFINITY;
-    let reports = trial.curve().iter();
+    let reports = trial.curve();
     reports
-        .filter_map(|&(step, value)| Some((step, value?)))
+        .filter_map(|(step, value)| Some((step, value?)))
         .map(|(step, value)| {
             best = best.max(value);
             match declared.value {

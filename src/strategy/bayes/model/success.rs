@@ -14,11 +14,13 @@
 //! ([`Success::explain`]): a constant rate of failures, a rate that changes in time ([`Rates`]), and a region. Points
 //! with P < ½ are excluded only if a region is more probable than the other explanations together, and the trials where
 //! P was smallest failed with few exceptions: if a part of the trials in a region succeed, the best point may lie in it.
-//! Otherwise failures only lower the scores of acquisitions that are logarithms, and by little if success hardly depends on the point.
+//! Otherwise failures only lower the scores of acquisitions that are logarithms, and by little if success hardly
+//! depends on the point.
 //!
-//! While most trials fail, suggestions may prefer points with P ≥ ½ without excluding the others. All suggestions do so
-//! if the rate of failures has risen. Otherwise some of them do so, and the more of them, the more success depends on
-//! the point. The results of both kinds of suggestions tell a region from failures that do not depend on the point.
+//! While most trials fail, some suggestions prefer points with P ≥ ½ without excluding the others. Their part is the
+//! largest of three numbers: the share of success that depends on the point, the probability of a region, and ½ if the
+//! rate of failures has risen. The results of both kinds of suggestions tell a region from failures that do not depend
+//! on the point.
 
 use ndarray::Array2;
 
@@ -73,6 +75,9 @@ const MOST_EXCEPTIONS: f64 = 0.3;
 
 /// The rate of failures has risen if the next trial succeeds with at most this part of the long-run probability.
 const RISEN: f64 = 0.7;
+
+/// The least part of the suggestions that stay near successes if the rate of failures has risen.
+const WHEN_RISEN: f64 = 0.5;
 
 /// The fractional parts of the multiples of this number, which is the golden ratio minus 1, fill the unit interval
 /// evenly.
@@ -183,9 +188,9 @@ pub struct Success {
     /// that is proportional to 1 − s + s P.
     pub share: f64,
     /// Whether the next suggestion stays where P ≥ ½ if it can. It does if points are excluded. While most trials fail,
-    /// all suggestions do if the rate of failures has risen; otherwise a part s of them does. If all of them did, the
-    /// search could try one failing point many times, and such failures do not tell a region from a high rate of
-    /// failures.
+    /// a part of the suggestions does. If all of them did, the search could try one failing point many times, and such
+    /// failures do not tell a region from a high rate of failures. If none of them did, the search could also try one
+    /// failing point many times, because f is unknown there.
     pub avoids: bool,
     /// Whether points are excluded: a region is more probable than the other explanations together, few trials at the
     /// lowest level of P have succeeded, and some trial has succeeded.
@@ -361,7 +366,8 @@ impl Success {
             .iter()
             .map(|other| (other.log_evidence - region).exp());
         let few_succeed = regions[usize::from(self.has_accidents)].lowest_rate <= MOST_EXCEPTIONS;
-        self.excludes = any_success && odds.sum::<f64>() < 1.0 && few_succeed;
+        let probability = 1.0 / (1.0 + odds.sum::<f64>());
+        self.excludes = any_success && probability > 0.5 && few_succeed;
         // The probabilities of success are divided by the probability of a region.
         let success = |other: &&Rates| (other.log_evidence - region).exp() * (1.0 - other.next);
         let (mut depends, mut total) = (0.0, others.iter().map(success).sum::<f64>());
@@ -371,12 +377,16 @@ impl Success {
             total += weight * high;
         }
         self.share = depends / total;
-        // A success far from the failures tells a region from an outage.
+        // A success far from the failures tells a region from an outage. If all suggestions stayed near successes, the
+        // best point would hardly be searched between two outages.
         let has_risen = changing.log_evidence > constant.log_evidence
             && 1.0 - changing.next < RISEN * (1.0 - constant.next);
         let mostly_fails = changing.next > 0.5;
-        let is_turn = (number as f64 * GOLDEN).fract() < self.share;
-        self.avoids = self.excludes || mostly_fails && (has_risen || is_turn);
+        let of_region = if few_succeed { probability } else { 0.0 };
+        let of_change = if has_risen { WHEN_RISEN } else { 0.0 };
+        let part = self.share.max(of_region).max(of_change);
+        let is_turn = (number as f64 * GOLDEN).fract() < part;
+        self.avoids = self.excludes || mostly_fails && is_turn;
         Ok(())
     }
 }

@@ -51,7 +51,7 @@ impl Expenses {
         // Withdrawn trials have ended, although they are not rows of the model of f.
         let is_stopped = |number: &TrialNumber| {
             let trial = log.of(*number);
-            matches!(trial.state(), State::Stopped | State::Withdrawn) && !trial.left_out
+            (trial.state() == State::Stopped || trial.is_withdrawn()) && !trial.left_out
         };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();

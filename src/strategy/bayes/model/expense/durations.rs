@@ -55,7 +55,7 @@ pub fn durations(
             }
         }
     };
-    *kept = Some((log.n_events(), fit.clone()));
+    *kept = Some((log.len(), fit.clone()));
     let mut left_out = cross_validation(&data, fit.as_ref(), columns, call.stop)?;
     let errors = data.expenses.log_expenses.iter().zip(&left_out.0);
     let square_errors = errors.map(|(y, mean)| (y - mean).powi(2)).sum::<f64>();

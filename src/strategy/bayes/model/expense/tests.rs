@@ -2,7 +2,7 @@
 //! censored ages against the known durations.
 
 use super::*;
-use crate::ledger::{Action, Event, Ledger, Observation, Suggested, View, What};
+use crate::ledger::{Action, Data, Event, Ledger, Observation, Suggested, View, What};
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
 use crate::strategy::bayes::BayesOpt;
@@ -34,15 +34,15 @@ fn duration(x: &[f64]) -> f64 {
 
 /// Adds an observed trial with its duration at this point.
 fn add(log: &mut Ledger, x: [f64; 2], context: &[f64], duration: f64) {
-    let observation = Observation {
+    let observation = Observation::new((x[0] - 0.3).powi(2) + x[1], None).with(Data {
         duration: Some(duration),
-        ..Observation::new((x[0] - 0.3).powi(2) + x[1], None)
-    };
+        ..Data::default()
+    });
     let action = Action::Add {
         point: Point::at(&x),
         context: context.to_vec(),
         fidelity: None,
-        observations: vec![(0, observation)],
+        observation,
         attrs: None,
     };
     act(log, action);
@@ -167,13 +167,13 @@ fn check_kept_model(rows: usize, suggestions: usize) {
             0 => act(&mut log, Action::fail(number)),
             1 => {}
             _ => {
-                let observation = Observation {
+                let observation = Observation::new(x[0], None).with(Data {
                     duration: Some(duration(&x)),
-                    ..Observation::new(x[0], None)
-                };
+                    ..Data::default()
+                });
                 let action = Action::Observe {
                     number,
-                    observations: vec![(0, observation)],
+                    observation,
                     again: crate::ledger::Again::Refuse,
                 };
                 act(&mut log, action);

@@ -412,6 +412,25 @@ fn a_series_of_failures_is_avoided_until_trials_succeed() {
     assert!(after[0] > 0.3, "{after:?}");
 }
 
+#[test]
+fn about_half_of_the_suggestions_stay_near_successes_in_an_outage() {
+    // The successes and the failures lie everywhere.
+    let trials: Vec<_> = (0..40).zip(spread(40)).map(|(i, x)| (x, i < 20)).collect();
+    let (mut bayes, log) = (on_square(0, given()), log_of(&trials));
+    bayes.catch_up(log.view()).unwrap();
+    let (kept, columns) = (&mut bayes.success, &bayes.columns);
+    let success = Success::update(kept, &bayes.training, columns, log.view(), &mut go_on);
+    let success = success.unwrap().expect("some trial has failed");
+    let failed: Vec<bool> = trials.iter().map(|(_, succeeded)| !succeeded).collect();
+    let mut avoids = |number| {
+        success.explain(&failed, number).unwrap();
+        assert!(!success.excludes);
+        success.avoids
+    };
+    let n = (40..140).filter(|number| avoids(*number)).count();
+    assert!((45..=55).contains(&n), "{n} of 100");
+}
+
 /// Performs one step of a history that consists of fits, reports and suggestions.
 fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let mut rng = Rng::seed_from_u64(number as u64);
@@ -440,16 +459,13 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         3 => act(log, Action::abandon(number - 1)),
         5 => {
             let again = crate::ledger::Again::Amend;
-            let observation = Observation {
-                point: Some(Point::at(&[0.5, 0.25])),
-                ..Observation::new(0.5, None)
-            };
+            let observation = Observation::new(0.5, None).run_at(Point::at(&[0.5, 0.25]));
             let number = number - 1;
             act(
                 log,
                 Action::Observe {
                     number,
-                    observations: vec![(0, observation)],
+                    observation,
                     again,
                 },
             );

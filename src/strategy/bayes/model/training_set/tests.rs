@@ -68,7 +68,7 @@ fn amend(log: &mut Ledger, number: TrialNumber, observation: Observation) {
     let again = Again::Amend;
     let action = Action::Observe {
         number,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     act(log, action, 9.0);
@@ -170,7 +170,7 @@ fn a_preview_is_dropped_at_the_next_event() {
     let mut go_on = || ControlFlow::Continue(());
     let purposes = [FitPurpose::Suggest, FitPurpose::Predict, FitPurpose::Decide];
     let mut are_due = |set: &mut TrainingSet| {
-        purposes.map(|purpose| purpose.is_due(set, log.view(), &mut go_on).unwrap())
+        purposes.map(|purpose| purpose.is_due(set, None, log.view(), &mut go_on).unwrap())
     };
     assert!(set.fit().is_none() && are_due(&mut set) == [true; 3]);
     let theta = Settings::default()
@@ -219,7 +219,7 @@ fn a_scheduled_fit_waits_while_later_rows_are_predicted_well() {
         set.fold.preview(Arc::new(fit), 0);
         let mut go_on = || ControlFlow::Continue(());
         let found = FitPurpose::Suggest
-            .is_due(&mut set, log.view(), &mut go_on)
+            .is_due(&mut set, None, log.view(), &mut go_on)
             .unwrap();
         assert_eq!(found, due, "{fitted} {noise_variance}");
     }
@@ -243,10 +243,7 @@ fn compare(settings: &Settings, note: Option<&str>, rebuilt: &[usize]) {
     let mut kept = fresh();
     let mut log = started(6, note);
     let with_std = |std| Observation::new(2.0, Some(std));
-    let moved = || Observation {
-        point: Some(Point::at(&[0.875])),
-        ..Observation::new(0.0, None)
-    };
+    let moved = || Observation::new(0.0, None).run_at(Point::at(&[0.875]));
     let mut before = None;
     for step in 0..10 {
         match step {
@@ -341,14 +338,11 @@ fn a_row_at_the_floor_moves_to_the_reported_point_of_its_trial() {
     let before = moments(&mut kept, log.view());
     assert_eq!(kept.fold.rows, [0, 1, 3, 2]);
     // The trial ends long after the trial became a row.
-    let observation = Observation {
-        point: Some(Point::at(&[0.875])),
-        ..Observation::new(2.0, None)
-    };
+    let observation = Observation::new(2.0, None).run_at(Point::at(&[0.875]));
     let (number, again) = (1, Again::Refuse);
     let action = Action::Observe {
         number,
-        observations: vec![(0, observation)],
+        observation,
         again,
     };
     act(&mut log, action, 5.0);
