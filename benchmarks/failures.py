@@ -289,10 +289,16 @@ def anywhere(problem, pattern, rate, workers, seeds):
     return result
 
 
+def radius(d, volume):
+    """Return the radius of the ball of this volume in d dimensions."""
+    return (volume * math.gamma(d / 2 + 1) / math.pi ** (d / 2)) ** (1 / d)
+
+
 # For each region: whether a point of the unit cube fails, if the region covers this share of the cube.
 REGIONS = {
     "slab": lambda u, share: u[0] > 1 - share,
     "all but a corner": lambda u, share: max(u) > (1 - share) ** (1 / len(u)),
+    "all but a ball": lambda u, share: math.dist(u, [0.5] * len(u)) > radius(len(u), 1 - share),
 }
 
 

@@ -213,6 +213,17 @@ impl Ledger {
         self.len() == 0
     }
 
+    /// The present era. An era is the events under one version of the problem: a revision begins the next one. Eras are
+    /// numbered from 0, so the present era is the number of revisions.
+    pub fn era(&self) -> usize {
+        self.revisions.len()
+    }
+
+    /// The era in which event number i was logged. The event of a revision belongs to the era before.
+    fn era_at(&self, i: usize) -> usize {
+        self.revisions.partition_point(|revision| *revision < i)
+    }
+
     /// All trials, by number.
     pub fn trials(&self) -> &[Trial] {
         &self.trials

@@ -15,17 +15,6 @@ impl Ledger {
         self.n_suggested - self.n_dequeued - left_out.count()
     }
 
-    /// The present era. An era is the events under one version of the problem: a revision begins the next one. Eras are
-    /// numbered from 0, so the present era is the number of revisions.
-    pub fn era(&self) -> usize {
-        self.revisions.len()
-    }
-
-    /// The era in which event number i was logged. The event of a revision belongs to the era before.
-    pub(super) fn era_at(&self, i: usize) -> usize {
-        self.revisions.partition_point(|revision| *revision < i)
-    }
-
     /// The number of the event of the last revision, or 0 without a revision.
     pub fn last_revision(&self) -> usize {
         self.revisions.last().copied().unwrap_or(0)

@@ -394,7 +394,7 @@ def success(x, failed, z, lengthscale=0.5, number=None):
     has_risen = changing > constant and 1 - next_fails < 0.7 * (1 - next_constant)
     # A part of the suggestions avoids points although none is excluded.
     turn = (len(x) if number is None else number) * (5**0.5 - 1) / 2 % 1
-    part = max(share, region if few_succeed else 0, 0.5 if has_risen else 0)
+    part = max(share, region if sum(~failed) <= 3 else 0, 0.5 if has_risen else 0)
     avoids = excludes or (next_fails > 0.5 and turn < part)
     mean, variance = model.moments(x, failed, z, lengthscale)
     log_p = log_ndtr(mean / np.sqrt(variance + model.variance))

@@ -156,7 +156,7 @@ mod tests {
     use std::sync::Arc;
 
     use crate::gp::kernel::KernelFamily;
-    use crate::ledger::{Action, Again, Ledger, Observation};
+    use crate::ledger::{Action, Ledger};
     use crate::problem::{Clock, Direction, Goal, Interval, Outcome, Point, Problem};
     use crate::random::Rng;
     use crate::strategy::bayes::BayesOpt;
@@ -192,15 +192,7 @@ mod tests {
     /// Observes objectives and fails the other outcome in the trials with these numbers.
     fn end(log: &mut Ledger, observed: std::ops::Range<usize>, failed: std::ops::Range<usize>) {
         for number in observed {
-            let (observation, again) = (Observation::new(0.5, None), Again::Refuse);
-            act(
-                log,
-                Action::Observe {
-                    number,
-                    observation,
-                    again,
-                },
-            );
+            act(log, Action::observe(number, 0.5, None, false));
         }
         for number in failed {
             act(

@@ -79,6 +79,9 @@ const RISEN: f64 = 0.7;
 /// The least part of the suggestions that stay near successes if the rate of failures has risen.
 const WHEN_RISEN: f64 = 0.5;
 
+/// While at most this number of trials have succeeded, their rates hardly tell a region from a constant rate.
+const FEW_SUCCESSES: usize = 3;
+
 /// The fractional parts of the multiples of this number, which is the golden ratio minus 1, fill the unit interval
 /// evenly.
 const GOLDEN: f64 = 0.618_033_988_749_895;
@@ -361,13 +364,13 @@ impl Success {
             region,
         };
         let others = [&constant, &changing];
-        let any_success = failed.contains(&false);
+        let n_successes = failed.iter().filter(|fails| !**fails).count();
         let odds = others
             .iter()
             .map(|other| (other.log_evidence - region).exp());
         let few_succeed = regions[usize::from(self.has_accidents)].lowest_rate <= MOST_EXCEPTIONS;
         let probability = 1.0 / (1.0 + odds.sum::<f64>());
-        self.excludes = any_success && probability > 0.5 && few_succeed;
+        self.excludes = n_successes > 0 && probability > 0.5 && few_succeed;
         // The probabilities of success are divided by the probability of a region.
         let success = |other: &&Rates| (other.log_evidence - region).exp() * (1.0 - other.next);
         let (mut depends, mut total) = (0.0, others.iter().map(success).sum::<f64>());
@@ -382,7 +385,11 @@ impl Success {
         let has_risen = changing.log_evidence > constant.log_evidence
             && 1.0 - changing.next < RISEN * (1.0 - constant.next);
         let mostly_fails = changing.next > 0.5;
-        let of_region = if few_succeed { probability } else { 0.0 };
+        let of_region = if n_successes <= FEW_SUCCESSES {
+            probability
+        } else {
+            0.0
+        };
         let of_change = if has_risen { WHEN_RISEN } else { 0.0 };
         let part = self.share.max(of_region).max(of_change);
         let is_turn = (number as f64 * GOLDEN).fract() < part;

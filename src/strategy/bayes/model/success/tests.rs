@@ -2,7 +2,7 @@
 //! kept model is compared with a new model.
 
 use super::*;
-use crate::ledger::{Action, Event, Ledger, Observation, Suggested, View, What};
+use crate::ledger::{Action, Again, Event, Ledger, Observation, Suggested, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Clock, Point};
 use crate::random::Rng;
@@ -412,11 +412,9 @@ fn a_series_of_failures_is_avoided_until_trials_succeed() {
     assert!(after[0] > 0.3, "{after:?}");
 }
 
-#[test]
-fn about_half_of_the_suggestions_stay_near_successes_in_an_outage() {
-    // The successes and the failures lie everywhere.
-    let trials: Vec<_> = (0..40).zip(spread(40)).map(|(i, x)| (x, i < 20)).collect();
-    let (mut bayes, log) = (on_square(0, given()), log_of(&trials));
+/// The number of trials, of the next 100, that stay near successes if no point is excluded.
+fn n_near_successes(trials: &[([f64; 2], bool)]) -> usize {
+    let (mut bayes, log) = (on_square(0, given()), log_of(trials));
     bayes.catch_up(log.view()).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
     let success = Success::update(kept, &bayes.training, columns, log.view(), &mut go_on);
@@ -427,8 +425,36 @@ fn about_half_of_the_suggestions_stay_near_successes_in_an_outage() {
         assert!(!success.excludes);
         success.avoids
     };
-    let n = (40..140).filter(|number| avoids(*number)).count();
+    let next = trials.len()..trials.len() + 100;
+    next.filter(|number| avoids(*number)).count()
+}
+
+#[test]
+fn about_half_of_the_suggestions_stay_near_successes_in_an_outage() {
+    // The successes and the failures lie everywhere.
+    let trials: Vec<_> = (0..40).zip(spread(40)).map(|(i, x)| (x, i < 20)).collect();
+    let n = n_near_successes(&trials);
     assert!((45..=55).contains(&n), "{n} of 100");
+}
+
+#[test]
+fn suggestions_stay_near_the_first_successes_if_a_region_is_possible() {
+    let one: Vec<_> = (0..12).zip(spread(12)).map(|(i, x)| (x, i == 6)).collect();
+    let (_, region) = explained(&one);
+    let (n, share) = (n_near_successes(&one), of_success(&one, |it| it.share));
+    assert!(
+        share < 0.1 && (0.2..0.5).contains(&region),
+        "{share} {region}"
+    );
+    assert!(
+        (n as f64 - 100.0 * region).abs() <= 2.0,
+        "{n} of 100, {region}"
+    );
+    let scattered: Vec<_> = (0..40)
+        .zip(spread(40))
+        .map(|(i, x)| (x, i % 7 == 3))
+        .collect();
+    assert!(n_near_successes(&scattered) < 10);
 }
 
 /// Performs one step of a history that consists of fits, reports and suggestions.
@@ -458,17 +484,12 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         // have been run at another point.
         3 => act(log, Action::abandon(number - 1)),
         5 => {
-            let again = crate::ledger::Again::Amend;
-            let observation = Observation::new(0.5, None).run_at(Point::at(&[0.5, 0.25]));
-            let number = number - 1;
-            act(
-                log,
-                Action::Observe {
-                    number,
-                    observation,
-                    again,
-                },
-            );
+            let action = Action::Observe {
+                number: number - 1,
+                observation: Observation::new(0.5, None).run_at(Point::at(&[0.5, 0.25])),
+                again: Again::Amend,
+            };
+            act(log, action);
         }
         _ => {}
     }
