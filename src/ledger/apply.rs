@@ -107,11 +107,12 @@ impl Ledger {
         data: &Data,
     ) -> Result<()> {
         let value_before = self.value(number);
+        let state_before = self.entry(number, self.trial_column()).state();
         self.trials[number].set_data(data);
         if let Some(point) = &data.point {
             self.move_to_run(number, point)?;
         }
-        let (outcomes, of_trial) = self.split_trial(results);
+        let (outcomes, _) = self.split_trial(results);
         for (outcome, happened) in outcomes {
             self.change(*outcome as usize, number, *happened, data);
         }
@@ -132,7 +133,7 @@ impl Ledger {
             let abandoned = &mut self.columns[column].abandoned;
             if is_news {
                 abandoned.clear();
-            } else if state == State::Abandoned && of_trial == Some(Happened::Abandoned) {
+            } else if state == State::Abandoned && state != state_before {
                 abandoned.push(number);
             }
         } else {

@@ -185,6 +185,12 @@ impl<'a> View<'a> {
             .map_or(0, |column| self.log.columns[column].n_observed)
     }
 
+    /// Whether any outcome of a trial was observed or failed.
+    pub(crate) fn has_result(self, number: TrialNumber) -> bool {
+        let mut results = self.log.results(number);
+        results.any(|it| matches!(it.state(), State::Observed | State::Failed))
+    }
+
     /// The trials that were abandoned after the last value or failure, latest first. Strategies do not suggest the
     /// points of these trials again before the next value or failure.
     pub(crate) fn recently_abandoned(self) -> Vec<TrialNumber> {

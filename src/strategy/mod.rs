@@ -220,8 +220,8 @@ pub trait Strategy: Send {
     }
 }
 
-/// Up to `n` distinct feasible points with the largest values, best first. Only trials in the context of the query are
-/// considered, if any of them has a value. Only one fidelity is considered: the highest fidelity at which a trial is
+/// Up to `n` distinct feasible points with the largest values, best first. Only trials within all bounds, and trials in
+/// the context of the query, are considered, if there are such trials with a value. Only one fidelity is considered: the highest fidelity at which a trial is
 /// feasible.
 pub(crate) fn best_by_value(
     log: View,
@@ -237,7 +237,16 @@ pub(crate) fn best_by_value(
     if left.iter().any(is_here) {
         left.retain(is_here);
     }
-    left.sort_by(|a, b| b.0.total_cmp(&a.0));
+    // If no trial lies within all bounds, the trials with the smallest violations come first.
+    let violations = log.log.violations();
+    let holds = |&(_, number): &(f64, TrialNumber)| violations[number] == 0.0;
+    if left.iter().any(holds) {
+        left.retain(holds);
+    }
+    left.sort_by(|a, b| {
+        let by_violation = violations[a.1].total_cmp(&violations[b.1]);
+        by_violation.then_with(|| b.0.total_cmp(&a.0))
+    });
     let z = |&(_, number): &(f64, TrialNumber)| log.of(number).z();
     let (mut found, mut seen) = (Vec::new(), HashSet::new());
     while found.is_empty()

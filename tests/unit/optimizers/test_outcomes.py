@@ -133,6 +133,45 @@ def test_a_value_of_an_outcome_releases_the_points_of_abandoned_trials(kind):
         assert optimizer.suggest().index == lost.index
 
 
+def test_the_point_of_a_trial_that_is_abandoned_outcome_by_outcome_is_blocked():
+    for seed in range(6):
+        optimizer = bl.RandomSearch(candidates=[[0.0], [1.0], [2.0]], outcomes=OUTCOMES, seed=seed)
+        trial = optimizer.suggest()
+        trial.abandon()
+        trial.fail(outcome="error")
+        trial.abandon(outcome="error")
+        assert trial.state == "abandoned" and optimizer.suggest().index != trial.index
+
+
+def test_delays_keep_the_arrival_of_a_withdrawn_outcome_if_the_trial_is_then_abandoned():
+    optimizer = make()
+    trial, *_ = optimizer.suggest(n=3)
+    trial.observe({"error": 0.5})
+    trial.withdraw()
+    before = optimizer._log.delays(None, 0)[1].records()
+    trial.abandon()
+    assert trial.state == "abandoned"
+    assert str(optimizer._log.delays(None, 0)[1].records()) == str(before)
+
+
+def test_durations_may_arrive_with_any_outcome():
+    predictions = []
+    for give in (
+        lambda trial, d: trial.observe({"error": 1.0}, duration=d),
+        lambda trial, d: trial.observe({"memory": 1.0}, duration=d),
+        lambda trial, d: (trial.observe({"memory": 1.0}, duration=d), trial.abandon()),
+        lambda trial, d: (trial.fail(outcome="memory", duration=d), trial.abandon()),
+        lambda trial, d: trial.fail(duration=d),
+    ):
+        optimizer = make(bl.BayesOpt)
+        for i in range(6):
+            give(optimizer.add({"x": i / 6, "y": 0.5}), i + 1.0)
+        durations = optimizer.durations_
+        assert durations.n_known == 6
+        predictions.append(str(durations.predict([{"x": 0.25, "y": 0.5}])))
+    assert len(set(predictions)) == 1
+
+
 def test_durations_keep_the_duration_of_a_withdrawn_outcome_that_is_awaited_again():
     optimizer = make(bl.BayesOpt)
     points = [{"x": i / 4, "y": 0.5} for i in range(4)]

@@ -183,3 +183,42 @@ def test_a_probability_of_the_bounds_below_90_percent_gives_a_warning(probabilit
         warnings.simplefilter("always")
         opt.recommend()
     assert any("0.9 or more" in str(each.message) for each in caught) == warns
+
+
+@pytest.mark.parametrize("context", [None, {"z": ["p", "q"]}])
+def test_random_search_recommends_the_best_trial_within_the_bounds(context):
+    outcomes = {"a": "minimize", "b": bl.AtMost(1.0)}
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, context=context, outcomes=outcomes, seed=0)
+    here = {} if context is None else {"context": {"z": "p"}}
+    for x, a, b in [(0.9, 0.0, 9.0), (0.3, 0.5, 2.0)]:
+        optimizer.add({"x": x}, {"a": a, "b": b}, **here)
+    assert optimizer.recommend(**here) == {"x": 0.3}  # the smallest violation
+    for x, a, b in [(0.1, 2.0, 0.5), (0.2, 1.0, 1.0)]:
+        optimizer.add({"x": x}, {"a": a, "b": b}, **here)
+    assert optimizer.best_params_ == optimizer.recommend(**here) == {"x": 0.2}
+    optimizer.add({"x": 0.4}, {"a": 0.0}, **here)
+    assert optimizer.recommend(n=4, **here) == [{"x": 0.2}, {"x": 0.1}]
+
+
+@pytest.mark.parametrize("observed", [{}, {"a": -9.0}])
+@pytest.mark.parametrize("failed", ["a", "b"])
+def test_a_point_where_an_outcome_failed_is_not_recommended(failed, observed):
+    outcomes = {"a": "minimize", "b": bl.AtMost(1.0)}
+    candidates = {"x": [float(i) for i in range(10)]}
+    optimizer = bl.BayesOpt(candidates=candidates, initial=3, outcomes=outcomes, seed=0)
+    for x, a in [(5.0, -0.2), (0.0, 37.0), (3.0, 9.0), (7.0, 0.2)]:
+        optimizer.add({"x": x}, {"a": a, "b": x / 10})
+    trial = optimizer.add({"x": 4.0})
+    if failed == "b" and observed:
+        trial.observe(observed)
+    trial.fail(outcome=failed)
+    assert {"x": 4.0} not in optimizer.recommend(n=10)
+
+
+def test_a_context_without_trials_recommends_a_measured_point_if_no_point_probably_lies_within_the_bounds():
+    outcomes = {"a": "minimize", "b": bl.AtMost(-50.0)}
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, context={"z": ["p", "q"]}, outcomes=outcomes, initial=2, seed=0)
+    for i in range(6):
+        optimizer.add({"x": i / 5}, {"a": i / 5, "b": (i - 2.0) ** 2}, context={"z": "p"})
+    with pytest.warns(bl.BelatedWarning, match="within their bounds"):
+        assert optimizer.recommend({"z": "q"}) in [{"x": i / 5} for i in range(6)]

@@ -54,6 +54,13 @@ pub fn recommended(
     let (gp, log, query) = (&*posterior.gp, search.log, search.query);
     let mut numbers: Vec<TrialNumber> = observed.iter().map(|&row| posterior.rows[row]).collect();
     numbers.sort_unstable();
+    let failed = failed_points(search);
+    // Another outcome may have failed where the objective was observed.
+    let has_failed = |point: &Member| failed.iter().any(|other| key(other) == key(point));
+    let succeeded = |number: &TrialNumber| !has_failed(&log.member(*number));
+    if numbers.iter().any(succeeded) {
+        numbers.retain(succeeded);
+    }
     let mut points: Vec<Member> = numbers.iter().map(|&number| log.member(number)).collect();
     let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
     if exact && query.context.is_empty() {
@@ -63,7 +70,6 @@ pub fn recommended(
             return Ok(found);
         }
     }
-    let failed = failed_points(search);
     search.excluded = Excluded::new(
         search.scope.domain,
         failed.iter().map(|point| (&point.x[..], point.index)),
@@ -74,7 +80,7 @@ pub fn recommended(
     if !measured.is_some_and(|measured| measured.suffices(rows)) {
         let maximizer = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
         // If every point failed and the pending policy discards every value, the largest bound over all points remains.
-        if points.is_empty() || !failed.iter().any(|point| key(point) == key(&maximizer)) {
+        if points.is_empty() || !has_failed(&maximizer) {
             points.push(maximizer);
         }
     }
@@ -92,7 +98,8 @@ pub fn recommended(
 
 /// Returns up to `n` distinct points of these trials if no point probably lies within all bounds: the trials whose values
 /// lie within them, in the order of mu − 2 sigma, or in the order of the values if they are `exact`. If there are none,
-/// the trials with the smallest expected violations .
+/// the trials with the smallest expected violations. Only trials in the context of the query are considered, if there
+/// are any.
 pub fn best_measured(
     search: &mut Search,
     posterior: &Posterior,
@@ -102,8 +109,11 @@ pub fn best_measured(
     n: usize,
 ) -> Result<Vec<Member>> {
     let (log, context) = (search.log, search.query.context);
-    let here = |number: &&TrialNumber| log.context(**number) == context;
-    let numbers: Vec<TrialNumber> = numbers.iter().filter(here).copied().collect();
+    let here = |number: &TrialNumber| log.context(*number) == context;
+    let mut numbers = numbers.to_vec();
+    if numbers.iter().any(here) {
+        numbers.retain(here);
+    }
     let holding = numbers.iter().copied();
     let holding: Vec<_> = holding.filter(|it| log.log.is_within_bounds(*it)).collect();
     let members = |numbers: &[TrialNumber]| -> Vec<Member> {
@@ -177,9 +187,9 @@ fn penalties_at(
 
 /// The points where every ended trial failed, at least one of them in the context of the query.
 fn failed_points(search: &Search) -> Vec<Member> {
-    let (log, context) = (search.log, search.query.context);
+    let (log, context) = (search.log.log.success(), search.query.context);
     let numbers = || 0..log.n_trials();
-    let is_observed = |&number: &TrialNumber| log.of(number).value().is_some();
+    let is_observed = |&number: &TrialNumber| log.of(number).state() == State::Observed;
     let is_failed = |&number: &TrialNumber| {
         let trial = log.of(number);
         trial.state() == State::Failed

@@ -48,18 +48,22 @@ impl Expenses {
     /// Returns `None` if fewer than two positive expenses are known.
     pub fn of(log: View, ended: &[TrialNumber], query: Query, resource: Resource) -> Option<Self> {
         let expense = |number: TrialNumber| Some((number, expense_of(log, number, resource)?));
-        // Withdrawn trials have ended, although they are not rows of the model of f.
-        let is_stopped = |number: &TrialNumber| {
+        let mut is_known = vec![false; log.n_trials()];
+        ended.iter().for_each(|&number| is_known[number] = true);
+        // These trials are not rows of the model of f. A duration may arrive with another outcome.
+        let has_ended = |number: &TrialNumber| {
             let trial = log.of(*number);
-            (trial.state() == State::Stopped || trial.is_withdrawn()) && !trial.left_out
+            let has_result = log.has_result(*number) || trial.state() == State::Stopped;
+            (has_result || trial.is_withdrawn()) && !trial.left_out && !is_known[*number]
         };
         let mut found: Vec<_> = ended.iter().copied().filter_map(expense).collect();
         let n_ended = found.len();
-        found.extend((0..log.n_trials()).filter(is_stopped).filter_map(expense));
+        found.extend((0..log.n_trials()).filter(has_ended).filter_map(expense));
         if found.len() > n_ended {
             found.sort_by_key(|(number, _)| log.of(*number).ended_by());
         }
         let (known, expenses): (Vec<_>, Vec<f64>) = found.into_iter().unzip();
+        known.iter().for_each(|&number| is_known[number] = true);
         let positive = expenses.iter().copied().filter(|d| *d > 0.0);
         if positive.clone().count() < 2 {
             return None;
@@ -67,8 +71,7 @@ impl Expenses {
         let smallest = SMALLEST * positive.fold(f64::INFINITY, f64::min);
         let age = |number: TrialNumber| {
             let end = match log.of(number).outcome() {
-                _ if log.of(number).left_out => None,
-                State::Stopped if expense(number).is_some() => None,
+                _ if log.of(number).left_out || is_known[number] => None,
                 State::Pending => query.wall_time,
                 State::Abandoned | State::Stopped => log.finished_at(number),
                 State::Observed | State::Failed | State::Withdrawn => None,
