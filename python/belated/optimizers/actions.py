@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from belated._core import (
     Action,
@@ -18,14 +18,11 @@ from belated.optimizers.curve import converted_report
 from belated.optimizers.outcomes import floats_of, position, values_of
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_index, as_number, attrs_as_json
-from belated.optimizers.request import Carrier, Submission
+from belated.optimizers.request import Carrier, Facts, Submission
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.space import Place, Space
-
-# The std, cost, duration, params and attrs that are reported with a value; each may be None.
-Facts: TypeAlias = tuple[Any, Any, Any, Any, Any]
 
 
 class Records(Protocol):

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields, replace
-from typing import Any, ClassVar, Literal, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, overload
 
 from belated import _core
 from belated._core import Action, InvalidSetting
@@ -15,7 +15,14 @@ from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds
 from belated.optimizers.problem import Problem, SpaceLike
-from belated.optimizers.request import Carrier, ReadRequest, Request, number_of_trials, read_request
+from belated.optimizers.request import (
+    Carrier,
+    ReadRequest,
+    Request,
+    SuggestOptions,
+    number_of_trials,
+    read_request,
+)
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Trials
 from belated.optimizers.values import annotations_of, as_data, checked, family_of
@@ -24,6 +31,9 @@ from belated.space.arguments import arguments_of, checks_arguments, in_seconds, 
 from belated.space.candidates import CandidatesLike, NamedCandidates
 from belated.space.fidelity import Fidelity
 from belated.warn import warn
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @dataclass(eq=False, repr=False)
@@ -152,23 +162,11 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
 
     @overload
     def suggest(
-        self,
-        n: None = None,
-        context: Mapping[str, Any] | None = None,
-        *,
-        fidelity: float | None = None,
-        fixed: Mapping[Any, Any] | None = None,
-        shared: Sequence[Any] | None = None,
+        self, n: None = None, context: Mapping[str, Any] | None = None, **options: "Unpack[SuggestOptions]"
     ) -> Trial: ...
     @overload
     def suggest(
-        self,
-        n: int,
-        context: Mapping[str, Any] | None = None,
-        *,
-        fidelity: float | None = None,
-        fixed: Mapping[Any, Any] | None = None,
-        shared: Sequence[Any] | None = None,
+        self, n: int, context: Mapping[str, Any] | None = None, **options: "Unpack[SuggestOptions]"
     ) -> list[Trial]: ...
     @checks_arguments
     def suggest(

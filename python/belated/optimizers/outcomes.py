@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.report import Withdrawal, as_amount, as_number
@@ -18,6 +18,10 @@ from belated.space.arguments import is_gap
 @dataclass(frozen=True, repr=False)
 class Outcome(Value, argument=True):
     """The base of the goals of outcomes."""
+
+    # The name of the kind of goal in the core, and the fields with the lower and the upper bound.
+    _kind: ClassVar[str] = "within"
+    _bounds: ClassVar[tuple[str | None, str | None]] = (None, None)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -31,7 +35,8 @@ class Outcome(Value, argument=True):
     @property
     def core(self) -> tuple[str, float | None, float | None]:
         """The goal in the form that the core takes: its kind, the lower and the upper bound."""
-        return "record", None, None
+        low, high = (None if name is None else getattr(self, name) for name in self._bounds)
+        return self._kind, low, high
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,12 +56,11 @@ class Minimize(Outcome, name="minimize"):
     >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"error": bl.Minimize(at_most=5.0)})
     """
 
+    _kind = "minimize"
+    _bounds = ("at_least", "at_most")
+
     at_least: float | None = None
     at_most: float | None = None
-
-    @property
-    def core(self) -> tuple[str, float | None, float | None]:
-        return "minimize", self.at_least, self.at_most
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,12 +80,11 @@ class Maximize(Outcome, name="maximize"):
     >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": bl.Maximize(at_least=0.5)})
     """
 
+    _kind = "maximize"
+    _bounds = ("at_least", "at_most")
+
     at_least: float | None = None
     at_most: float | None = None
-
-    @property
-    def core(self) -> tuple[str, float | None, float | None]:
-        return "maximize", self.at_least, self.at_most
 
 
 @dataclass(frozen=True, repr=False)
@@ -106,11 +109,9 @@ class AtMost(Outcome):
     ('observed', {'error': 0.1, 'memory': 3.2}, 0.1)
     """
 
-    bound: float
+    _bounds = (None, "bound")
 
-    @property
-    def core(self) -> tuple[str, float | None, float | None]:
-        return "within", None, self.bound
+    bound: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -128,11 +129,9 @@ class AtLeast(Outcome):
     >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"cost": "minimize", "purity": bl.AtLeast(0.95)})
     """
 
-    bound: float
+    _bounds = ("bound", None)
 
-    @property
-    def core(self) -> tuple[str, float | None, float | None]:
-        return "within", self.bound, None
+    bound: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,12 +151,10 @@ class Between(Outcome):
     >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "pH": bl.Between(6.8, 7.4)})
     """
 
+    _bounds = ("low", "high")
+
     low: float
     high: float
-
-    @property
-    def core(self) -> tuple[str, float | None, float | None]:
-        return "within", self.low, self.high
 
 
 @dataclass(frozen=True, repr=False)
@@ -169,6 +166,8 @@ class Record(Outcome):
     >>> import belated as bl
     >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "colour index": bl.Record()})
     """
+
+    _kind = "record"
 
 
 #: The argument `outcomes` of optimizers.

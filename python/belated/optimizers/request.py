@@ -7,8 +7,9 @@ optimizer converts the arguments at once, with the same functions, because its l
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypedDict
 
 from belated._core import InvalidPoint, InvalidSetting, TrialRecord
 from belated.optimizers.fixed import Fixed, Shared, fixed_of, shared_of
@@ -16,6 +17,21 @@ from belated.optimizers.problem import Problem
 from belated.short_repr import short_repr
 from belated.space.arguments import is_gap, is_list, real_number, whole_number
 from belated.space.space import Place
+
+
+class SuggestOptions(TypedDict, total=False):
+    """The keyword arguments of `Optimizer.suggest`, for type checkers."""
+
+    fidelity: float | None
+    fixed: Mapping[Any, Any] | None
+    shared: Sequence[Any] | None
+
+
+class StudySuggestOptions(SuggestOptions, total=False):
+    """The keyword arguments of `Study.suggest`, for type checkers."""
+
+    key: str | None
+    expires_after: float | timedelta | None
 
 
 class Request(NamedTuple):
@@ -65,6 +81,26 @@ def read_request(problem: Problem, context: Any, fidelity: Any, fixed: Any, shar
     return numbers, checked, fixed_of(problem, fixed), shared_of(problem, shared)
 
 
+class Facts(NamedTuple):
+    """The data that are reported with a value, as they were given."""
+
+    std: Any = None
+    cost: Any = None
+    duration: Any = None
+    params: Any = None
+    attrs: Any = None
+
+
+class ObserveArguments(NamedTuple):
+    """The arguments of `observe` after the trial, as they were given."""
+
+    value: Any
+    facts: Facts
+    fidelity: Any = None
+    amend: bool = False
+    replicate: bool = False
+
+
 class Submission(NamedTuple):
     """A report on a trial, or new points: the name of the method, the number of the trial, and the other arguments.
 
@@ -80,10 +116,10 @@ class Submission(NamedTuple):
 
     def digest(self) -> str:
         """Return a text that is equal for equal reports of values. Their durations and attrs do not count."""
-        value, (std, cost, _, params, _), *others = self.given
-        value, std, params = map(_without_gaps, (value, std, params))
+        value, facts, *others = self.given
+        value, std, params = map(_without_gaps, (value, facts.std, facts.params))
         std = None if std == {} else std
-        return _digest(self.verb, self.trial, value, std, cost, params, *others)
+        return _digest(self.verb, self.trial, value, std, facts.cost, params, *others)
 
 
 class Carrier(Protocol):

@@ -31,10 +31,18 @@ from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_reason, attrs_as_json, error_facts
-from belated.optimizers.request import Carrier
+from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
-from belated.optimizers.table import Added, Row, Rows, check_policies, is_trials_table, read_table, trials_dataframe
-from belated.optimizers.table_files import write_csv, write_excel
+from belated.optimizers.tables.files import write_csv, write_excel
+from belated.optimizers.tables.table import (
+    Added,
+    Row,
+    Rows,
+    check_policies,
+    is_trials_table,
+    read_table,
+    trials_dataframe,
+)
 from belated.optimizers.trial import Trial, trials_html
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, is_list, is_table, whole_number
@@ -221,9 +229,9 @@ class Reading(ABC):
         """Write all trials to a CSV file in UTF-8, one row for each trial.
 
         To read the trials, use ``add(pandas.read_csv(path))``. The new trials have the same states, points, contexts,
-        fidelities, values, std, outcomes, cost, durations, curves, attrs and errors, with all bits of each number. They
-        are recorded at the current time, and a trial that was run at a point that differs from the suggested point is
-        added at the point that was run.
+        fidelities, values, std, outcomes, cost, durations and curves, and the texts of their attrs and errors. They are
+        recorded at the current time, and a trial that was run at a point that differs from the suggested point is added
+        at the point that was run.
 
         Parameters
         ----------
@@ -242,20 +250,20 @@ class Reading(ABC):
 
         Notes
         -----
-        The columns are those of ``trials_dataframe(curves=True)``. If texts do not determine all values, the last
-        column is ``exact``. It contains, as JSON, numbers with more than 15 digits, choices that print alike (``"1"``
-        and ``1``), and attrs that are not texts. If you edit another cell of the row, the edited cell counts. A text
-        that a spreadsheet would execute as a formula starts with an apostrophe in the file.
+        The columns are those of ``trials_dataframe(curves=True)``. A cell contains what is printed: the attr ``[1, 2]``
+        is read as a text, and `add` refuses the rows of choices that print alike (``"1"`` and ``1``). pandas may change
+        the last digits of numbers. A text that a spreadsheet would execute as a formula starts with an apostrophe in
+        the file. ``belated study export`` keeps all data of a study.
 
         Examples
         --------
         >>> import belated as bl, io, pandas
-        >>> optimizer = bl.BayesOpt({"T": (20.0, 100.0), "lot": ["1", 1, None]}, seed=0)
-        >>> optimizer.suggest().observe(1 / 3)
+        >>> optimizer = bl.BayesOpt({"T": (20.0, 100.0), "lot": ["A", "B", None]}, seed=0)
+        >>> optimizer.suggest().observe(0.25)
         >>> other = bl.BayesOpt(optimizer.domain, seed=1)
         >>> [trial] = other.add(pandas.read_csv(io.StringIO(optimizer.to_csv())))
-        >>> trial.params == optimizer.best_params_, trial.value
-        (True, 0.3333333333333333)
+        >>> trial.params["lot"] == optimizer.best_params_["lot"], trial.value
+        (True, 0.25)
         """
         source, numbers = self._source, self._numbers(None)
         log = source._current_log()
@@ -278,7 +286,7 @@ class Reading(ABC):
         ImportError
             pandas or openpyxl is not installed (``pip install 'belated[excel]'``).
         InvalidValue
-            The data of a trial need more than 32,767 characters in a cell: use `to_csv`.
+            A text of a trial has more than 32,767 characters: use `to_csv`.
         """
         source, numbers = self._source, self._numbers(None)
         log = source._current_log()
@@ -924,8 +932,8 @@ class Trials(Reading, Generic[AnyLog]):
         >>> second.attrs
         {'operator': 'Ada'}
         """
-        facts = (std, cost, duration, params, attrs)
-        self._observe(self._number_of(trial), (value, facts, fidelity, bool(amend), bool(replicate)))
+        facts = Facts(std, cost, duration, params, attrs)
+        self._observe(self._number_of(trial), ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate)))
 
     def _started(self, numbers: Sequence[int], single: bool) -> Trial | list[Trial]:
         """Return the trials that `suggest` started, or one trial if `single`."""
@@ -936,24 +944,23 @@ class Trials(Reading, Generic[AnyLog]):
             self._check_limit("window", window, 0.25)
         return trials[0] if single else trials
 
-    def _observe(self, number: int, given: tuple[Any, ...], *more: Any) -> None:
+    def _observe(self, number: int, given: ObserveArguments, *more: Any) -> None:
         """Log a report of values; see `_submit`."""
         try:
             self._submit_one("observe", number, given, *more)
         except AlreadyObserved:
             if self._problem.outcomes:
                 raise
-            value, (std, cost, duration, params, _), *_ = given
             # The message of the core does not contain the reported value.
-            facts = {"std": std, "cost": cost, "duration": duration, "params": params}
+            facts = given.facts._replace(attrs=None)._asdict()
             others = "".join(f", {name}={short_repr(fact)}" for name, fact in facts.items() if fact is not None)
             raise AlreadyObserved(
-                f"trial {number} has the value {Trial(self, number).value!r} already, and now value={value!r}{others}; "
-                "pass amend=True to replace it, or replicate=True to keep both"
+                f"trial {number} has the value {Trial(self, number).value!r} already, and now value={given.value!r}"
+                f"{others}; pass amend=True to replace it, or replicate=True to keep both"
             ) from None
-        std = given[1][0]
+        std = given.facts.std
         if std is not None and (type(std) is not float or std == 0.0):
-            self._warn_of_contradiction([number], given[-1])
+            self._warn_of_contradiction([number], given.replicate)
 
     def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
         """Warn if trials at the same point have different values that were reported as exact.

@@ -22,7 +22,7 @@ from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.outcomes import Record
 from belated.optimizers.report import attrs_as_json, error_facts, format_error
-from belated.optimizers.request import Request
+from belated.optimizers.request import Facts, ObserveArguments, Request
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import Objective, Outcome, Reports, evaluate
@@ -292,7 +292,7 @@ class Evaluations:
         final = value.get(self.f.of_curve or "") if isinstance(value, dict) else value
         if final is not None:
             self.check_curve(trial, final)
-        given = (value, (std, cost, duration, None, outcome.attrs), None, False, False)
+        given = ObserveArguments(value, Facts(std, cost, duration, attrs=outcome.attrs))
 
         def notice(text: str) -> None:
             self.warn_once(text, f"{text}; further ones do not warn")
@@ -315,7 +315,7 @@ class Evaluations:
         names = study._problem_of(revision - 1).outcomes.keys() - {*self.f.outcomes}
         added = {name: y for name, y in outcome.undeclared.items() if name in names and y is not None}
         if added:
-            study._observe(trial.number, (added, (None,) * 5, None, False, False), revision, None, notice)
+            study._observe(trial.number, ObserveArguments(added, Facts()), revision, None, notice)
 
     def check_curve(self, trial: Trial, value: float) -> None:
         """Warn once if a value differs from the value of the reported curve."""

@@ -7,7 +7,7 @@ from typing import Any, get_args
 from belated._core import NumericalError
 from belated.optimizers.outcomes import is_within_bounds, missing
 from belated.optimizers.report import merged_attrs
-from belated.optimizers.table import row_at
+from belated.optimizers.tables.table import row_at
 from belated.optimizers.trial import Trial
 from belated.serve.messages import Page, State
 from belated.serve.problems import as_json

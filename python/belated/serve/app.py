@@ -160,9 +160,7 @@ async def _call(
 ) -> Call:
     """Return a function that calls a function with the study in the path, at a time, and answers with the result."""
 
-    async def call(
-        work: Callable[[Study], Any], now: float | None = None, revision: int | None = None
-    ) -> Response:
+    async def call(work: Callable[[Study], Any], now: float | None = None, revision: int | None = None) -> Response:
         def in_request(study: Study) -> Any:
             with at(study, now, revision):
                 return work(study)
@@ -179,9 +177,7 @@ Number = Annotated[int, messages.PLAIN, Path(ge=0, description="The trial's numb
 async def _report(call: InStudy, number: Number) -> Call:
     """Return a function that makes a report about the trial in the path, and answers with the changed trial."""
 
-    async def report(
-        body: messages.Timed, change: Callable[[Study, int], None], step: int | None = None
-    ) -> Response:
+    async def report(body: messages.Timed, change: Callable[[Study, int], None], step: int | None = None) -> Response:
         def work(study: Study) -> dict[str, Any]:
             change(study, number)
             return answers.trial_as_data(study, number, step)

@@ -16,7 +16,7 @@ from zipfile import BadZipFile
 
 from belated._core import BelatedError
 from belated.errors import InvalidValue, StoreError
-from belated.optimizers.table import imported_pandas, separator_advice
+from belated.optimizers.tables.table import imported_pandas, separator_advice
 from belated.short_repr import printable
 from belated.space.arguments import whole_in_text
 from belated.store import Header, Record, Store, open_store

@@ -265,8 +265,9 @@ class SharedLog:
         return None if revision in (None, n) else StageCarrier(self.stages, revision - 1)
 
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
-        if any(record.key is not None and KEY_PARTS.fullmatch(record.key) is None for record in records):
-            raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
+        for record in records:
+            if record.key is not None and KEY_PARTS.fullmatch(record.key) is None:
+                raise StoreError(f"study {self.name!r} has an event with a key that no call can have had")
         try:
             return write([record.body for record in records])
         except BelatedError as error:

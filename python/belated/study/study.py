@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Any, Literal, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, overload
 
 from belated._core import Action, BelatedError, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
@@ -22,8 +22,17 @@ from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
-from belated.optimizers.request import Carrier, Request, Submission, number_of_trials
-from belated.optimizers.table_files import write_worklist
+from belated.optimizers.request import (
+    Carrier,
+    Facts,
+    ObserveArguments,
+    Request,
+    StudySuggestOptions,
+    Submission,
+    number_of_trials,
+)
+from belated.optimizers.tables.files import write_worklist
+from belated.optimizers.tables.worklist import worklist, worklist_page
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
@@ -45,8 +54,10 @@ from belated.study.revisions import (
     removal_of,
 )
 from belated.study.shared_log import Read, SharedLog
-from belated.study.worklist import worklist, worklist_page
 from belated.warn import warn
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -474,7 +485,7 @@ class Study(Trials[SharedLog]):
             return actions_of(submission, problem, log, carrier)
         except InvalidPoint:
             read = submission.revision
-            if submission.verb != "observe" or read is None or not isinstance(submission.given[1][3], Mapping):
+            if submission.verb != "observe" or read is None or not isinstance(submission.given[1].params, Mapping):
                 raise
             # The evaluation may have started before this process read a revision.
             first = max(i for i, stage in enumerate(self._log.stages, 1) if stage.first <= submission.trial)
@@ -515,27 +526,11 @@ class Study(Trials[SharedLog]):
 
     @overload
     def suggest(
-        self,
-        n: None = None,
-        context: Mapping[str, Any] | None = None,
-        *,
-        fidelity: float | None = None,
-        fixed: Mapping[Any, Any] | None = None,
-        shared: Sequence[Any] | None = None,
-        key: str | None = None,
-        expires_after: float | timedelta | None = None,
+        self, n: None = None, context: Mapping[str, Any] | None = None, **options: "Unpack[StudySuggestOptions]"
     ) -> Trial: ...
     @overload
     def suggest(
-        self,
-        n: int,
-        context: Mapping[str, Any] | None = None,
-        *,
-        fidelity: float | None = None,
-        fixed: Mapping[Any, Any] | None = None,
-        shared: Sequence[Any] | None = None,
-        key: str | None = None,
-        expires_after: float | timedelta | None = None,
+        self, n: int, context: Mapping[str, Any] | None = None, **options: "Unpack[StudySuggestOptions]"
     ) -> list[Trial]: ...
     @checks_arguments
     def suggest(
@@ -622,8 +617,10 @@ class Study(Trials[SharedLog]):
         """
         revision = self._n_read()
         _check_key(key)
-        facts = (std, cost, duration, params, attrs)
-        self._observe(self._number_of(trial), (value, facts, fidelity, bool(amend), bool(replicate)), revision, key)
+        given = ObserveArguments(
+            value, Facts(std, cost, duration, params, attrs), fidelity, bool(amend), bool(replicate)
+        )
+        self._observe(self._number_of(trial), given, revision, key)
 
     # Revisions of the problem.
 

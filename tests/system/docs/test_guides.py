@@ -8,6 +8,7 @@ from doctest import ELLIPSIS, NORMALIZE_WHITESPACE, DocTest, DocTestParser, DocT
 
 import pytest
 
+import belated
 from belated import plotting
 from tests.system.docs.pages import COMPARISONS, DOCS, GUIDES, blocks, is_program, is_session
 
@@ -80,3 +81,12 @@ def test_every_plot_is_on_the_page_of_plots():
 def test_the_page_of_guides_links_to_every_page():
     links = set(re.findall(r"\]\(([^)#]+\.md)", (DOCS / "guides.md").read_text(encoding="utf-8")))
     assert {page.name for page in DOCS.glob("*.md")} - {"index.md", "guides.md"} <= links
+
+
+def test_the_page_of_fifteen_names_uses_each_of_its_names():
+    page = DOCS / "fifteen_names.md"
+    rows = re.findall(r"^\| (`bl\..*?) \|", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    names = re.findall(r"`bl\.(\w+)`", " ".join(rows))
+    assert len(names) == len(set(names)) == 15 and set(names) <= set(belated.__all__)
+    programs = "".join(block.code for block in blocks(page))
+    assert set(names) == set(re.findall(r"\bbl\.(\w+)", programs))

@@ -93,9 +93,7 @@ def table_of(space, **columns):
 def test_choices_that_print_alike_are_refused(choices):
     opt, table = table_of({"k": bl.Categorical([*choices, "other"])}, params_k=[choices[0], "other"])
     for given in (table, through_csv(table)):
-        with pytest.raises(
-            bl.errors.InvalidSpace, match="row 0, column 'params_k': .* which print alike: write the file with"
-        ):
+        with pytest.raises(bl.errors.InvalidSpace, match="row 0, column 'params_k': .* which print alike: add the"):
             opt.add(given)
     assert opt.n_trials == 0
 

@@ -10,7 +10,7 @@ import pytest
 
 import belated as bl
 from belated.errors import InvalidPoint, InvalidValue
-from belated.optimizers.cells import seconds_in
+from belated.optimizers.tables.cells import seconds_in
 from belated.study.from_optuna import optimizer_with_trials
 
 optuna = pytest.importorskip("optuna")

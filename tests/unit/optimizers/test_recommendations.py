@@ -1,5 +1,7 @@
 """`recommend` returns the best observed value of exact values, and the largest lower bound of noisy values."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -169,6 +171,18 @@ def test_the_largest_n_returns_all_points_under_constraints():
     data = points(20)
     opt.add(data, [float(i) for i in range(20)])
     assert opt.recommend(n=2**32 - 1) == [p for p in data[::-1] if p["x"] < 0.5]
+
+
+@pytest.mark.parametrize(("probability", "warns"), [(0.89, True), (0.9, False), (0.91, False)])
+def test_a_probability_of_the_bounds_below_90_percent_gives_a_warning(probability, warns, monkeypatch):
+    opt = bl.BayesOpt(SQUARE, outcomes={"loss": "minimize", "heat": bl.AtMost(1.0)}, seed=0)
+    for i, point in enumerate(points(4)):
+        opt.add(point, {"loss": float(i), "heat": 0.5})
+    monkeypatch.setattr(type(opt), "predict_feasible", lambda *_: np.array([probability]))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        opt.recommend()
+    assert any("0.9 or more" in str(each.message) for each in caught) == warns
 
 
 @pytest.mark.parametrize("context", [None, {"z": ["p", "q"]}])

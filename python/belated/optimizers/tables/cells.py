@@ -1,19 +1,13 @@
 """Cells of tables: what a file contains for a value, and which value a cell of a file means.
 
 CSV files store values as text, and Excel stores numbers with 16 digits. pandas reads texts such as "01" as numbers, and
-texts such as "NA" as missing values. Files that `to_csv` and `to_excel` write therefore have a column ``exact``. It
-contains, as JSON, those values of the row that the other cells do not restore. If a cell was edited, it differs from
-its entry in this column, and the cell is used.
+texts such as "NA" as missing values. A cell that several choices of a parameter may have written is therefore refused.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
@@ -32,9 +26,6 @@ _DIGITS = 14
 
 # A duration in days, hours, minutes and seconds.
 _DURATION = re.compile(r"(-)?(?:(\d+) days?,? \+?)?(\d+):([0-5]?\d):([0-5]?\d(?:\.\d+)?)")
-
-# The longest text in a cell of Excel.
-LONGEST_CELL = 32_767
 
 # Characters with which a formula begins; some spreadsheets also read the full-width forms.
 _FORMULA = "=+-@\t\n\uff1d\uff0b\uff0d\uff20"
@@ -107,19 +98,31 @@ def choice_in(dimension: Dimension, what: str, cell: Any) -> Any:
     assert choices is not None
     readings = [cell]
     if isinstance(cell, str) and cell.startswith("'"):
-        readings.append(cell[1:])  # protected from being read as a formula
-    if isinstance(cell, (float, int)) and cell in (0, 1):
-        readings.append(bool(cell))  # pandas reads Excel's booleans as numbers if the column has empty cells
+        readings.append(cell[1:])  # the user protected the text from being read as a formula
+    # pandas reads Excel's booleans as numbers if the column has empty cells.
+    flag = bool(cell) if isinstance(cell, (float, int)) and cell in (0, 1) else None
     for reading in readings:
-        alike = [choice for choice in choices if as_read(choice) == as_read(reading)]
+        written = _as_written(reading)
+        alike = [choice for choice in choices if choice is flag is not None or _as_written(choice) == written]
         if len(alike) > 1:
             raise InvalidSpace(
-                f"{what}={short_repr(cell)} may be any of the choices {alike}, which print alike: write "
-                "the file with to_csv or to_excel, add the trials as dicts, or rename choices"
+                f"{what}={short_repr(cell)} may be any of the choices {alike}, which print alike: add the trials as "
+                "dicts, or rename choices"
             )
         if alike:
             return alike[0]
     return cell
+
+
+def _as_written(value: Any) -> float | str | None:
+    """Return a value as it is read from a file that `to_csv` wrote."""
+    return as_read(shown(value))
+
+
+def text_in(cell: Any) -> Any:
+    """Return a text without the apostrophe that `shown` adds; return other cells unchanged."""
+    is_marked = isinstance(cell, str) and cell.startswith("'") and shown(cell[1:]) == cell
+    return cell[1:] if is_marked else cell
 
 
 def shown(value: Any) -> Any:
@@ -132,46 +135,4 @@ def shown(value: Any) -> Any:
     text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n").replace("\r", "\n"))
     if len(text) > 1 and text[0] in _FORMULA and isinstance(as_read(text), str):
         text = f"'{text}"
-    return text[:LONGEST_CELL]
-
-
-def is_restored(value: Any) -> bool:
-    """Return whether a number or a text is read from a file with the same bits or characters."""
-    if isinstance(value, str):
-        return shown(value) == value and as_read(value) == value and value.lower() not in ("true", "false")
-    if isinstance(value, float):
-        # pandas reads a number of at most 15 digits exactly, unless its exponent is large.
-        is_zero = value == 0.0 and not math.copysign(1.0, value) < 0.0
-        return is_zero or (1e-7 <= abs(value) < 1e15 and float(f"{value:.15g}") == value)
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53
-
-
-def exact_choice(choices: Sequence[Any], value: Any) -> str | None:
-    """Return the entry of a choice in the column ``exact``, or None if its cell determines the choice."""
-    readings = [as_read(value)]
-    if isinstance(value, bool):
-        readings.append(float(value))  # see `choice_in`
-    same = [choice for choice in choices if as_read(choice) in readings]
-    unchanged = not isinstance(value, str) or shown(value) == value
-    if len(same) == 1 and unchanged and (not isinstance(value, float) or is_restored(value)):
-        return None
-    return repr(value)
-
-
-def choice_of_entry(choices: Sequence[Any], entry: Any, cell: Any) -> tuple[Any, ...]:
-    """Return the choice of an entry of `exact_choice` in a tuple; an empty tuple if the cell was edited."""
-    named = [choice for choice in choices if repr(choice) == entry]
-    return tuple(named) if len(named) == 1 and agrees(cell, named[0]) else ()
-
-
-def agrees(cell: Any, exact: Any) -> bool:
-    """Return whether a cell is what a file contains for the value `exact`, up to rounding."""
-    visible = shown(exact)
-    if isinstance(visible, bool) and isinstance(cell, (bool, np.bool_, int, float)):
-        return bool(cell == visible)
-    numbers = real_number(number_in(cell)), real_number(number_in(visible))
-    if numbers[0] is not None and numbers[1] is not None:
-        return _is_close(numbers[0], numbers[1])
-    if isinstance(cell, str) and isinstance(visible, str):
-        return cell.replace("\r\n", "\n") == visible
-    return as_read(cell) == as_read(visible)
+    return text

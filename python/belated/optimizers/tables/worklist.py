@@ -11,7 +11,7 @@ from belated._core import DelayDistribution, TrialRecord
 from belated.optimizers.log import Log
 from belated.optimizers.outcomes import missing
 from belated.optimizers.problem import Problem
-from belated.optimizers.table import imported_pandas, trial_columns
+from belated.optimizers.tables.table import imported_pandas, trial_columns
 from belated.optimizers.trial import html_table, utc
 from belated.short_repr import printable
 

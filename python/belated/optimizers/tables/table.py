@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,21 +14,13 @@ from belated._core import (
     InvalidContext,
     InvalidPoint,
     InvalidSetting,
+    InvalidSpace,
     InvalidValue,
     Observation,
     TrialRecord,
 )
 from belated.optimizers import optuna_table
 from belated.optimizers.actions import full_fidelity
-from belated.optimizers.cells import (
-    agrees,
-    as_read,
-    choice_in,
-    choice_of_entry,
-    in_range,
-    number_in,
-    seconds_in,
-)
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.imported import Dated, ImportedTrial, Result
 from belated.optimizers.outcomes import position, values_of
@@ -44,10 +35,18 @@ from belated.optimizers.report import (
     merged_attrs,
 )
 from belated.optimizers.request import Carrier
+from belated.optimizers.tables.cells import (
+    as_read,
+    choice_in,
+    in_range,
+    number_in,
+    seconds_in,
+    text_in,
+)
 from belated.optimizers.trial import utc
 from belated.short_repr import short_repr
-from belated.space.arguments import is_list, is_table, real_number
-from belated.space.candidates import Candidates
+from belated.space.arguments import is_list, is_table
+from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Dimension, choices_of
 from belated.space.fidelity import Fidelity
 from belated.space.space import Place, Space
@@ -58,14 +57,11 @@ _STATES = ("observed", "pending", "failed", "abandoned", "stopped", "withdrawn")
 # The data of a trial that may be given by a column of any name, or by a column of this name.
 _FACTS = ("value", "std", "cost", "duration", "fidelity")
 
-#: The name of the column with the values that the other cells of a file do not restore; see `cells`.
-EXACT = "exact"
-
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
 _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT = "withdrawn_value", "withdrawn_reason", "left_out"
 _OTHERS = (
     *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at"),
-    *("outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT, EXACT),
+    *("outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT),
 )
 
 # The prefixes of the columns of an outcome: its value, std and state, and the value and reason of its last withdrawal.
@@ -359,7 +355,6 @@ class _Reader:
         # The rows as they are given, if the table has only parameters.
         self._plain: list[Any] | None = None
         prefixed = isinstance(space, Space) and any(f"params_{name}" in names for name in space)
-        self._prefixed = prefixed
         if isinstance(space, Space):
             for name in space:
                 found = [each for each in (f"params_{name}", name) if each in names]
@@ -494,8 +489,6 @@ class _Reader:
             elif self._has_values and name in self._others:
                 self._columns[name] = name
         self._amounts = [name for name in ("std", "cost", "duration") if name in {*self._columns, *self._lists}]
-        is_file = EXACT in self._others and "state" in self._others and (self._prefixed or "index" in self._others)
-        self._exact: list[Any] = self._cells[EXACT] if self._has_values and is_file else [None] * self.n
         has_state = self._has_values and "state" in self._others
         self._states = self._cells["state"] if has_state else [None] * self.n
         self._errors = self._cells["error"] if self._has_values and "error" in self._others else [None] * self.n
@@ -601,7 +594,6 @@ class _Reader:
 
     def row(self, i: int) -> Row | None:
         """Return the actions of a row; None if its value is missing and such rows are left out."""
-        self._entries = self._exact_entries(i)
         self.column, reason = _LEFT_OUT, self._left_out[i]
         if reason is not None:
             raise InvalidPoint(
@@ -645,7 +637,8 @@ class _Reader:
             whole = withdrawals[0] if self._states[i] == "withdrawn" else None
         if "failed" in states:
             self.column = "error"
-            error = error_facts(self._error(i))
+            cell = self._errors[i]
+            error = error_facts(None if cell is None else str(text_in(cell)))
         has_outcomes = bool(self._problem.outcomes)
         if self._carrier is not None and self._carrier.problem.outcomes:
             results, has_outcomes = self._carried(results, self._carrier), True
@@ -679,27 +672,11 @@ class _Reader:
         found = full_fidelity(self._problem, self._problem.check_fidelity(self._fact("fidelity", i)))
         return found if self._carrier is None else self._carrier.fidelity(found)
 
-    def _exact_entries(self, i: int) -> Mapping[str, Any]:
-        self.column, text = EXACT, self._exact[i]
-        if text is None:
-            return {}
-        try:
-            found = json.loads(text)
-        except (TypeError, ValueError):
-            found = None
-        if not isinstance(found, dict):
-            raise InvalidValue(f"{short_repr(text)} was not written by to_csv or to_excel: empty this cell")
-        return found
-
     def _number(self, column: str, i: int, dimension: Dimension | Fidelity | None = None) -> Any:
-        """Return the number in a cell, with all its digits; in the range of the dimension, up to rounding errors."""
+        """Return the number in a cell; in the range of the dimension, up to rounding errors."""
         cell = self._cells[column][i]
         if type(cell) is not float:
             cell = number_in(cell)
-        if column in self._entries:
-            exact = real_number(self._entries[column])
-            if exact is not None and agrees(cell, exact):
-                return exact
         return cell if dimension is None else in_range(dimension, cell)
 
     def _fact(self, name: str, i: int) -> Any:
@@ -777,10 +754,20 @@ class _Reader:
         # If the cell of an active parameter is empty, its value is a choice that is written as an empty cell, such as
         # None. This choice may make further parameters active.
         empty = [name for name in self._emptied if name not in columns and name in self._point]
+        for name in empty:
+            # pandas reads the choice "NA" from a file as an empty cell, so a column with this text is not from a file.
+            cells = self._cells[self._point[name]]
+            is_from_file = not any(isinstance(cell, str) and as_read(cell) is None for cell in cells)
+            if isinstance(space, NamedCandidates) and name in space.optional and is_from_file:
+                choices = [each for each in choices_of(space[name]) or () if as_read(each) is None]
+                raise InvalidSpace(
+                    f"{space.point_argument}[{name!r}] is empty, which may be a gap or one of the choices {choices}: "
+                    "add the trials as dicts, or rename choices"
+                )
         for _ in empty:
             for name in empty:
                 column = self._run.get(name, self._point[name]) if self._in_run else self._point[name]
-                if name not in values and (column in self._entries or name in space.active_names(values)):
+                if name not in values and name in space.active_names(values):
                     values[name] = self._value(space, name, column, i)
         return values
 
@@ -793,10 +780,6 @@ class _Reader:
         choices = choices_of(dimension)
         if choices is None:
             return self._number(column, i, dimension)
-        if column in self._entries:
-            found = choice_of_entry(choices, self._entries[column], cell)
-            if found:
-                return found[0]
         key = (name, repr(cell))
         if key not in self._choices:
             self._choices[key] = choice_in(dimension, f"{space.point_argument}[{name!r}]", cell)
@@ -819,11 +802,9 @@ class _Reader:
             return None
         found = {}
         for key, column in self._attrs_columns.items():
-            cell, entry = self._cells[column][i], self._entries.get(column)
-            if column in self._entries and agrees(cell, entry):
-                found[key] = entry
-            elif cell is not None:
-                found[key] = cell.isoformat() if isinstance(cell, date) else cell
+            cell = self._cells[column][i]
+            if cell is not None:
+                found[key] = cell.isoformat() if isinstance(cell, date) else text_in(cell)
         given = self._attrs[i]
         if found and isinstance(given, Mapping):
             found |= given
@@ -883,18 +864,8 @@ class _Reader:
     def _reason(self, i: int, column: str) -> str | None:
         """Return the reason of a withdrawal, which is in a column."""
         self.column = column
-        cell, entry = self._cells.get(column, [None] * self.n)[i], self._entries.get(column)
-        if isinstance(entry, str) and agrees(cell, entry):
-            return as_reason(entry)
-        return None if cell is None else as_reason(str(cell))
-
-    def _error(self, i: int) -> TrialError | str | None:
-        cell, entry = self._errors[i], self._entries.get("error")
-        if isinstance(entry, list) and len(entry) == 2:
-            error = TrialError(str(entry[0]), str(entry[1]))
-            if agrees(cell, str(error)):
-                return error
-        return None if cell is None else str(cell)
+        cell = self._cells.get(column, [None] * self.n)[i]
+        return None if cell is None else as_reason(str(text_in(cell)))
 
     # Outcomes.
 

@@ -1,0 +1,1 @@
+"""Tables of trials: their columns, their cells, files of tables, and worklists."""
