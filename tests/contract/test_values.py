@@ -10,7 +10,7 @@ import belated as bl
 from belated import functions
 from belated import simulate as sim
 from belated.optimizers.report import TrialError
-from belated.run.objective import Outcome
+from belated.run.objective import Evaluation
 from tests.unit.optimizers.definitions import BOX, REQUIRED
 
 ROUTES = [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))]
@@ -111,7 +111,7 @@ VALUES = [
     (bl.NoImprovement(3), repr),
     (bl.ValueReached(0.5), repr),
     (bl.RunningTrial(3, {"x": 0.5}, {"a": 1}), repr),
-    (Outcome(1.0, std=0.5, cost=2.0, attrs={"a": [1]}), repr),
+    (Evaluation(1.0, std=0.5, cost=2.0, attrs={"a": [1]}), repr),
     (TrialError("ValueError", "no such\nkernel", None), str),
     (bl.maximize(lambda params: params["x"], {"x": (0.0, 1.0)}, n_trials=4, seed=0), facts),
     *(

@@ -22,7 +22,7 @@ from belated.study.study import Study
 from belated.warn import warn
 
 # The result of scikit-learn's `_fit_and_score` for one fit: the scores, the times, and the error if the fit failed.
-Outcome: TypeAlias = dict[str, Any]
+FitResult: TypeAlias = dict[str, Any]
 
 
 class Fit(NamedTuple):
@@ -34,14 +34,14 @@ class Fit(NamedTuple):
 
 @dataclass
 class Candidate:
-    """A candidate: its trial, the values of its parameters, and the outcomes of the finished splits."""
+    """A candidate: its trial, the values of its parameters, and the results of the finished splits."""
 
     trial: Trial
     values: dict[str, Any]
-    outcomes: dict[int, Outcome]
+    results: dict[int, FitResult]
     # The index of the space from which the candidate was chosen.
     space: int
-    # If the search has a resource: the resource of the outcomes.
+    # If the search has a resource: the resource of the results.
     n_resources: int = 0
 
 
@@ -121,28 +121,28 @@ class Candidates:
             self._waiting.extend(Fit(number, split) for split in range(len(self.splits)))
         return self._waiting.popleft()
 
-    def take(self, fit: Fit, outcome: Outcome, objective: str | None) -> None:
-        """Record the outcome of a fit. `objective` is the metric to maximise, or None if scores are not named."""
+    def take(self, fit: Fit, result: FitResult, objective: str | None) -> None:
+        """Record the result of a fit. `objective` is the metric to maximise, or None if scores are not named."""
         candidate = self.made[fit.candidate]
-        candidate.outcomes[fit.split] = outcome
-        if len(candidate.outcomes) == len(self.splits):
-            _report(candidate.trial, [candidate.outcomes[each] for each in range(len(self.splits))], objective)
+        candidate.results[fit.split] = result
+        if len(candidate.results) == len(self.splits):
+            _report(candidate.trial, [candidate.results[each] for each in range(len(self.splits))], objective)
 
-    def take_all(self, number: int, outcomes: Sequence[Outcome], n_resources: int, objective: str | None) -> None:
-        """Record the outcomes of all splits of a candidate whose scores have been reported as a learning curve."""
+    def take_all(self, number: int, results: Sequence[FitResult], n_resources: int, objective: str | None) -> None:
+        """Record the results of all splits of a candidate whose scores have been reported as a learning curve."""
         candidate = self.made[number]
-        candidate.outcomes, candidate.n_resources = dict(enumerate(outcomes)), n_resources
+        candidate.results, candidate.n_resources = dict(enumerate(results)), n_resources
         if candidate.trial._record.ended_early is None:
-            _report(candidate.trial, outcomes, objective)
+            _report(candidate.trial, results, objective)
 
-    def outcomes(self) -> list[Outcome]:
-        """Return the outcomes of all fits, ordered by split and then by candidate."""
-        return [candidate.outcomes[split] for candidate in self.made for split in range(len(self.splits))]
+    def results(self) -> list[FitResult]:
+        """Return the results of all fits, ordered by split and then by candidate."""
+        return [candidate.results[split] for candidate in self.made for split in range(len(self.splits))]
 
     def abandon_unfinished(self) -> None:
         """Abandon the trials of unfinished candidates, which would otherwise stay pending in a study."""
         for candidate in self.made:
-            if len(candidate.outcomes) < len(self.splits):
+            if len(candidate.results) < len(self.splits):
                 # This code runs while another error is handled.
                 with suppress(BelatedError):
                     candidate.trial.abandon()
@@ -153,28 +153,28 @@ def warn_few_points(n_points: int, n_candidates: int) -> None:
     warn(f"the space has {n_points} points, fewer than the {n_candidates} candidates: each point is evaluated once")
 
 
-def _report(trial: Trial, outcomes: Sequence[Outcome], objective: str | None) -> None:
+def _report(trial: Trial, results: Sequence[FitResult], objective: str | None) -> None:
     """Report the mean score or the failure of a candidate to the optimizer; other metrics become attrs."""
-    duration = sum(outcome["fit_time"] + outcome["score_time"] for outcome in outcomes)
-    value = mean_score(outcomes, objective)
+    duration = sum(result["fit_time"] + result["score_time"] for result in results)
+    value = mean_score(results, objective)
     if math.isfinite(value):
-        scores = outcomes[0]["test_scores"]
+        scores = results[0]["test_scores"]
         others = [name for name in scores if name != objective] if isinstance(scores, dict) else []
-        means = {name: mean_score(outcomes, name) for name in others}
+        means = {name: mean_score(results, name) for name in others}
         attrs = {name: mean for name, mean in means.items() if math.isfinite(mean)}
         trial.observe(value, duration=duration, attrs=attrs or None)
         return
-    errors = [outcome["fit_error"] for outcome in outcomes if outcome["fit_error"]]
+    errors = [result["fit_error"] for result in results if result["fit_error"]]
     last_line = errors[0].strip().splitlines()[-1] if errors else f"its mean score is {value}"
     trial.fail(error=last_line)
 
 
-def mean_score(outcomes: Sequence[Outcome], objective: str | None) -> float:
+def mean_score(results: Sequence[FitResult], objective: str | None) -> float:
     """Return the mean of a metric over the splits. `objective` is None if scores are not named."""
-    return float(np.mean([_score(outcome, objective) for outcome in outcomes]))
+    return float(np.mean([_score(result, objective) for result in results]))
 
 
-def _score(outcome: Outcome, objective: str | None) -> float:
-    scores = outcome["test_scores"]
+def _score(result: FitResult, objective: str | None) -> float:
+    scores = result["test_scores"]
     # If scoring is a function, a failed fit has a single number instead of a dict of metrics.
     return float(scores[objective] if isinstance(scores, dict) else scores)

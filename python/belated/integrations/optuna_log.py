@@ -41,7 +41,13 @@ from belated._core import Action, BelatedError, InvalidPoint
 from belated.integrations.optuna_pruned import Curve, Stop, impute
 from belated.optimizers.imported import ImportedTrial
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.optuna_outcomes import Outcome, constraint_values, error_of, outcome_beside_curve, results_of
+from belated.optimizers.optuna_outcomes import (
+    OptunaResult,
+    constraint_values,
+    error_of,
+    result_beside_curve,
+    results_of,
+)
 from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
@@ -66,7 +72,7 @@ class Start(NamedTuple):
 
     number: int
     step: Step
-    outcome: Outcome
+    outcome: OptunaResult
     ended: float | None
     # The numbers of the trials that did not have a result when this trial was suggested; None if belated did not
     # suggest it.
@@ -250,7 +256,7 @@ class OptunaLog:
                 waiting[start.number] = start
             elif _is_stale(trial, stale_before):
                 nothing = (None,) * len(self._constraints)
-                waiting[start.number] = start._replace(outcome=Outcome("abandoned"), constraints=nothing)
+                waiting[start.number] = start._replace(outcome=OptunaResult("abandoned"), constraints=nothing)
         end(list(waiting.values()))
         for _, start in started:
             report(start)
@@ -283,7 +289,7 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
-        outcome, stop, reports = outcome_beside_curve(trial, not self._constraints), None, NO_REPORTS
+        outcome, stop, reports = result_beside_curve(trial, not self._constraints), None, NO_REPORTS
         known_constraints = constraint_values(trial.system_attrs) if trial.state.is_finished() else {}
         constraints = tuple(map(known_constraints.get, self._constraints))
         if self.optimizer.curve is not None:
@@ -291,7 +297,7 @@ class OptunaLog:
         elif outcome.state == "stopped":
             reported = trial.intermediate_values
             stop = Stop(reported, max(reported), reported[max(reported)])
-            outcome = Outcome("observed", stop.value)
+            outcome = OptunaResult("observed", stop.value)
         params = {name: trial.params[name] for name in self.space if name in trial.params}
         note = trial.system_attrs.get(NOTE, {})
         # If Optuna copies a trial, for example to run a failed trial again, the copy has the note of the original
@@ -354,7 +360,7 @@ class OptunaLog:
             _, number, constraints, (state, value, detail), _ = step
         else:
             (state, number, value, detail, _), constraints = step, ()
-        outcome = Outcome(state, None if value is None else as_number("value", value, f"trial {number}"), detail)
+        outcome = OptunaResult(state, None if value is None else as_number("value", value, f"trial {number}"), detail)
         ended = ImportedTrial(
             results_of(outcome, constraints, time),
             bool(self._constraints),

@@ -6,7 +6,7 @@ from typing import Any
 
 from belated.integrations.optuna_log import OptunaLog, Start
 from belated.optimizers.curve import Curve, Stopping
-from belated.optimizers.optuna_outcomes import outcome_beside_curve
+from belated.optimizers.optuna_outcomes import result_beside_curve
 from belated.optimizers.random_search import RandomSearch
 from belated.study.from_optuna import Withdrawn
 from belated.study.optuna_reports import check_last_step, log_reports, reports_of
@@ -16,7 +16,7 @@ class _LogWithoutPoints(OptunaLog):
     """A log for rules that only compare values. All trials have the same point, so they may have any parameters."""
 
     def _read(self, trial: Any) -> Start:
-        return Start(trial.number, ("added", (0.5,), None), outcome_beside_curve(trial), None, None, None, None)
+        return Start(trial.number, ("added", (0.5,), None), result_beside_curve(trial), None, None, None, None)
 
 
 class PrunerLog:
@@ -109,7 +109,7 @@ class PrunerLog:
             return
         log_reports(self._log._core, place, self._shift, self._new_reports(trial), None)
         if trial.state.is_finished():
-            state, value, error = outcome_beside_curve(trial)
+            state, value, error = result_beside_curve(trial)
             self._log._log((state, place, value, error, self._log._on_clock(trial.datetime_complete)))
             self._ended.add(trial.number)
 

@@ -261,19 +261,19 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
                 self._evaluate_curves(candidates, arguments, objective, resource)
         finally:
             candidates.abandon_unfinished()
-        outcomes = candidates.outcomes()
-        _validation._warn_or_raise_about_fit_failures(outcomes, self.error_score)
+        fits = candidates.results()
+        _validation._warn_or_raise_about_fit_failures(fits, self.error_score)
         if callable(self.scoring):
             # If there are several metrics, the score of a failed fit is a single number and not a dict of metrics.
-            _validation._insert_error_scores(outcomes, self.error_score)
+            _validation._insert_error_scores(fits, self.error_score)
         made, more = [each.values for each in candidates.made], {}
         if resource is not None:
             made = [each.values | resource.as_params(each.n_resources) for each in candidates.made]
             more = {"n_resources": [each.n_resources for each in candidates.made]}
-        results = self._format_results(made, len(splits), outcomes, more)
-        self.multimetric_ = isinstance(outcomes[0]["test_scores"], dict)
+        results = self._format_results(made, len(splits), fits, more)
+        self.multimetric_ = isinstance(fits[0]["test_scores"], dict)
         if callable(self.scoring) and self.multimetric_:
-            self._check_refit_for_multimetric(outcomes[0]["test_scores"])
+            self._check_refit_for_multimetric(fits[0]["test_scores"])
             refit_metric = self.refit
         self._choose(results, refit_metric, resource)
         if self.refit:

@@ -22,7 +22,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import unique_labels
 
 from belated._core import InvalidSetting
-from belated.integrations.candidates import Outcome, SearchedSpace, mean_score
+from belated.integrations.candidates import FitResult, SearchedSpace, mean_score
 from belated.run.arguments import count
 from belated.run.curves import DirectReports
 from belated.run.objective import Reports
@@ -199,9 +199,9 @@ class Growth:
 
 
 class Grown(NamedTuple):
-    """A candidate after its last step: the outcome of each split, the resource, and the metric that was reported."""
+    """A candidate after its last step: the result of each split, the resource, and the metric that was reported."""
 
-    outcomes: list[Outcome]
+    results: list[FitResult]
     n_resources: int
     objective: str | None
 
@@ -231,10 +231,10 @@ def grow(
         The data and further arguments for scikit-learn's `_fit_and_score`.
     """
     growths = [Growth(estimator, resource) for estimator in estimators]
-    outcomes: list[Outcome] = [{} for _ in splits]
+    results: list[FitResult] = [{} for _ in splits]
     for step in range(1, resource.steps + 1):
         for i, (train, test) in enumerate(splits):
-            before = outcomes[i]
+            before = results[i]
             if before.get("fit_error"):  # its score is the number `error_score`
                 continue
             growths[i].target = resource.at(step)
@@ -245,11 +245,11 @@ def grow(
                 now[name] += before.get(name, 0.0)
             if objective is None and isinstance(now["test_scores"], dict):
                 objective = objective_of(list(now["test_scores"]))
-            outcomes[i] = now
-        value = mean_score(outcomes, objective)
+            results[i] = now
+        value = mean_score(results, objective)
         if not isfinite(value) or reports.report(number, step, value, 0):
             break
-    return Grown(outcomes, resource.at(step), objective)
+    return Grown(results, resource.at(step), objective)
 
 
 def with_values(estimator: Any, values: Mapping[str, Any]) -> Any:

@@ -14,7 +14,7 @@ from belated.short_repr import short_repr
 CONSTRAINTS = "constraints"
 
 
-class Outcome(NamedTuple):
+class OptunaResult(NamedTuple):
     """The state of a trial in belated's terms."""
 
     state: Literal["pending", "observed", "failed", "abandoned", "stopped"]
@@ -22,7 +22,7 @@ class Outcome(NamedTuple):
     error: str | None = None
 
 
-def outcome_of(trial: Any, constrained: bool = True) -> Outcome:
+def result_of_trial(trial: Any, constrained: bool = True) -> OptunaResult:
     """Return the outcome of a trial of Optuna.
 
     A COMPLETE trial is observed, or failed if a constraint is violated (its value is above 0) or the value is not
@@ -32,38 +32,38 @@ def outcome_of(trial: Any, constrained: bool = True) -> Outcome:
     state = trial.state.name
     if state == "COMPLETE":
         [value] = trial.values
-        return outcome_of_value(trial, value, constrained)
+        return result_of_value(trial, value, constrained)
     if state == "FAIL":
-        return Outcome("failed")
-    return Outcome("abandoned" if state == "PRUNED" else "pending")
+        return OptunaResult("failed")
+    return OptunaResult("abandoned" if state == "PRUNED" else "pending")
 
 
-def outcome_beside_curve(trial: Any, constrained: bool = True) -> Outcome:
+def result_beside_curve(trial: Any, constrained: bool = True) -> OptunaResult:
     """Return the outcome of a trial of Optuna whose reports are in the log.
 
     A PRUNED trial counts as stopped, or as failed if it does not have reports, its last report is not finite or a
     constraint is violated. If `constrained` is False, constraints are ignored.
     """
     if trial.state.name != "PRUNED":
-        return outcome_of(trial, constrained)
+        return result_of_trial(trial, constrained)
     reported = trial.intermediate_values
     if not reported:
-        return Outcome("failed")
-    outcome = outcome_of_value(trial, reported[max(reported)], constrained)
-    return Outcome("stopped") if outcome.state == "observed" else outcome
+        return OptunaResult("failed")
+    outcome = result_of_value(trial, reported[max(reported)], constrained)
+    return OptunaResult("stopped") if outcome.state == "observed" else outcome
 
 
-def outcome_of_value(trial: Any, value: float, constrained: bool = True) -> Outcome:
+def result_of_value(trial: Any, value: float, constrained: bool = True) -> OptunaResult:
     """Return "observed" with this value, or "failed" if the value is not finite or the trial violates a constraint.
 
     If `constrained` is False, constraints are ignored.
     """
     violated = [each for each in constraint_values(trial.system_attrs).values() if constrained and not each <= 0]
     if violated:
-        return Outcome("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
+        return OptunaResult("failed", error=f"infeasible: constraints at {short_repr(violated)} are above 0")
     if not math.isfinite(value):
-        return Outcome("failed", error=f"its value is {value}")
-    return Outcome("observed", value)
+        return OptunaResult("failed", error=f"its value is {value}")
+    return OptunaResult("observed", value)
 
 
 def constraint_values(system_attrs: Mapping[str, Any]) -> dict[str, float]:
@@ -74,7 +74,7 @@ def constraint_values(system_attrs: Mapping[str, Any]) -> dict[str, float]:
     return values | {key: system_attrs[key] for key in named}
 
 
-def results_of(outcome: Outcome, constraints: Sequence[float | None], at: float | None) -> list[Result]:
+def results_of(outcome: OptunaResult, constraints: Sequence[float | None], at: float | None) -> list[Result]:
     """Return the results of the value and of the constraints of a trial, which are outcomes of an optimizer.
 
     A constraint at infinity has failed. A constraint at -infinity, which holds, cannot be modelled and is abandoned.
@@ -92,7 +92,7 @@ def results_of(outcome: Outcome, constraints: Sequence[float | None], at: float 
     return found
 
 
-def error_of(outcome: Outcome, constraints: Sequence[float | None]) -> tuple[str, str, str | None] | None:
+def error_of(outcome: OptunaResult, constraints: Sequence[float | None]) -> tuple[str, str, str | None] | None:
     """Return why outcomes of a trial have failed, in the form that the core takes."""
     infinite = [c for c in constraints if c is not None and _fails(c)]
     if outcome.state == "failed":

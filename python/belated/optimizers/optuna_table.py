@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from belated._core import InvalidValue
-from belated.optimizers.optuna_outcomes import outcome_of
+from belated.optimizers.optuna_outcomes import result_of_trial
 from belated.optimizers.outcomes import Outcomes
 from belated.space.arguments import is_gap, real_number, whole_number
 from belated.warn import warn
@@ -138,12 +138,12 @@ def _set_states(columns: Columns, states: list[str], measured: list[str], constr
     errors: list[str | None] = []
     for i, state in enumerate(states):
         trial = SimpleNamespace(state=SimpleNamespace(name=state), values=[0.0], system_attrs=_system_attrs(columns, i))
-        found = outcome_of(trial, constrained)
+        found = result_of_trial(trial, constrained)
         for name in measured:
             number = real_number(columns[name][i])
             if found.state == "observed" and number is not None and abs(number) == float("inf"):
                 trial.values = [number]
-                found = outcome_of(trial, constrained)
+                found = result_of_trial(trial, constrained)
         columns["state"][i] = found.state
         errors.append(found.error)
         if found.state != "observed":

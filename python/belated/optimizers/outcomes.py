@@ -16,7 +16,7 @@ from belated.space.arguments import is_gap
 
 
 @dataclass(frozen=True, repr=False)
-class Outcome(Value, argument=True):
+class Goal(Value, argument=True):
     """The base of the goals of outcomes."""
 
     # The name of the kind of goal in the core, and the fields with the lower and the upper bound.
@@ -40,7 +40,7 @@ class Outcome(Value, argument=True):
 
 
 @dataclass(frozen=True, repr=False)
-class Minimize(Outcome, name="minimize"):
+class Minimize(Goal, name="minimize"):
     """The outcome is the objective, and smaller values are better.
 
     Parameters
@@ -64,7 +64,7 @@ class Minimize(Outcome, name="minimize"):
 
 
 @dataclass(frozen=True, repr=False)
-class Maximize(Outcome, name="maximize"):
+class Maximize(Goal, name="maximize"):
     """The outcome is the objective, and larger values are better.
 
     Parameters
@@ -88,7 +88,7 @@ class Maximize(Outcome, name="maximize"):
 
 
 @dataclass(frozen=True, repr=False)
-class AtMost(Outcome):
+class AtMost(Goal):
     """The outcome must be at most `bound`.
 
     Parameters
@@ -115,7 +115,7 @@ class AtMost(Outcome):
 
 
 @dataclass(frozen=True, repr=False)
-class AtLeast(Outcome):
+class AtLeast(Goal):
     """The outcome must be at least `bound`.
 
     Parameters
@@ -135,7 +135,7 @@ class AtLeast(Outcome):
 
 
 @dataclass(frozen=True, repr=False)
-class Between(Outcome):
+class Between(Goal):
     """The outcome must lie between two bounds.
 
     Parameters
@@ -158,7 +158,7 @@ class Between(Outcome):
 
 
 @dataclass(frozen=True, repr=False)
-class Record(Outcome):
+class Record(Goal):
     """The outcome is stored with the trial. It is not modelled, and does not affect suggestions.
 
     Examples
@@ -171,10 +171,10 @@ class Record(Outcome):
 
 
 #: The argument `outcomes` of optimizers.
-OutcomesLike: TypeAlias = Mapping[str, Outcome | Literal["minimize", "maximize"]]
+OutcomesLike: TypeAlias = Mapping[str, Goal | Literal["minimize", "maximize"]]
 
 #: The outcomes by name.
-Outcomes: TypeAlias = dict[str, Outcome]
+Outcomes: TypeAlias = dict[str, Goal]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
                 f"outcomes[{name!r}]={short_repr(goal)} is not a goal: no measured value equals a number exactly; give "
                 "the range that is good enough, as bl.Between(low, high), or minimise the distance as the objective"
             )
-        found[name] = checked(goal, Outcome, f"outcomes[{name!r}]")
+        found[name] = checked(goal, Goal, f"outcomes[{name!r}]")
     objectives = [name for name, goal in found.items() if isinstance(goal, (Minimize, Maximize))]
     if n_objectives is not None and len(objectives) > n_objectives:
         raise InvalidSetting(

@@ -25,7 +25,7 @@ from belated.optimizers.report import attrs_as_json, error_facts, format_error
 from belated.optimizers.request import Facts, ObserveArguments, Request
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
-from belated.run.objective import Objective, Outcome, Reports, evaluate
+from belated.run.objective import Evaluation, Objective, Reports, evaluate
 from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place, without_objects
 from belated.run.total import Total
@@ -77,9 +77,9 @@ class Evaluations:
     # The number of the problem at the start of the run, whose outcomes f returns; see `Submission`.
     revision: int | None = None
     trials: list[Trial] = field(default_factory=list)
-    running: dict[Future[Outcome], Trial] = field(default_factory=dict)
+    running: dict[Future[Evaluation], Trial] = field(default_factory=dict)
     # Do not use a SimpleQueue: in some releases of Python, SimpleQueue.get may never return if the timeout is tiny.
-    finished: queue.Queue[Future[Outcome]] = field(default_factory=queue.Queue)
+    finished: queue.Queue[Future[Evaluation]] = field(default_factory=queue.Queue)
     # The number of restarts of each trial's evaluation, by trial number.
     n_retried: Counter[int] = field(default_factory=Counter)
     n_failed: int = 0
@@ -93,7 +93,7 @@ class Evaluations:
     # For each of the first evaluations, the type and line of its error, or the type of its invalid result. The entry of
     # a successful evaluation is None.
     first: list[Place | None] = field(default_factory=list)
-    # For each of the first results, the declared outcomes that it lacks; see `Outcome`.
+    # For each of the first results, the declared outcomes that it lacks; see `Evaluation`.
     absent: list[tuple[str, ...]] = field(default_factory=list)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
@@ -173,7 +173,7 @@ class Evaluations:
         self.running[future] = trial
         future.add_done_callback(self.finished.put)
 
-    def next_finished(self, wait: bool) -> Future[Outcome] | None:
+    def next_finished(self, wait: bool) -> Future[Evaluation] | None:
         """Return a finished evaluation, or None.
 
         With `wait`, wait until an evaluation finishes or the deadline is reached.
@@ -199,13 +199,13 @@ class Evaluations:
             self.arriving = arriving_text(delays.now, delays.forecast())
             self.forecast_due = monotonic() + _FORECAST_EVERY
 
-    def complete(self, future: Future[Outcome]) -> None:
+    def complete(self, future: Future[Evaluation]) -> None:
         """Report a finished evaluation to the optimizer, the log, the progress bar and the callbacks."""
         trial = self.running[future]
         try:
-            outcome = future.result()
+            evaluation = future.result()
         except Exception as error:
-            # An error here is an error of the executor, because the outcome contains any error that f raises.
+            # An error here is an error of the executor, because the evaluation contains any error that f raises.
             if self.may_retry(trial, error):
                 del self.running[future]
                 self.start_again(trial, error)
@@ -213,13 +213,13 @@ class Evaluations:
             died = worker_died(error)
             if died is None:
                 raise self.executor_error(trial, error) from error
-            outcome = _outcome_of_lost(died)
-        self.report(trial, outcome)
+            evaluation = _lost_evaluation(died)
+        self.report(trial, evaluation)
         del self.running[future]
         if self.budget is not None:
             self.budget.end(trial)
-        if outcome.error is not None and not outcome.caught:
-            raise outcome.error
+        if evaluation.error is not None and not evaluation.caught:
+            raise evaluation.error
         if self.progress is not None:
             best, left = self.optimizer.best_value_, self.deadline - monotonic()
             # Count the next trial as in flight, so that the bar is drawn only once for the end of a trial and the start
@@ -231,8 +231,8 @@ class Evaluations:
             self.progress.update(done=1, left=left, best=best, arriving=self.arriving, **counts)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
-        self.end_if_all_fail_the_same(outcome)
-        self.end_if_all_lack_an_outcome(outcome)
+        self.end_if_all_fail_the_same(evaluation)
+        self.end_if_all_lack_an_outcome(evaluation)
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Return whether an evaluation that the executor lost may be started again."""
@@ -253,52 +253,53 @@ class Evaluations:
         self.warn_once("retried", f"{message}; further ones do not warn")
         self.submit(trial)
 
-    def report(self, trial: Trial, outcome: Outcome) -> None:
-        """Report an outcome to the optimizer; the trial stays pending after an interrupt or an error of the store."""
-        if isinstance(outcome.error, KeyboardInterrupt) or outcome.stays_pending:
+    def report(self, trial: Trial, evaluation: Evaluation) -> None:
+        """Report an evaluation; the trial stays pending after an interrupt or an error of the store."""
+        if isinstance(evaluation.error, KeyboardInterrupt) or evaluation.stays_pending:
             return
         try:
             if self.reports is not None and (end := trial._record.ended_early):
                 if end == "diverged":
-                    self.diverged(trial, outcome)
+                    self.diverged(trial, evaluation)
                 else:
                     LOGGER.info("trial %d was stopped; %s", trial.number, _point_in_words(trial))
                 # The curve of the objective ended early. The other outcomes count.
-                values = outcome.value if isinstance(outcome.value, dict) else {}
-                for by_name in (values, outcome.std):
+                values = evaluation.value if isinstance(evaluation.value, dict) else {}
+                for by_name in (values, evaluation.std):
                     if isinstance(by_name, dict):
                         by_name.pop(self.f.of_curve or "", None)
-                outcome.value, outcome.failed = values, tuple(n for n in outcome.failed if n != self.f.of_curve)
-                if not outcome.value and not outcome.failed:
+                failed = tuple(name for name in evaluation.failed if name != self.f.of_curve)
+                evaluation.value, evaluation.failed = values, failed
+                if not evaluation.value and not evaluation.failed:
                     return
-            for kind, note in outcome.notes.items():
+            for kind, note in evaluation.notes.items():
                 self.warn_once(kind, f"trial {trial.number}: {note}; further ones do not warn")
-            if outcome.value is not None and outcome.value != {}:
-                self.observe(trial, outcome.value, outcome)
-            if outcome.value is None or outcome.failed:
-                self.fail(trial, outcome)
+            if evaluation.value is not None and evaluation.value != {}:
+                self.observe(trial, evaluation.value, evaluation)
+            if evaluation.value is None or evaluation.failed:
+                self.fail(trial, evaluation)
         except AlreadyObserved as error:
             self.warn_once("reported elsewhere", f"{error}; that value stays")
         except StoreError as error:
-            if outcome.value is None:
+            if evaluation.value is None:
                 raise
             # The value may be expensive, and the user can still report it.
-            value = f"the value of trial {trial.number}, which may still be pending, is {outcome.value!r}"
+            value = f"the value of trial {trial.number}, which may still be pending, is {evaluation.value!r}"
             raise StoreError(f"{error}; {value}") from error
 
-    def observe(self, trial: Trial, value: float | dict[str, float], outcome: Outcome) -> None:
+    def observe(self, trial: Trial, value: float | dict[str, float], evaluation: Evaluation) -> None:
         """Report a value, and the data that f returned with the value, to the optimizer and the logger."""
-        std, cost, duration = outcome.std, outcome.cost, outcome.duration
+        std, cost, duration = evaluation.std, evaluation.cost, evaluation.duration
         final = value.get(self.f.of_curve or "") if isinstance(value, dict) else value
         if final is not None:
             self.check_curve(trial, final)
-        given = ObserveArguments(value, Facts(std, cost, duration, attrs=outcome.attrs))
+        given = ObserveArguments(value, Facts(std, cost, duration, attrs=evaluation.attrs))
 
         def notice(text: str) -> None:
             self.warn_once(text, f"{text}; further ones do not warn")
 
         self.optimizer._observe(trial.number, given, self.revision, None, notice)
-        self.observe_added(trial, outcome, notice)
+        self.observe_added(trial, evaluation, notice)
         if LOGGER.isEnabledFor(logging.INFO):
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
@@ -306,14 +307,14 @@ class Evaluations:
             known.append(f"best_value_={self.optimizer.best_value_!r}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
-    def observe_added(self, trial: Trial, outcome: Outcome, notice: Callable[[str], None]) -> None:
+    def observe_added(self, trial: Trial, evaluation: Evaluation, notice: Callable[[str], None]) -> None:
         """Report the entries of a result that a revision during the run has declared as outcomes."""
         study = self.optimizer
-        if not outcome.undeclared or not isinstance(study, Study):
+        if not evaluation.undeclared or not isinstance(study, Study):
             return
         revision = study.revision
         names = study._problem_of(revision - 1).outcomes.keys() - {*self.f.outcomes}
-        added = {name: y for name, y in outcome.undeclared.items() if name in names and y is not None}
+        added = {name: y for name, y in evaluation.undeclared.items() if name in names and y is not None}
         if added:
             study._observe(trial.number, ObserveArguments(added, Facts()), revision, None, notice)
 
@@ -332,47 +333,48 @@ class Evaluations:
                 f"{expected!r}; the returned value is used, and further ones do not warn",
             )
 
-    def fail(self, trial: Trial, outcome: Outcome) -> None:
+    def fail(self, trial: Trial, evaluation: Evaluation) -> None:
         """Report a failure and its reason to the optimizer and the logger; warn at the first failure of each kind.
 
-        If some outcomes have values, the others in `outcome.failed` have failed.
+        If some outcomes have values, the others in `evaluation.failed` have failed.
         """
-        if outcome.error is None:
-            failure, kind = outcome.problem, "not a number"
-        elif isinstance(outcome.error, WorkerDied):
+        if evaluation.error is None:
+            failure, kind = evaluation.problem, "not a number"
+        elif isinstance(evaluation.error, WorkerDied):
             times = self.n_retried[trial.number] + 1
-            failure, kind = f"{outcome.error}" + (f"; it was started {times} times" if times > 1 else ""), "died"
+            failure, kind = f"{evaluation.error}" + (f"; it was started {times} times" if times > 1 else ""), "died"
         else:
-            failure, kind = f"f raised {format_error(outcome.error)}", "raised"
-        reason = outcome.problem if outcome.error is None else outcome.error
+            failure, kind = f"f raised {format_error(evaluation.error)}", "raised"
+        reason = evaluation.problem if evaluation.error is None else evaluation.error
         # If outcomes have values, the duration and the attrs were reported with these.
-        seconds, attrs = (None, None) if outcome.value else (outcome.duration, attrs_as_json(outcome.attrs))
-        for name in outcome.failed if outcome.value is not None else (None,):
+        seconds, attrs = (None, None) if evaluation.value else (evaluation.duration, attrs_as_json(evaluation.attrs))
+        for name in evaluation.failed if evaluation.value is not None else (None,):
             given = (error_facts(reason), attrs, seconds, name)
             with suppress(*([] if name is None else [InvalidValue])):  # a revision may have removed the outcome
                 self.optimizer._resolve("fail", trial.number, given, self.revision)
         self.n_failed += 1
-        if outcome.error is not None and outcome.caught:
-            outcome.error = without_objects(outcome.error)
-        self.failure, self.error = failure, outcome.error
-        what = f"trial {trial.number}" if outcome.value is None else f"{list(outcome.failed)} of trial {trial.number}"
+        if evaluation.error is not None and evaluation.caught:
+            evaluation.error = without_objects(evaluation.error)
+        self.failure, self.error = failure, evaluation.error
+        of_outcomes = "" if evaluation.value is None else f"{list(evaluation.failed)} of "
+        what = f"{of_outcomes}trial {trial.number}"
         if LOGGER.isEnabledFor(logging.INFO):
             LOGGER.info("%s failed: %s; %s", what, failure, _point_in_words(trial))
-        if outcome.error is None or outcome.caught:
+        if evaluation.error is None or evaluation.caught:
             self.warn_once(kind, f"{what} failed: {failure}; further ones do not warn")
 
-    def diverged(self, trial: Trial, outcome: Outcome) -> None:
+    def diverged(self, trial: Trial, evaluation: Evaluation) -> None:
         """Count a trial whose curve diverged, and add the duration and the attrs of its evaluation."""
-        trial.fail(duration=outcome.duration, attrs=outcome.attrs)
+        trial.fail(duration=evaluation.duration, attrs=evaluation.attrs)
         self.n_failed += 1
         self.failure, self.error = str(trial.error), None
         if all(map(math.isnan, trial.curve.values())):
             # Curves may diverge at some points. A curve without any finite value is a defect of f.
-            outcome.place = Place("CurveDiverged", "", 0)
+            evaluation.place = Place("CurveDiverged", "", 0)
         LOGGER.info("trial %d failed: %s; %s", trial.number, self.failure, _point_in_words(trial))
         self.warn_once("diverged", f"trial {trial.number} failed: {self.failure}; further ones do not warn")
 
-    def end_if_all_fail_the_same(self, outcome: Outcome) -> None:
+    def end_if_all_fail_the_same(self, evaluation: Evaluation) -> None:
         """Raise RunError if the first evaluations all failed in the same way, and the optimizer does not have a value.
 
         Two evaluations fail in the same way if they raise an error of the same type at the same line, or return invalid
@@ -381,28 +383,28 @@ class Evaluations:
         n_first = max(_MIN_SAME_ERRORS, self.n_workers)
         if len(self.first) == n_first:
             return
-        self.first.append(outcome.place)
-        place = outcome.place
+        self.first.append(evaluation.place)
+        place = evaluation.place
         same = len(self.first) == n_first and place is not None and self.first.count(place) == n_first
         if same and self.optimizer.best_value_ is None:
             raise RunError(
                 f"the first {n_first} evaluations all failed in the same way: {self.failure}{place}; the run ends "
                 "here, because the others would most likely fail, too"
-            ) from outcome.error
+            ) from evaluation.error
 
-    def end_if_all_lack_an_outcome(self, outcome: Outcome) -> None:
+    def end_if_all_lack_an_outcome(self, evaluation: Evaluation) -> None:
         """Raise RunError if the first results all lack the objective or an outcome with bounds, and have entries that
         were not declared."""
         n_first = max(_MIN_SAME_ERRORS, self.n_workers)
-        if len(self.absent) == n_first or not isinstance(outcome.value, dict) or outcome.stopped:
+        if len(self.absent) == n_first or not isinstance(evaluation.value, dict) or evaluation.stopped:
             return
-        self.absent.append(outcome.absent)
+        self.absent.append(evaluation.absent)
         goals = self.optimizer._problem.outcomes
-        common = [name for name in outcome.absent if all(name in each for each in self.absent)]
+        common = [name for name in evaluation.absent if all(name in each for each in self.absent)]
         lacking = [name for name in common if not isinstance(goals.get(name, Record()), Record)]
         if len(self.absent) == n_first and lacking:
             raise RunError(
-                f"the first {n_first} results of f all lack {lacking}, and have {list(outcome.undeclared)}, which "
+                f"the first {n_first} results of f all lack {lacking}, and have {list(evaluation.undeclared)}, which "
                 f"was not declared: correct the name. If {lacking[0]} is measured later, return {lacking[0]}=None, "
                 "and further data as attrs={...}. The run ends here; the values are stored"
             )
@@ -452,7 +454,7 @@ class Evaluations:
         if refused is not None:
             raise refused
 
-    def finalize_one(self, future: Future[Outcome], trial: Trial) -> None:
+    def finalize_one(self, future: Future[Evaluation], trial: Trial) -> None:
         """Report an evaluation if it is finished; abandon its trial if it has not started."""
         if future.cancel():
             _abandon(trial)
@@ -462,7 +464,7 @@ class Evaluations:
             if error is None:
                 self.report(trial, future.result())
             elif died is not None and self.n_retried[trial.number] >= self.retries:
-                self.report(trial, _outcome_of_lost(died))
+                self.report(trial, _lost_evaluation(died))
             elif not isinstance(error, BrokenExecutor):
                 _abandon(trial)
 
@@ -497,9 +499,9 @@ def _is_of_pickling(error: Exception) -> bool:
     return is_by_type or "pickl" in text or "serializ" in text
 
 
-def _outcome_of_lost(died: WorkerDied) -> Outcome:
-    """Return the outcome of an evaluation whose worker died: the trial has failed, independent of `catch`."""
-    return Outcome(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
+def _lost_evaluation(died: WorkerDied) -> Evaluation:
+    """Return the evaluation of a trial whose worker died: the trial has failed, independent of `catch`."""
+    return Evaluation(error=died, caught=True, place=Place(WorkerDied.__qualname__, "", 0))
 
 
 def _point_in_words(trial: Trial) -> str:

@@ -175,7 +175,7 @@ class RunningTrial:
 
 
 @dataclass(slots=True)
-class Outcome:
+class Evaluation:
     """The outcome of an evaluation. An outcome can always be pickled.
 
     An outcome has a `value`, an `error` that was raised, or a `problem` with the result of f. `value` and `std` are
@@ -210,7 +210,7 @@ class Outcome:
     def __reduce__(self) -> tuple[Any, ...]:
         facts = {each.name: getattr(self, each.name) for each in fields(self)}
         facts["error"] = None if self.error is None else Sendable(self.error)
-        return Outcome, tuple(facts.values())
+        return Evaluation, tuple(facts.values())
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Objective:
         """Whether the function is a generator, whose values are the steps of a curve."""
         return inspect.isgeneratorfunction(inspect.unwrap(self.f))
 
-    def __call__(self, number: int, point: Any, fidelity: Any = None, reports: Reports | None = None) -> Outcome:
+    def __call__(self, number: int, point: Any, fidelity: Any = None, reports: Reports | None = None) -> Evaluation:
         """Call f at a point; return the outcome, which contains any error that f raises.
 
         An error of a future is therefore always an error of the executor.
@@ -254,7 +254,7 @@ class Objective:
             if trial is not None and reports is not None:
                 attempt = trial._exchange(lambda: reports.start(number))
                 if attempt is None:
-                    return Outcome(stopped=True)
+                    return Evaluation(stopped=True)
                 trial._attempt = attempt
             returned = self.f(*positional, **keywords)
             if trial is not None and reports is not None and isinstance(returned, Generator):
@@ -269,7 +269,7 @@ class Objective:
                 if trial._stopped:
                     return self._after_stop(None, trial.attrs, perf_counter() - start)
                 if trial._store_error is not None:  # f may have raised another error because of it
-                    return Outcome(error=trial._store_error, stays_pending=True)
+                    return Evaluation(error=trial._store_error, stays_pending=True)
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 # Remove this frame from the traceback.
                 error.with_traceback(error.__traceback__.tb_next)
@@ -282,11 +282,11 @@ class Objective:
             attrs = _usable(None if trial is None else trial.attrs, rest)
             if caught:
                 drop_frames(error)
-            return Outcome(
+            return Evaluation(
                 attrs=attrs or None, duration=duration, notes=rest.notes, error=error, caught=caught, place=place
             )
 
-    def _after_stop(self, returned: Any, attrs: dict[str, Any], duration: float) -> Outcome:
+    def _after_stop(self, returned: Any, attrs: dict[str, Any], duration: float) -> Evaluation:
         """Return the outcome of a trial whose curve ended early: the values of the outcomes without a curve, and the
         attrs."""
         if self.outcomes and isinstance(returned, Mapping):
@@ -297,10 +297,10 @@ class Objective:
             return found
         rest = _Rest()
         known = _usable(attrs, rest)
-        return Outcome(attrs=known or None, duration=duration, notes=rest.notes, stopped=True)
+        return Evaluation(attrs=known or None, duration=duration, notes=rest.notes, stopped=True)
 
 
-def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None) -> Outcome:
+def evaluate(f: Objective, number: int, point: Any, fidelity: Any, reports: Reports | None = None) -> Evaluation:
     """Return the outcome of a trial at a point. This is a function because some executors can only call functions."""
     return f(number, point, fidelity, reports)
 
@@ -429,7 +429,7 @@ class _Unusable(Exception):
 class _Rest:
     """What a result has beside the data of the trial: entries that become attributes, and outcomes without a value.
 
-    `absent`, `failed` and `notes` are as in `Outcome`, and `problems` says why outcomes have failed.
+    `absent`, `failed` and `notes` are as in `Evaluation`, and `problems` says why outcomes have failed.
     """
 
     entries: dict[Any, Any] = field(default_factory=dict)
@@ -455,7 +455,7 @@ def _names(names: Iterable[Any]) -> str:
     return ", ".join(map(one_line, names))
 
 
-def read_returned(returned: Any, written: Any, duration: float, outcomes: Sequence[str] = ()) -> Outcome:
+def read_returned(returned: Any, written: Any, duration: float, outcomes: Sequence[str] = ()) -> Evaluation:
     """Return the outcome for a result of f. `written` contains the attrs that f wrote to its argument `trial`.
 
     `outcomes` has the names of the declared outcomes.
@@ -470,7 +470,7 @@ def read_returned(returned: Any, written: Any, duration: float, outcomes: Sequen
     except _Unusable as wrong:
         problems = [str(wrong)]
     attrs = kept | _usable(rest.entries, rest) | _usable(given, rest)
-    read = Outcome(value, std, cost, attrs or None, duration, notes=rest.notes)
+    read = Evaluation(value, std, cost, attrs or None, duration, notes=rest.notes)
     if problems:
         kind = type(returned)
         read.problem = f"f returned {one_line(returned)}{' and'.join(problems)}"

@@ -14,7 +14,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.imported import ImportedTrial, Result
 from belated.optimizers.imported import Withdrawn as Taken
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.optuna_outcomes import CONSTRAINTS, error_of, outcome_beside_curve, outcome_of, results_of
+from belated.optimizers.optuna_outcomes import CONSTRAINTS, error_of, result_beside_curve, result_of_trial, results_of
 from belated.optimizers.outcomes import AtMost, has_bounds
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, usable_attrs
@@ -231,7 +231,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
             with suppress(InvalidPoint):
                 optimizer.enqueue(known)
         return set()
-    outcome = outcome_of(trial) if optimizer.curve is None else outcome_beside_curve(trial)
+    outcome = result_of_trial(trial) if optimizer.curve is None else result_beside_curve(trial)
     try:
         place = space.locate({key: value for key, value in trial.params.items() if key in space})
     except InvalidPoint:
@@ -245,7 +245,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
     names, problem = list(optimizer._problem.outcomes), optimizer._problem
     constraints: list[float | None] = []
     if names:
-        outcome = outcome_of(trial, constrained=False)
+        outcome = result_of_trial(trial, constrained=False)
         constraints = _constraints_by_outcome(problem, trial)
     results = results_of(outcome, constraints, ended)
     if names:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import belated as bl
 from belated import _core
-from belated.optimizers.outcomes import Outcome
+from belated.optimizers.outcomes import Goal
 from belated.optimizers.values import Value, as_data, family_of
 from belated.study.definition import definition_of
 from tests.unit.optimizers.definitions import REQUIRED
@@ -86,7 +86,7 @@ def test_every_docstring_states_its_defaults():
 
 def test_defaults_equal_those_of_the_core():
     # The goals of outcomes belong to the problem.
-    ours = {name: as_data(kind()) for name, kind in Value.kinds.items() if not issubclass(kind, Outcome)}
+    ours = {name: as_data(kind()) for name, kind in Value.kinds.items() if not issubclass(kind, Goal)}
     for name, cls in bl.Optimizer.registry.items():
         required = REQUIRED.get(name, {})
         ours[name] = definition_of(cls(SPACE, **required))["strategy"] | dict.fromkeys(required)

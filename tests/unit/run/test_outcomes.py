@@ -15,7 +15,7 @@ import pytest
 
 import belated as bl
 from belated.run.evaluations import PICKLING_ADVICE
-from belated.run.objective import Outcome, objective, read_returned
+from belated.run.objective import Evaluation, objective, read_returned
 from belated.run.raised import Place, Sendable, format_error, last_line_of_user
 from belated.run.worker_errors import WorkersDoNotStart
 from tests.unit.run.runs import SPACE, ManualExecutor, f, failures_expected, states
@@ -24,8 +24,8 @@ from tests.unit.run.runs import SPACE, ManualExecutor, f, failures_expected, sta
 
 
 def test_missing_fields_are_none():
-    assert read_returned(1.0, {}, 0.5) == Outcome(1.0, None, None, None, 0.5)
-    assert read_returned({"value": 1.0, "attrs": {}}, {}, 0.5) == Outcome(1.0, None, None, None, 0.5)
+    assert read_returned(1.0, {}, 0.5) == Evaluation(1.0, None, None, None, 0.5)
+    assert read_returned({"value": 1.0, "attrs": {}}, {}, 0.5) == Evaluation(1.0, None, None, None, 0.5)
     assert read_returned({"value": 1.0, "attrs": {"a": 1}}, {"b": 2}, 0.5).attrs == {"b": 2, "a": 1}
     assert read_returned(None, {}, 0.5).attrs is None and read_returned(None, {"b": 2}, 0.5).attrs == {"b": 2}
 
