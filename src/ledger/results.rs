@@ -104,12 +104,8 @@ impl Results {
 
     /// Ends a result by an event.
     pub fn end(&mut self, number: TrialNumber, column: usize, state: State, event: u32) {
-        // If the result has this state or had it when it was withdrawn, the event that ended it before is kept. It is
-        // also kept if a withdrawn result is awaited no longer.
-        let before = self.entry(number, column);
-        let was_withdrawn = before.outcome() != before.state();
-        let is_kept = state == State::Abandoned && was_withdrawn;
-        if before.outcome() != state && !is_kept {
+        // If the result has this state or had it when it was withdrawn, the event that ended it before is kept.
+        if self.entry(number, column).outcome() != state {
             self.stored_mut(number, column).ended_by = event;
             if let Some(extra) = self.extras.get_mut(&(number, column)) {
                 extra.ended_at = None;
@@ -189,14 +185,11 @@ impl<'a> Entry<'a> {
         self.extra().map_or(&[], |extra| &extra.withdrawn)
     }
 
-    /// The state or, for a withdrawn result, the state before the withdrawal. A withdrawn result may be awaited again,
-    /// and may then be abandoned.
+    /// The state or, for a withdrawn result, the state before the withdrawal. A withdrawn result may be awaited again.
     pub fn outcome(self) -> State {
         let withdrawn = || self.withdrawals().last().map(|last| last.outcome);
         match self.state() {
-            state @ (State::Withdrawn | State::Pending | State::Abandoned) => {
-                withdrawn().unwrap_or(state)
-            }
+            state @ (State::Withdrawn | State::Pending) => withdrawn().unwrap_or(state),
             state => state,
         }
     }

@@ -143,17 +143,6 @@ def test_the_point_of_a_trial_that_is_abandoned_outcome_by_outcome_is_blocked():
         assert trial.state == "abandoned" and optimizer.suggest().index != trial.index
 
 
-def test_delays_keep_the_arrival_of_a_withdrawn_outcome_if_the_trial_is_then_abandoned():
-    optimizer = make()
-    trial, *_ = optimizer.suggest(n=3)
-    trial.observe({"error": 0.5})
-    trial.withdraw()
-    before = optimizer._log.delays(None, 0)[1].records()
-    trial.abandon()
-    assert trial.state == "abandoned"
-    assert str(optimizer._log.delays(None, 0)[1].records()) == str(before)
-
-
 def test_predictions_of_an_outcome_condition_on_trials_in_which_this_outcome_is_missing():
     optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes={"a": "minimize", "b": bl.AtMost(1.0)}, initial=2, seed=0)
     for i in range(8):

@@ -264,7 +264,7 @@ fn spread(n: usize) -> impl Iterator<Item = [f64; 2]> {
 }
 
 /// Returns the result of a function of the model of success after these trials.
-fn of_success<T>(trials: &[([f64; 2], bool)], result: impl Fn(&Success) -> T) -> T {
+fn of_success<T>(trials: &[([f64; 2], bool)], result: impl FnOnce(&mut Success) -> T) -> T {
     let (mut bayes, log) = (on_square(0, given()), log_of(trials));
     bayes.catch_up(log.view()).unwrap();
     let (kept, columns) = (&mut bayes.success, &bayes.columns);
@@ -421,25 +421,16 @@ fn a_series_of_failures_is_avoided_until_trials_succeed() {
 
 /// The number of trials, of the next 100, that stay near successes if no point is excluded.
 fn n_near_successes(trials: &[([f64; 2], bool)]) -> usize {
-    let (mut bayes, log) = (on_square(0, given()), log_of(trials));
-    bayes.catch_up(log.view()).unwrap();
-    let (kept, columns) = (&mut bayes.success, &bayes.columns);
-    let success = Success::update(
-        kept,
-        &bayes.objective.training,
-        columns,
-        log.view(),
-        &mut go_on,
-    );
-    let success = success.unwrap().expect("some trial has failed");
     let failed: Vec<bool> = trials.iter().map(|(_, succeeded)| !succeeded).collect();
-    let mut avoids = |number| {
-        success.explain(&failed, number).unwrap();
-        assert!(!success.excludes);
-        success.avoids
-    };
     let next = trials.len()..trials.len() + 100;
-    next.filter(|number| avoids(*number)).count()
+    of_success(trials, |success| {
+        let mut avoids = |number| {
+            success.explain(&failed, number).unwrap();
+            assert!(!success.excludes);
+            success.avoids
+        };
+        next.filter(|number| avoids(*number)).count()
+    })
 }
 
 #[test]
