@@ -29,7 +29,7 @@ const PROPOSAL: f64 = 1.4;
 /// family is exact.
 const SMALL_SAMPLE: f64 = 4.0;
 
-/// The delays of one outcome, in units of the scale. The outcome has probability `probability`, and the log of its
+/// The delays of one ending, in units of the scale. The ending has probability `probability`, and the log of its
 /// delay is `location` + `spread`·Z.
 #[derive(Clone, Copy, Debug)]
 pub struct Law {
@@ -48,7 +48,7 @@ impl Law {
         (self.location + self.spread * z).exp().min(f64::MAX)
     }
 
-    /// The probability that the trial has this outcome, and has it later than t.
+    /// The probability that the trial has this ending, and has it later than t.
     pub fn later(&self, t: f64) -> f64 {
         self.probability * self.family.distribution(self.z(t)).above
     }

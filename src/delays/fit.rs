@@ -14,8 +14,8 @@ use crate::numerics::cholesky::{LowerFactor, factor_in_place};
 pub const LOWER: [f64; P] = [-60.0, -6.9, -25.0, -25.0, -60.0, -6.9];
 pub const UPPER: [f64; P] = [60.0, 3.0, 25.0, 25.0, 60.0, 3.0];
 
-/// With at least twice this number of groups for an outcome, a fit starts at the maximum for a sample of about this
-/// size per outcome.
+/// With at least twice this number of groups for an ending, a fit starts at the maximum for a sample of about this
+/// size per ending.
 const SAMPLE: usize = 2048;
 
 /// With a larger damping λ, steps are too small to change θ.

@@ -34,7 +34,7 @@ use records::{Records, Resolution};
 /// The delays and ages of trials, with their distribution.
 pub struct Delays {
     pub ages: Vec<f64>,
-    pub outcomes: Vec<Ending>,
+    pub endings: Vec<Ending>,
     resolution: Resolution,
     /// The distribution, once it has been fitted.
     fitted: OnceLock<Arc<Fitted>>,
@@ -45,10 +45,10 @@ pub type Fitted = std::result::Result<DelayDistribution, Unknown>;
 
 impl Delays {
     /// Creates delays whose distribution has not been fitted.
-    pub fn new(ages: Vec<f64>, outcomes: Vec<Ending>, resolution: Resolution) -> Self {
+    pub fn new(ages: Vec<f64>, endings: Vec<Ending>, resolution: Resolution) -> Self {
         Self {
             ages,
-            outcomes,
+            endings,
             resolution,
             fitted: OnceLock::new(),
         }
@@ -59,8 +59,8 @@ impl Delays {
         if let Some(known) = self.fitted.get() {
             return Ok(known.clone());
         }
-        let (ages, outcomes) = (&self.ages, &self.outcomes);
-        let found = DelayDistribution::fit(ages, outcomes, self.resolution, options, stop)?;
+        let (ages, endings) = (&self.ages, &self.endings);
+        let found = DelayDistribution::fit(ages, endings, self.resolution, options, stop)?;
         Ok(self.fitted.get_or_init(|| Arc::new(found)).clone())
     }
 }
@@ -82,12 +82,12 @@ impl DelayDistribution {
     /// Fits the families to records. The order of the records does not change the result.
     pub fn fit(
         ages: &[f64],
-        outcomes: &[Ending],
+        endings: &[Ending],
         resolution: Resolution,
         options: &Options,
         stop: &mut Stop,
     ) -> Result<std::result::Result<Self, Unknown>> {
-        let mut records = match Records::new(ages, outcomes, resolution)? {
+        let mut records = match Records::new(ages, endings, resolution)? {
             Ok(records) => records,
             Err(unknown) => return Ok(Err(unknown)),
         };

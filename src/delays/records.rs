@@ -72,7 +72,7 @@ impl Resolution {
     }
 }
 
-/// Grouped delays of one outcome. `low` and `high` are log(t/scale) at the ends of intervals. They are equal for exact
+/// Grouped delays of one ending. `low` and `high` are log(t/scale) at the ends of intervals. They are equal for exact
 /// delays.
 #[derive(Default)]
 pub struct Cells {
@@ -109,7 +109,7 @@ impl Cells {
 
 /// The data of a fit. Trials in flight with an elapsed time of 0 have the likelihood 1 and are left out of `censored`.
 pub struct Records {
-    /// Groups of equal records (age, outcome, number of records), sorted.
+    /// Groups of equal records (age, ending, number of records), sorted.
     pub groups: Vec<(f64, Ending, f64)>,
     pub resolution: Resolution,
     pub arrived: Cells,
@@ -129,20 +129,20 @@ impl Records {
     /// Sorts, groups and standardises records. Returns a reason if there is nothing to fit.
     pub fn new(
         ages: &[f64],
-        outcomes: &[Ending],
+        endings: &[Ending],
         resolution: Resolution,
     ) -> Result<std::result::Result<Self, Unknown>> {
-        check(ages, outcomes.len(), resolution)?;
+        check(ages, endings.len(), resolution)?;
         let mut sorted: Vec<(f64, Ending)> =
-            ages.iter().copied().zip(outcomes.iter().copied()).collect();
+            ages.iter().copied().zip(endings.iter().copied()).collect();
         // Adding 0 replaces −0.
         sorted.iter_mut().for_each(|record| record.0 += 0.0);
         sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut groups: Vec<(f64, Ending, f64)> = Vec::new();
-        for (age, outcome) in sorted {
+        for (age, ending) in sorted {
             match groups.last_mut() {
-                Some(last) if last.0 == age && last.1 == outcome => last.2 += 1.0,
-                _ => groups.push((age, outcome, 1.0)),
+                Some(last) if last.0 == age && last.1 == ending => last.2 += 1.0,
+                _ => groups.push((age, ending, 1.0)),
             }
         }
         let Some(&(follow_up, _, _)) = groups.last() else {
@@ -164,8 +164,8 @@ impl Records {
             log_jacobian: 0.0,
             groups: Vec::new(),
         };
-        for &(age, outcome, weight) in &groups {
-            let cells = match outcome {
+        for &(age, ending, weight) in &groups {
+            let cells = match ending {
                 Ending::Censored => {
                     let x = (resolution.elapsed(age) / scale).ln();
                     if x > f64::NEG_INFINITY {
@@ -186,7 +186,7 @@ impl Records {
         Ok(Ok(records))
     }
 
-    /// Returns a sample with about `size` cells per outcome, or None if the records are few.
+    /// Returns a sample with about `size` cells per ending, or None if the records are few.
     pub fn sample(&self, size: usize) -> Option<Self> {
         let all = [&self.arrived, &self.failed, &self.censored];
         if all.iter().all(|cells| cells.len() < 2 * size) {

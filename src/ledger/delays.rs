@@ -113,20 +113,20 @@ impl<'a> View<'a> {
         let record = |trial: Viewed| {
             let lapsed = trial.expires_at().filter(|_| trial.has_lapsed(wall_time));
             let until = lapsed.map_or(now, |lease| reading(lease, trial.suggested_at).min(now));
-            let (end, outcome) = match trial.outcome() {
+            let (end, ending) = match trial.outcome() {
                 State::Observed => (trial.last_time(), Ending::Arrived),
                 State::Failed => (trial.last_time(), Ending::Failed),
                 State::Pending => (until, Ending::Censored),
                 _ => (trial.last_time(), Ending::Censored),
             };
-            (age(&trial, end), outcome)
+            (age(&trial, end), ending)
         };
-        let (ages, outcomes) = self.suggested().map(record).unzip();
+        let (ages, endings) = self.suggested().map(record).unzip();
         let resolution = match self.log.problem.clock {
             Clock::Iterations => Resolution::Iterations,
             Clock::Seconds => Resolution::Exact,
         };
-        Delays::new(ages, outcomes, resolution)
+        Delays::new(ages, endings, resolution)
     }
 
     /// The delays for forecasts. If the clock counts seconds, the ages of trials in flight grow between events. To fit
@@ -184,14 +184,14 @@ impl<'a> View<'a> {
             };
             let age = (end - start).clamp(0.0, MAX_AGE);
             let known = trial.suggested && !age.is_nan();
-            known.then(|| (age, self.wall_outcome(number)))
+            known.then(|| (age, self.wall_ending(number)))
         };
         let records = (0..self.log.n_trials()).filter_map(record);
-        let (ages, outcomes) = records.unzip();
-        Delays::new(ages, outcomes, Resolution::Exact)
+        let (ages, endings) = records.unzip();
+        Delays::new(ages, endings, Resolution::Exact)
     }
 
-    fn wall_outcome(self, number: TrialNumber) -> Ending {
+    fn wall_ending(self, number: TrialNumber) -> Ending {
         let trial = self.of(number);
         let results = self.log.results(number);
         let withdrawn = results.filter_map(|it| it.withdrawals().last().map(|last| last.outcome));

@@ -61,13 +61,13 @@ fn numbers(forecast: Forecast) -> Numbers {
     )
 }
 
-/// The outcomes, in the order of their integer codes in Python.
-const OUTCOMES: [Ending; 3] = [Ending::Censored, Ending::Arrived, Ending::Failed];
+/// The endings, in the order of their integer codes in Python.
+const ENDINGS: [Ending; 3] = [Ending::Censored, Ending::Arrived, Ending::Failed];
 
-fn outcome(code: &i64) -> Result<Ending> {
+fn ending(code: &i64) -> Result<Ending> {
     let found = usize::try_from(*code)
         .ok()
-        .and_then(|code| OUTCOMES.get(code));
+        .and_then(|code| ENDINGS.get(code));
     let expected = "give 0 (in flight or abandoned), 1 (arrived) or 2 (failed)";
     found
         .copied()
@@ -128,21 +128,16 @@ impl DelayDistribution {
             priors,
             cure,
         };
-        let outcomes: Result<Vec<Ending>> = outcomes.as_array().iter().map(outcome).collect();
-        let delays = Delays::new(owned1(ages).to_vec(), outcomes?, resolution);
+        let endings: Result<Vec<Ending>> = outcomes.as_array().iter().map(ending).collect();
+        let delays = Delays::new(owned1(ages).to_vec(), endings?, resolution);
         Self::of(py, Arc::new(delays), &options)
     }
 
     /// The ages and outcomes, in the form that the constructor takes.
     fn records<'py>(&self, py: Python<'py>) -> (Vector<'py>, Bound<'py, PyArray1<i64>>) {
-        let outcomes = self.delays.outcomes.iter();
-        let code = |outcome| {
-            OUTCOMES
-                .iter()
-                .position(|each| each == outcome)
-                .unwrap_or(0) as i64
-        };
-        let codes: Vec<i64> = outcomes.map(code).collect();
+        let endings = self.delays.endings.iter();
+        let code = |ending| ENDINGS.iter().position(|each| each == ending).unwrap_or(0) as i64;
+        let codes: Vec<i64> = endings.map(code).collect();
         (
             self.delays.ages.clone().into_pyarray(py),
             codes.into_pyarray(py),
@@ -152,11 +147,11 @@ impl DelayDistribution {
     /// The number of trials with each outcome.
     #[getter]
     fn counts(&self) -> [usize; 3] {
-        OUTCOMES.map(|outcome| {
+        ENDINGS.map(|ending| {
             self.delays
-                .outcomes
+                .endings
                 .iter()
-                .filter(|each| **each == outcome)
+                .filter(|each| **each == ending)
                 .count()
         })
     }

@@ -69,7 +69,7 @@ fn late_trials_equal_a_reference() {
         }
         let (ages, outcomes): (Vec<f64>, Vec<Ending>) = records.into_iter().unzip();
         let found = ledger.view().wall_delays(now);
-        prop_assert_eq!(&found.outcomes, &outcomes);
+        prop_assert_eq!(&found.endings, &outcomes);
         for (age, expected) in found.ages.iter().zip(&ages) {
             prop_assert!((age - expected).abs() < 1e-9);
         }

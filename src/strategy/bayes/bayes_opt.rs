@@ -29,7 +29,7 @@ use crate::strategy::bayes::model::expense::missing::missing;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::model::kept_process::KeptProcess;
 use crate::strategy::bayes::model::note::{ExpenseFit, Fit};
-use crate::strategy::bayes::model::outcome_model::{OutcomeModel, bounded_sets};
+use crate::strategy::bayes::model::outcome_model::OutcomeModel;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::targets::RowValue;
 use crate::strategy::bayes::model::training_set::TrainingSet;
@@ -381,9 +381,9 @@ impl Strategy for BayesOpt {
         // Exclude failing regions from the search by a penalty, because failures do not change the posterior mean.
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| SuccessTerm::penalty(success, gp, MULTIPLIER));
-        let measured = (!self.bounded.is_empty())
-            .then(|| Measured::of(bounded_sets(&mut self.bounded), log.log, &self.domain));
-        let bounded = BoundedOutcome::all(bounded_sets(&mut self.bounded), log, query, call.stop)?;
+        let measured =
+            (!self.bounded.is_empty()).then(|| Measured::of(&self.bounded, log.log, &self.domain));
+        let bounded = BoundedOutcome::all(&mut self.bounded, log, query, call.stop)?;
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
@@ -407,7 +407,7 @@ impl Strategy for BayesOpt {
             let numbers: Vec<_> = observed.iter().map(|&row| posterior.rows[row]).collect();
             let bounded = &mut self.bounded;
             let violations = |numbers: &[TrialNumber], stop: &mut Stop| {
-                expected_violations(bounded_sets(bounded), numbers, (log, query), stop)
+                expected_violations(bounded, numbers, (log, query), stop)
             };
             points = best_measured(&mut search, &posterior, &numbers, exact, violations, n)?;
         }

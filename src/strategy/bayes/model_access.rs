@@ -14,7 +14,6 @@ use crate::strategy::bayes::choose::final_values::forecast;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
-use crate::strategy::bayes::model::outcome_model::bounded_sets;
 use crate::strategy::bayes::terms::bounds::BoundedOutcome;
 use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
 
@@ -102,8 +101,8 @@ impl ModelBased for BayesOpt {
     ) -> Result<Vec<f64>> {
         let log = log.log.objective();
         self.fit_all(FitPurpose::Predict, log.log, query, &mut Vec::new(), call)?;
-        let measured = (!self.bounded.is_empty())
-            .then(|| Measured::of(bounded_sets(&mut self.bounded), log.log, &self.domain));
+        let measured =
+            (!self.bounded.is_empty()).then(|| Measured::of(&self.bounded, log.log, &self.domain));
         // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
         let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];
@@ -120,8 +119,7 @@ impl ModelBased for BayesOpt {
                 context: &context,
                 ..query
             };
-            let sets = bounded_sets(&mut self.bounded);
-            let bounded = BoundedOutcome::all(sets, log, query, call.stop)?;
+            let bounded = BoundedOutcome::all(&mut self.bounded, log, query, call.stop)?;
             for bound in &BoundedOutcome::log_probabilities(bounded) {
                 let mut log_p = vec![0.0; to - from];
                 let part = rows.slice_move(s![from..to, ..]);

@@ -14,7 +14,6 @@ use crate::strategy::bayes::choose::multiplier::{multiplier, recent_trials};
 use crate::strategy::bayes::choose::search::{Scope, Search};
 use crate::strategy::bayes::model::candidates::SolvedCandidates;
 use crate::strategy::bayes::model::expense::ExpenseTerm;
-use crate::strategy::bayes::model::outcome_model::bounded_sets;
 use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, Posterior};
 use crate::strategy::bayes::settings::pending::Penalizer;
@@ -72,11 +71,10 @@ impl BayesOpt {
             Some(bound) => multiplier(gp, self.d, log, &recent, bound, settings),
         };
         let lower_bound = task.lower_bound(&posterior, success.as_deref_mut(), &nu, call)?;
-        let bounded = bounded_sets(&mut self.bounded);
-        let bounded = BoundedOutcome::all(bounded, log, query, call.stop)?;
-        // An acquisition that is averaged over fantasies of pending trials contains the bounds.
-        let contains_bounds = task.rule().traits().averages_fantasies && !bounded.is_empty();
-        let n_averaged = settings.pending().n_fantasies().filter(|_| contains_bounds);
+        let bounded = BoundedOutcome::all(&mut self.bounded, log, query, call.stop)?;
+        // An acquisition that is averaged over fantasies of pending trials contains the bounds, if there are any.
+        let can_contain = task.rule().traits().averages_fantasies && !bounded.is_empty();
+        let n_averaged = settings.pending().n_fantasies().filter(|_| can_contain);
         let in_flight = in_flight.filter(|_| n_averaged.is_some());
         let posterior = task.condition(posterior, &bounded, in_flight)?;
         let nu = nu(&posterior.gp);

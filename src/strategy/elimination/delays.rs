@@ -29,9 +29,9 @@ pub fn estimate(log: View, now: f64, clock: Clock, log_term: f64) -> Option<SubE
     };
     let ages = delays.ages.iter().map(|age| (age - least).max(0.0));
     let arrived = delays
-        .outcomes
+        .endings
         .iter()
-        .map(|outcome| *outcome == Ending::Arrived);
+        .map(|ending| *ending == Ending::Arrived);
     let distribution = kaplan_meier(ages.zip(arrived).collect());
     if distribution.is_empty() {
         return None;

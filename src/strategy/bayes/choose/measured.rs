@@ -16,7 +16,8 @@ use crate::maximize::excluded::{Key, key_of_row};
 use crate::problem::Domain;
 use crate::strategy::bayes::model::labels::repeats;
 use crate::strategy::bayes::model::note::{Fit, InsideFit};
-use crate::strategy::bayes::model::outcome_model::BoundedSet;
+use crate::strategy::bayes::model::outcome_model::OutcomeModel;
+use crate::strategy::bayes::model::training_set::TrainingSet;
 
 /// A point of a box within this distance of a point that violates a bound violates it, too. It is the largest distance
 /// in any column.
@@ -49,8 +50,7 @@ struct Exactness {
 }
 
 impl Exactness {
-    fn of(set: &BoundedSet, part: View) -> Self {
-        let (bounds, training) = (set.bounds, &*set.training);
+    fn of(bounds: (f64, f64), training: &TrainingSet, part: View) -> Self {
         let (mut first, mut equal, mut differ) = (HashMap::new(), HashSet::new(), false);
         for (number, trial) in part.trials().enumerate() {
             let Some(value) = trial.value() else {
@@ -108,17 +108,14 @@ impl Exactness {
 
 impl Measured {
     /// Reads the values of the outcomes with bounds.
-    pub fn of<'a>(
-        bounded: impl Iterator<Item = BoundedSet<'a>>,
-        log: &Ledger,
-        domain: &Domain,
-    ) -> Self {
+    pub fn of(models: &[OutcomeModel], log: &Ledger, domain: &Domain) -> Self {
         let mut jumps = false;
-        let outcomes: Vec<_> = bounded
-            .map(|set| {
-                let (part, fit) = (log.outcome(set.outcome), set.training.fit());
-                jumps |= fit.is_some_and(|fit| fit.inside.is_some());
-                (set.bounds, part, Exactness::of(&set, part))
+        let outcomes: Vec<_> = models
+            .iter()
+            .filter_map(|model| {
+                let (bounds, part, training) = (model.bounds?, model.view(log), &model.training);
+                jumps |= training.fit().is_some_and(|fit| fit.inside.is_some());
+                Some((bounds, part, Exactness::of(bounds, training, part)))
             })
             .collect();
         let mut measured = Self {

@@ -56,7 +56,8 @@ pub fn recommended(
     numbers.sort_unstable();
     let failed = failed_points(search);
     // Another outcome may have failed where the objective was observed.
-    let has_failed = |point: &Member| failed.iter().any(|other| key(other) == key(point));
+    let failed_keys: HashSet<Key> = failed.iter().map(key).collect();
+    let has_failed = |point: &Member| failed_keys.contains(&key(point));
     let succeeded = |number: &TrialNumber| !has_failed(&log.member(*number));
     if numbers.iter().any(succeeded) {
         numbers.retain(succeeded);

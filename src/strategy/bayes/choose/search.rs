@@ -233,7 +233,7 @@ impl<'a, 'c> Search<'a, 'c> {
     ) -> Result<Member> {
         let context = self.query.context;
         let variance = MaxVariance {};
-        terms.retain_mut(|term| term.suit_variance(gp));
+        terms.retain_mut(|term| term.prepare_for_variance(gp));
         let added = terms.iter_mut().map(|term| term.scorer(context));
         let mut scorer = Sum::of(Scorer::new(gp, &variance, context), added.collect());
         let best = self.best_separated(&mut scorer, maximizer, out)?;

@@ -213,22 +213,3 @@ fn use_fit(training: &mut TrainingSet, purpose: FitPurpose, fit: &Arc<Fit>, log:
 fn oriented_bounds(outcome: &Outcome) -> Option<(f64, f64)> {
     Some(outcome.bounds()?.oriented(outcome.direction()))
 }
-
-/// The training set of an outcome with bounds, and the bounds of its oriented value.
-pub struct BoundedSet<'a> {
-    /// The position of the outcome.
-    pub outcome: usize,
-    pub bounds: (f64, f64),
-    pub training: &'a mut TrainingSet,
-}
-
-/// The training sets of the outcomes with bounds.
-pub fn bounded_sets(models: &mut [OutcomeModel]) -> impl Iterator<Item = BoundedSet<'_>> {
-    models.iter_mut().filter_map(|model| {
-        Some(BoundedSet {
-            outcome: model.outcome?,
-            bounds: model.bounds?,
-            training: &mut model.training,
-        })
-    })
-}

@@ -18,7 +18,7 @@ use crate::strategy::bayes::acquisitions::log_constrained_improvement::{
 use crate::strategy::bayes::acquisitions::log_ei::log_improvement;
 use crate::strategy::bayes::acquisitions::log_inside::{LogProbabilityInside, ShortfallOfInside};
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation, TailKind};
-use crate::strategy::bayes::model::outcome_model::BoundedSet;
+use crate::strategy::bayes::model::outcome_model::OutcomeModel;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::terms::Term;
@@ -58,18 +58,18 @@ pub struct BoundedOutcome<'a> {
 impl<'a> BoundedOutcome<'a> {
     /// The posteriors of all outcomes with bounds that have values.
     pub fn all(
-        bounded: impl Iterator<Item = BoundedSet<'a>>,
+        models: &'a mut [OutcomeModel],
         log: View,
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<Self>> {
         let mut found = Vec::new();
-        for set in bounded {
-            let log = log.log.outcome(set.outcome);
-            if log.n_observed() == 0 {
-                continue;
-            }
-            if let Some((gp, inside)) = set.training.inside(set.bounds, log, query, stop)? {
+        for model in models {
+            let log = model.view(log.log);
+            if log.n_observed() > 0
+                && let Some(bounds) = model.bounds
+                && let Some((gp, inside)) = model.training.inside(bounds, log, query, stop)?
+            {
                 found.push(Self { gp, inside });
             }
         }
@@ -203,20 +203,18 @@ impl Term for BoundTerm<'_> {
 /// For each of these trials: the sum over the outcomes of the expected distance of f from its bounds, in units of the
 /// targets. If the outcome is censored or has labels, or if its value is exact, this is the distance of
 /// the value.
-pub fn expected_violations<'a>(
-    bounded: impl Iterator<Item = BoundedSet<'a>>,
+pub fn expected_violations(
+    models: &mut [OutcomeModel],
     numbers: &[TrialNumber],
     (log, query): (View, Query),
     stop: &mut Stop,
 ) -> Result<Vec<f64>> {
     let mut sums = vec![0.0; numbers.len()];
-    for BoundedSet {
-        outcome,
-        bounds,
-        training,
-    } in bounded
-    {
-        let part = log.log.outcome(outcome);
+    for model in models {
+        let part = model.view(log.log);
+        let (Some(bounds), training) = (model.bounds, &mut model.training) else {
+            continue;
+        };
         let trusts_values = training.fit().is_some_and(|fit| fit.inside.is_some());
         let rows = training.encode(part, numbers);
         let Some(posterior) = training.posterior(part, query, stop)? else {

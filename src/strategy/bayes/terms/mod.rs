@@ -39,14 +39,15 @@ pub trait Term {
         false
     }
 
-    /// Whether the term also holds if every point has been observed without noise, and the point with the largest mean
-    /// is suggested again.
+    /// Whether the term is kept if every point has been observed without noise. The point with the largest mean is then
+    /// suggested again.
     fn constrains(&self) -> bool {
         false
     }
 
-    /// Changes the term so that it suits the variance of f as an acquisition. Returns false if there is no such term.
-    fn suit_variance(&mut self, _gp: &GaussianProcess) -> bool {
+    /// Prepares the term for a search that maximises the variance of f. Returns false if such a search does not use the
+    /// term.
+    fn prepare_for_variance(&mut self, _gp: &GaussianProcess) -> bool {
         false
     }
 

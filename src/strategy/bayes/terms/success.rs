@@ -129,7 +129,7 @@ impl Term for SuccessTerm<'_> {
         true
     }
 
-    fn suit_variance(&mut self, gp: &GaussianProcess) -> bool {
+    fn prepare_for_variance(&mut self, gp: &GaussianProcess) -> bool {
         (self.formula, self.least) = penalty(self.model, gp, 0.0);
         true
     }
