@@ -89,6 +89,15 @@ impl Columns {
         }
     }
 
+    /// The choices of the categorical contexts in an encoded context, as bits.
+    pub fn choices(&self, context: &[f64]) -> Vec<u64> {
+        let first = self.width() - context.len();
+        let columns = self.contexts.iter().cloned().flatten();
+        columns
+            .map(|column| context[column - first].to_bits())
+            .collect()
+    }
+
     pub fn width(&self) -> usize {
         self.dimension.len()
     }

@@ -12,6 +12,7 @@ use crate::random::Call;
 use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::choose::design::{Design, initial_design, most_uncertain, standing};
+use crate::strategy::bayes::choose::unlike_contexts::unlike_contexts;
 use crate::strategy::bayes::settings::DesignMethod;
 
 impl BayesOpt {
@@ -90,11 +91,8 @@ impl BayesOpt {
         let n_failed = failed.iter().filter(is_chosen).count();
         let how = self.settings.initial.how;
         let domain = query.searched(&self.domain);
-        let context_fit = self
-            .objective
-            .training
-            .fit()
-            .filter(|_| !query.context.is_empty());
+        let training = &self.objective.training;
+        let context_fit = training.fit().filter(|_| !query.context.is_empty());
         Design {
             domain,
             columns: &self.columns,
@@ -117,6 +115,10 @@ impl BayesOpt {
                 let kernel = fit.theta.kernel(fit.family);
                 kernel.with_categories(&self.columns.categories)
             }),
+            unlike: match log.n_chosen() < self.n_initial {
+                true => unlike_contexts(training, &self.columns, log, query.context),
+                false => Vec::new(),
+            },
         }
     }
 

@@ -158,3 +158,46 @@ def test_few_or_constant_values_in_another_context_do_not_matter(of_other, n):
     best = min(loss(point) for point in random_points(20_000, seed=3))
     assert min(found) < best + 0.02
     assert len({tuple(trial.params.values()) for trial in opt.trials}) == len(opt.trials)
+
+
+def mirrored_loss(point):
+    return loss({"x": 1.0 - point["x"], "y": 1.0 - point["y"]})
+
+
+def suggested_in_b(optimizer, n):
+    points = []
+    for _ in range(n):
+        trial = optimizer.suggest(context={"lot": "b"})
+        points.append(trial.params)
+        trial.observe(loss(trial.params))
+    return points
+
+
+def initial_points_in_b(optimizer):
+    """Return the number of points of the initial design among the first five points."""
+    alone = bl.BayesOpt(SPACE, context=LOTS, seed=0, direction="minimize")
+    initial = suggested_in_b(alone, 5)
+    return sum(point in initial for point in suggested_in_b(optimizer, 5))
+
+
+def with_other_contexts(of_other, level, others):
+    opt = bl.BayesOpt(SPACE, context=LOTS, seed=0, direction="minimize")
+    for lot in others:
+        points = random_points(40, seed=ord(lot))
+        opt.add(points, [level + of_other(point) for point in points], context=[{"lot": lot}] * 40)
+    return opt
+
+
+@pytest.mark.parametrize("others", ["a", "ac"])
+@pytest.mark.parametrize("level", [0.0, 5.0])
+def test_the_initial_design_is_resumed_if_other_contexts_do_not_predict_the_first_values(others, level):
+    opt = with_other_contexts(mirrored_loss, level, others)
+    assert initial_points_in_b(opt) >= 2
+    best = min(loss(point) for point in random_points(20_000, seed=3))
+    assert min(map(loss, suggested_in_b(opt, 9))) < best + 0.02
+
+
+@pytest.mark.parametrize("others", ["a", "ac"])
+@pytest.mark.parametrize(("level", "n"), [(0.0, 0), (5.0, 1)])
+def test_the_initial_design_is_not_resumed_if_other_contexts_predict_the_values_but_for_their_level(others, level, n):
+    assert initial_points_in_b(with_other_contexts(loss, level, others)) <= n

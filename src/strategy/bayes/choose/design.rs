@@ -64,6 +64,8 @@ pub struct Design<'a> {
     pub pool: Option<&'a Pool>,
     /// The kernel of the model, if θ is given or has been fitted.
     pub kernel: Option<Kernel>,
+    /// The choices of the contexts whose rows do not predict the values in this context.
+    pub unlike: Vec<Vec<u64>>,
 }
 
 impl Design<'_> {
@@ -118,7 +120,7 @@ impl Design<'_> {
 
     /// Returns the points of the rows that were not chosen by the strategy: added and enqueued trials, in this context and
     /// in all contexts from which the model predicts f in this context. Several equal values of another context do not
-    /// tell where f is large.
+    /// tell where f is large, nor do values of a context that turned out to be unlike this context.
     /// Trials that failed before the first success, were withdrawn, or were abandoned before the last value or failure,
     /// are left out, because they give no information about f.
     fn given_rows<'l>(&self, log: View<'l>, context: &[f64]) -> Vec<Cow<'l, [f64]>> {
@@ -128,8 +130,9 @@ impl Design<'_> {
         let mut predicts = |other| {
             if last.0 != other {
                 let varies = || varying.get(&key(other)).is_none_or(|varies| *varies);
-                let predicts =
-                    other == context || (varies() && self.are_correlated(other, context));
+                let is_like = || !self.unlike.contains(&self.columns.choices(other));
+                let predicts = other == context
+                    || (varies() && self.are_correlated(other, context) && is_like());
                 last = (other, predicts);
             }
             last.1

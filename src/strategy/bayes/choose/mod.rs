@@ -6,7 +6,7 @@
 //!   same point twice; [`recommendation`]: the points that are recommended for use
 //! * [`measured`]: measured values at bounds; [`pareto`]: a random compromise between mean and uncertainty
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
-//!   data
+//!   data; [`unlike_contexts`]: the contexts that do not spare these points
 //! * [`final_values`]: forecasts of the final values of running and stopped trials
 
 pub mod best_observed;
@@ -19,3 +19,4 @@ pub mod recommendation;
 pub mod repeats;
 pub mod search;
 pub mod spacing;
+pub mod unlike_contexts;
