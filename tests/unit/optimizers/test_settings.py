@@ -303,15 +303,6 @@ def test_given_params_are_returned_unchanged():
         assert opt.suggest().params["C"] not in [each["C"] for each in given]
 
 
-def test_predict_fits_if_nothing_is_fitted():
-    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
-    with pytest.raises(bl.errors.NotFitted):
-        opt.predict([{"x": 0.5}])
-    opt.add([{"x": x} for x in np.linspace(0, 1, 9)], np.linspace(0, 3, 9))
-    mean, std = opt.predict([{"x": 0.5}])
-    assert mean[0] == pytest.approx(1.5, abs=0.2) and std.shape == (1,)
-
-
 def test_predict_without_a_model_is_refused():
     message = refusal(lambda: bl.RandomSearch(SPACE).predict(SPACE))
     assert "RandomSearch" in message and "use BayesOpt" in message
