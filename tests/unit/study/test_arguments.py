@@ -138,15 +138,6 @@ def test_the_error_for_a_missing_study_names_the_store(store):
         bl.Study("s", store)
 
 
-def test_an_optimizer_with_trials_does_not_replace_an_existing_study(store):
-    bl.Study("s", store, optimizer())
-    used = optimizer()
-    used.suggest()
-    message = "^study 's' exists, and the optimizer given has trials: pass one without, and add them"
-    with pytest.raises(bl.errors.InvalidSetting, match=message):
-        bl.Study("s", store, used)
-
-
 def test_html_shows_the_name_as_text(store):
     shown = bl.Study("<b>&", store, optimizer())._repr_html_()
     assert shown.startswith("<p>Study &#x27;&lt;b&gt;&amp;&#x27;</p>") and "RandomSearch: 0 trials" in shown

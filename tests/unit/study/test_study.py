@@ -71,13 +71,6 @@ def test_a_study_behaves_as_its_optimizer_does(store):
     assert "Study" in study._repr_html_() and repr(study).startswith("Study('s'")
 
 
-def test_trials_dataframe(store):
-    pytest.importorskip("pandas")
-    study = bl.Study("s", store, random_search())
-    study.suggest().observe(1.0)
-    assert study.trials_dataframe()["value"].tolist() == [1.0]
-
-
 def test_a_log_is_shared_in_both_directions(store):
     one = bl.Study("s", store, random_search())
     other = bl.Study.load("s", store)
@@ -440,9 +433,3 @@ def test_optimizers_that_cannot_be_stored_are_refused(store):
         bl.Study("s", store, type("Mine", (bl.RandomSearch,), {})({"x": (0.0, 1.0)}))
     with pytest.raises(bl.errors.StoreError, match="optimizer="):
         bl.Study("s", store)
-    for name in ("", 3, "a\nb"):
-        with pytest.raises(bl.errors.InvalidSetting, match="name="):
-            bl.Study(name, store, random_search())
-    for bad in ("", "sqlite://", "sqlite:///:memory:", "postgres:///x", 3, "studies.db"):
-        with pytest.raises(bl.errors.InvalidSetting, match="store="):
-            bl.Study("s", bad, random_search())
