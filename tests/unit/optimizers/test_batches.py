@@ -259,18 +259,6 @@ def test_direct_is_refused_where_it_cannot_search():
 # Names of algorithms.
 
 
-@pytest.mark.parametrize("name", [name for name in bl.algorithms() if name.startswith(("syn", "asy", "seq"))])
-def test_a_batch_equals_single_suggestions(name):
-    """All results of a batch arrive just before the next batch is suggested."""
-    initial = {} if name.endswith("RAND") else {"initial__n": 4}
-    at_once, singly = (bl.algorithm(name, SQUARE, seed=1, **initial) for _ in range(2))
-    for _ in range(3):
-        batch, trials = at_once.suggest(n=4), [singly.suggest() for _ in range(4)]
-        assert [trial.params for trial in batch] == [trial.params for trial in trials]
-        for trial in [*batch, *trials]:
-            trial.observe(-((trial.params["x"] - 0.3) ** 2) - (trial.params["y"] - 0.6) ** 2)
-
-
 def test_algorithms_have_the_model_of_their_paper():
     for name in ("seqTS", "synTS", "asyTS", "asyHTS", "asyUCB", "asyHUCB", "asyEI", "synBUCB", "synUCBPE"):
         opt = bl.algorithm(name, SQUARE)
