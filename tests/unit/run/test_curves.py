@@ -64,12 +64,6 @@ def test_both_forms_and_all_workers_make_the_same_decisions():
         assert run(rising, executor=pool, n_workers=1) == expected
 
 
-def test_a_process_pool_of_the_user_reports():
-    with ProcessPoolExecutor(1) as pool:
-        result = bl.maximize(rising, optimizer=optimizer(stopping=None), n_trials=2, executor=pool, n_workers=1)
-    assert [len(trial.curve) for trial in result.trials] == [STEPS, STEPS]
-
-
 def test_the_finally_of_a_stopped_generator_runs():
     ended = []
 

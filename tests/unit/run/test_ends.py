@@ -59,12 +59,6 @@ def test_a_total_counts_suggested_trials_that_are_not_abandoned():
     assert len(bl.maximize(f, optimizer=opt, n_trials_total=11, n_trials=5).trials) == 1
 
 
-def test_a_total_holds_with_several_workers():
-    opt = bl.RandomSearch(SPACE, seed=0)
-    assert len(bl.maximize(f, optimizer=opt, n_trials_total=7, n_workers=4).trials) == 7
-    assert len(bl.maximize(f, optimizer=opt, n_trials_total=9, n_workers=4).trials) == 2
-
-
 @total_names_pending
 @pytest.mark.parametrize("abandoned", [0, 1, 2, 3])
 def test_abandoned_suggestions_do_not_count_towards_a_total(abandoned):
@@ -238,6 +232,8 @@ def test_a_result_shows_its_own_trials_and_the_best_of_all():
     assert "Run: 4 trials, 2 pending, best 3" in text and text.endswith("0 0.5 2 observed, best 3")
     assert best.pending == trials[2:] and best.trials_dataframe()["number"].tolist() == [1, 2, 3, 4]
     assert best != Result(opt, trials, "timeout", 1.23456)
+    with pytest.raises(AttributeError):
+        best.stop_reason = "bored"
 
 
 @pytest.mark.parametrize("n_own", [0, 1, 2])
