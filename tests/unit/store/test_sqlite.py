@@ -202,7 +202,8 @@ def test_error_names_other_processes_that_hold_the_lock(opened, waits):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
+def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened, monkeypatch):
+    monkeypatch.setattr(sqlite, "_FORK_TIMEOUT", 0.1)
     holds, done = threading.Event(), threading.Event()
 
     def hold():
