@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 import belated as bl
 from belated.simulate import Poisson, simulate
+from tests.clock import Clock
 from tests.contract.optimizers import strategies
 from tests.contract.store.memory import MemoryStore
 from tests.ids import without_address
@@ -215,17 +216,8 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
 # The next tests check rounds on the clock in seconds.
 
 
-class Time:
-    """A clock that the test sets."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 def in_seconds(horizon, **arguments):
-    time = Time()
+    time = Clock()
     return time, make(horizon, clock="seconds", time=time, **arguments)
 
 
@@ -255,7 +247,7 @@ def test_one_suggestion_per_second_gives_the_rounds_of_the_clock_in_iterations()
     f, _ = rkhs_function(np.random.default_rng(0))
     runs = []
     for clock in ("iterations", "seconds"):
-        time, mean = Time(), 5 + (clock == "seconds")
+        time, mean = Clock(), 5 + (clock == "seconds")
         more = {"clock": clock, "time": time} if clock == "seconds" else {}
         opt, points = make(60, delay=bl.papers.SubExponential(mean), **more), []
         for t in range(60):

@@ -14,6 +14,7 @@ import pytest
 
 import belated as bl
 from belated.store import sqlite
+from tests.clock import Clock
 from tests.unit.study.forks import suggests_in_a_fork
 
 SPACE = {"x": (0.0, 1.0), "kind": ["a", None, 3, 2.5, True]}
@@ -26,16 +27,6 @@ def random_search(**arguments):
 @pytest.fixture
 def store(tmp_path):
     return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
-class Clock:
-    """A wall clock whose time the tests set."""
-
-    def __init__(self) -> None:
-        self.now = 1e9
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def events(study):
@@ -213,7 +204,7 @@ def test_an_amendment_with_a_key_is_made_once(store):
 
 
 def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
-    clock = Clock()
+    clock = Clock(1e9)
     study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
     late = study.suggest(expires_after=3600)
     for trial in study.suggest(5):
@@ -232,7 +223,7 @@ def test_a_value_400_days_after_a_lease_of_an_hour_is_accepted_and_used(store):
 
 def test_an_expired_lease_changes_the_suggestion(store):
     def next_after(seconds, name):
-        clock = Clock()
+        clock = Clock(1e9)
         study = bl.Study(name, store, bl.BayesOpt({"x": (0.0, 1.0)}, initial=4, seed=0), time=clock)
         for trial in study.suggest(6):
             trial.observe(-((trial.params["x"] - 0.4) ** 2))
@@ -244,7 +235,7 @@ def test_an_expired_lease_changes_the_suggestion(store):
 
 
 def test_predictions_count_expired_leases(store):
-    clock = Clock()
+    clock = Clock(1e9)
     settings = {"pending": "hallucinate", "initial": 4, "seed": 0}
     study = bl.Study("s", store, bl.BayesOpt({"x": (0.0, 1.0)}, **settings), time=clock)
     for trial in study.suggest(6):
@@ -259,7 +250,7 @@ def test_predictions_count_expired_leases(store):
 
 
 def test_seconds_come_from_the_given_clock(store):
-    clock = Clock()
+    clock = Clock(1e9)
     study = bl.Study("s", store, random_search(clock="seconds"), time=clock)
     trial = study.suggest()
     clock.now += 99.5
