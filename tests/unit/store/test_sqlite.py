@@ -31,11 +31,6 @@ def record(seq, study=ID):
 
 
 @pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "studies.db")
-
-
-@pytest.fixture
 def opened(path):
     """A store with one study of two events, and a connection to it."""
     store = SqliteStore(path)

@@ -24,11 +24,6 @@ def random_search():
 
 
 @pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "studies.db")
-
-
-@pytest.fixture
 def filled(path):
     """A closed store with a study "s" that has 120 events."""
     study = bl.Study("s", f"sqlite:///{path}", random_search())

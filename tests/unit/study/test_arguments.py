@@ -16,11 +16,6 @@ def optimizer(**arguments):
     return bl.RandomSearch(SPACE, **({"seed": 1} | arguments))
 
 
-@pytest.fixture
-def store(tmp_path):
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
 # Names and keys.
 
 

@@ -24,11 +24,6 @@ def random_search(**arguments):
     return bl.RandomSearch(SPACE, seed=1, **arguments)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
 def events(study):
     return study._log.events(0)
 
