@@ -17,7 +17,7 @@ import pytest
 import belated as bl
 from belated.run import processes
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
-from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states
+from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states, wait_for_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
 
@@ -26,12 +26,6 @@ def running():
     """The worker processes of runs, but not loky's, which other tests leave running."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
-
-
-def wait_for_file(path):
-    end = time.monotonic() + SECONDS
-    while not os.path.exists(path) and time.monotonic() < end:
-        time.sleep(0.01)
 
 
 def in_process(params, trial):
