@@ -38,9 +38,9 @@ from belated.optimizers.tables.table import (
     Added,
     Row,
     Rows,
+    TableReader,
     check_policies,
     is_trials_table,
-    read_table,
     trials_dataframe,
 )
 from belated.optimizers.trial import Trial, trials_html
@@ -1370,7 +1370,8 @@ class Trials(Reading, Generic[AnyLog]):
             nonlocal read, known
             present = problem if carrier is None else carrier.problem
             if read is None or present is not known:
-                read, known = read_table(problem, table, given, context, attrs, missing, on_error, carrier), present
+                reader = TableReader(problem, table, given, context, attrs, missing, carrier)
+                read, known = reader.rows(on_error), present
             return read.rows
 
         def added(problem: Problem, _: Any, carrier: Any) -> list[Action]:
