@@ -20,7 +20,7 @@ from belated._core import (
     TrialRecord,
 )
 from belated.optimizers import optuna_table
-from belated.optimizers.actions import full_fidelity
+from belated.optimizers.actions import for_each, full_fidelity
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.imported import Dated, ImportedTrial, Result
 from belated.optimizers.outcomes import position, values_of
@@ -445,8 +445,12 @@ class TableReader:
             if isinstance(each, str):
                 self._check_column(name, each)
                 self._columns[name] = each
+            elif name == "value" and each is not None and not is_list(each):
+                raise InvalidValue(
+                    f"value={short_repr(each)} for {self._n} points: pass one value for each, or a column"
+                )
             elif each is not None:
-                self._lists[name] = self._for_each(name, each)
+                self._lists[name] = for_each(name, each, self._n)
             elif self._has_values and name in self._others:
                 self._columns[name] = name
         self._amounts = [name for name in ("std", "cost", "duration") if name in {*self._columns, *self._lists}]
@@ -464,7 +468,7 @@ class TableReader:
                 self._check_column("attrs", name)
                 self._attrs_columns[name] = name
             attrs = None
-        self._attrs = self._for_each("attrs", attrs)
+        self._attrs = for_each("attrs", attrs, self._n)
 
     def _check_alike(self) -> None:
         """Refuse columns that repeat the name of a column that is read, and warn of those that almost do."""
@@ -495,15 +499,6 @@ class TableReader:
             near = nearest(name, self._cells)
             advice = f"did you mean {near!r}?" if near else f"it has {list(self._cells)}"
             raise InvalidValue(f"{argument}={name!r} is not a column of the table: {advice}")
-
-    def _for_each(self, name: str, given: Any) -> list[Any]:
-        each = list(given) if is_list(given) else [given] * self._n
-        if name == "value" and not is_list(given):
-            raise InvalidValue(f"value={short_repr(given)} for {self._n} points: pass one value for each, or a column")
-        if len(each) != self._n:
-            advice = "pass one for each" if name == "value" else "pass one for each, or one for all"
-            raise InvalidValue(f"{name} has {len(each)} entries for {self._n} points: {advice}")
-        return each
 
     def _read_contexts(self, context: Any) -> None:
         """Find the columns of the context, or convert the argument `context`."""
