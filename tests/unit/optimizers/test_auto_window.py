@@ -37,10 +37,6 @@ def step(source, clock, lost=0.1):
     return trial
 
 
-def run(opt, n):
-    return [step(opt, opt.time) for _ in range(n)]
-
-
 def choices(opt):
     """Return (number of the trial, number of arrivals, window) of each choice in the log."""
     notes = [(t.number, t._record.note) for t in opt.trials]

@@ -156,15 +156,6 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
 # The next tests check rounds that end within a batch, in a study, or in a copy of the optimizer.
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["suggest", "batch", "batch", "observe", "observe", "observe", "late", "amend"])
-        | st.sampled_from(["fail", "abandon", "replicate", "add", "enqueue", "recommend"]),
-        st.integers(0, 10**6),
-    ),
-    min_size=10,
-    max_size=40,
-)
 ARGUMENTS = st.fixed_dictionaries(
     {
         "delay": st.sampled_from(["none", "estimated", bl.papers.SubExponential(2, xi=1, b=0.2)]),
@@ -179,15 +170,6 @@ def small(arguments):
     """Rounds end after 5, 15, 28, … suggestions. The domain is the contract tests' list of candidates."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
-
-
-def step(opt, what, number):
-    """Make a step of the contract tests; return None if the horizon is reached."""
-    try:
-        strategies.play(opt, what, number)
-    except bl.errors.HorizonReached:
-        return None
-    return what
 
 
 @pytest.mark.usefixtures("fixed_time")

@@ -8,7 +8,6 @@ from belated import plotting
 from tests.unit.plotting.searches import drawn, labels
 
 pytest.importorskip("matplotlib").use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
 def test_convergence_shows_the_highest_fidelity():
