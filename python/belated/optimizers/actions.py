@@ -195,9 +195,9 @@ def _added(
     n = len(points)
     if several is not None and value is not None and not is_list(value):
         raise InvalidValue(f"value={short_repr(value)} for {n} points: pass one value for each")
-    values = [value] if several is None else _for_each("value", value, n, "pass one for each")
-    amounts = {name: _for_each(name, facts[name], n) for name in ("std", "cost", "duration")}
-    attrs, fidelities = (_for_each(name, facts[name], n) for name in ("attrs", "fidelity"))
+    values = [value] if several is None else for_each("value", value, n)
+    amounts = {name: for_each(name, facts[name], n) for name in ("std", "cost", "duration")}
+    attrs, fidelities = (for_each(name, facts[name], n) for name in ("attrs", "fidelity"))
     contexts = problem.contexts(context, n)
     actions = []
     for i, point in enumerate(points):
@@ -267,7 +267,7 @@ def _enqueued(
     known, numbers = constraints(), seed()
     several = problem.domain.several(params)
     points = [params] if several is None else several
-    fidelities = _for_each("fidelity", fidelity, len(points))
+    fidelities = for_each("fidelity", fidelity, len(points))
     actions = []
     for i, (point, wanted) in enumerate(zip(points, fidelities, strict=True)):
         what, present = "params" if several is None else f"params[{i}]", problem
@@ -319,10 +319,11 @@ def _queued_place(
     return place, partial
 
 
-def _for_each(name: str, given: Any, n: int, advice: str = "pass one for each, or one for all") -> list[Any]:
+def for_each(name: str, given: Any, n: int) -> list[Any]:
     """Return n values, one for each point; `given` is a single value for all points, or a list of values."""
     each = list(given) if is_list(given) else [given] * n
     if len(each) != n:
+        advice = "pass one for each" if name == "value" else "pass one for each, or one for all"
         raise InvalidValue(f"{name} has {len(each)} entries for {n} points: {advice}")
     return each
 

@@ -17,6 +17,7 @@ from belated._core import (
     GaussianProcess,
     InvalidSetting,
     InvalidValue,
+    TrialRecord,
     UnknownTrial,
 )
 from belated.errors import NotFitted
@@ -38,9 +39,9 @@ from belated.optimizers.tables.table import (
     Added,
     Row,
     Rows,
+    TableReader,
     check_policies,
     is_trials_table,
-    read_table,
     trials_dataframe,
 )
 from belated.optimizers.trial import Trial, trials_html
@@ -86,6 +87,11 @@ class Reading(ABC):
     def _numbers(self, state: str | None) -> list[int]:
         """Return the numbers of the trials in a state, or of all trials if `state` is None."""
         return self._source._current_log().numbers(state)
+
+    def _records(self) -> list[TrialRecord]:
+        """Return the records of all trials."""
+        numbers, log = self._numbers(None), self._source._current_log()
+        return [log.trial(number) for number in numbers]
 
     # The problem.
 
@@ -220,10 +226,8 @@ class Reading(ABC):
         ImportError
             pandas is not installed.
         """
-        delayed, source = self.delays_ if delays else None, self._source
-        numbers, log = self._numbers(None), source._current_log()
-        records = [log.trial(number) for number in numbers]
-        return trials_dataframe(source._problem, records, delayed, curves, source._problem_of)
+        delayed, records = self.delays_ if delays else None, self._records()
+        return trials_dataframe(self._source._problem, records, delayed, curves, self._source._problem_of)
 
     def to_csv(self, path: Any = None) -> str | None:
         """Write all trials to a CSV file in UTF-8, one row for each trial.
@@ -265,10 +269,8 @@ class Reading(ABC):
         >>> trial.params["lot"] == optimizer.best_params_["lot"], trial.value
         (True, 0.25)
         """
-        source, numbers = self._source, self._numbers(None)
-        log = source._current_log()
-        records = [log.trial(number) for number in numbers]
-        return write_csv(source._problem, records, path, source._problem_of)
+        records = self._records()
+        return write_csv(self._source._problem, records, path, self._source._problem_of)
 
     def to_excel(self, path: Any) -> None:
         """Write all trials to an Excel file (.xlsx), one row for each trial.
@@ -288,10 +290,8 @@ class Reading(ABC):
         InvalidValue
             A text of a trial has more than 32,767 characters: use `to_csv`.
         """
-        source, numbers = self._source, self._numbers(None)
-        log = source._current_log()
-        records = [log.trial(number) for number in numbers]
-        write_excel(source._problem, records, path, source._problem_of)
+        records = self._records()
+        write_excel(self._source._problem, records, path, self._source._problem_of)
 
     # Delays.
 
@@ -1370,7 +1370,8 @@ class Trials(Reading, Generic[AnyLog]):
             nonlocal read, known
             present = problem if carrier is None else carrier.problem
             if read is None or present is not known:
-                read, known = read_table(problem, table, given, context, attrs, missing, on_error, carrier), present
+                reader = TableReader(problem, table, given, context, attrs, missing, carrier)
+                read, known = reader.rows(on_error), present
             return read.rows
 
         def added(problem: Problem, _: Any, carrier: Any) -> list[Action]:

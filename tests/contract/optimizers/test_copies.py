@@ -13,6 +13,7 @@ import pytest
 
 import belated as bl
 from belated import _core
+from tests.clock import Clock
 from tests.contract.optimizers import strategies
 from tests.contract.optimizers.strategies import core_of, replayed, twin_of
 from tests.contract.store.memory import MemoryStore
@@ -27,15 +28,6 @@ CURVE = bl.Curve(12)
 # The limits of a transform of these values overflow.
 EXTREMES = [0.0, -1.7e308, 5e-324, 0.0, -1.7e308, 5e-324, 0.0, -1e300, 1e300, -1e300, -1e300, 0.0, 0.0, 1e300]
 EXTREMES += [1.7e308, 5e-324, 1e300]
-
-
-class Clock:
-    """The time of the present step. Copies of an optimizer may share the clock."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def cliff(params, bad=-1e6):

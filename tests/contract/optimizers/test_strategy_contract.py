@@ -289,13 +289,10 @@ def go_on(store, name, channel):
     channel.send([trial.params for trial in study.suggest(n=3)])
 
 
-@pytest.mark.parametrize("kept", ["sqlite", "postgresql"])
 @every_strategy
-def test_a_study_continues_in_another_process(cls, kept, tmp_path, request):
+def test_a_study_continues_in_another_process(cls, tmp_path):
     opt = made(cls, **DOMAINS["mixed"], seed=3)
     store = f"sqlite:///{tmp_path / 'studies.db'}"
-    if kept == "postgresql":
-        store = request.getfixturevalue("postgres").url()
     study = bl.Study("s", store, opt)
     for each in (study, opt):
         each.suggest(n=6)

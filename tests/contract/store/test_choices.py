@@ -7,17 +7,6 @@ import pytest
 
 import belated as bl
 from belated import store
-from tests.contract.store import memory
-
-
-@pytest.fixture(params=["sqlite", "postgresql", "memory"])
-def url(request, tmp_path, monkeypatch):
-    if request.param == "postgresql":
-        return request.getfixturevalue("postgres").url()
-    monkeypatch.setitem(store.STORES, "memory", "tests.contract.store.memory:MemoryStore")
-    monkeypatch.setattr(memory, "_LOCATIONS", {})
-    return f"{request.param}:///{tmp_path / 'studies.db'}"
-
 
 KEPT = [None, True, 3, "a", 2.5, (1, "b")]
 GIVEN = [None, np.bool_(True), np.int64(3), np.str_("a"), np.float32(2.5), (np.int8(1), np.str_("b"))]

@@ -12,16 +12,6 @@ import pytest
 import belated as bl
 from belated import cli, store
 from belated.store import checksums
-from tests.contract.store import memory
-
-
-@pytest.fixture(params=["sqlite", "postgresql", "memory"])
-def url(request, tmp_path, monkeypatch):
-    if request.param == "postgresql":
-        return request.getfixturevalue("postgres").url()
-    monkeypatch.setitem(store.STORES, "memory", "tests.contract.store.memory:MemoryStore")
-    monkeypatch.setattr(memory, "_LOCATIONS", {})
-    return f"{request.param}:///{tmp_path / 'studies.db'}"
 
 
 def header(name="s", id=7):

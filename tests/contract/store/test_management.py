@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import cli, store
-from tests.contract.store.test_contract import header, record, url  # noqa: F401
+from tests.contract.store.test_contract import header, record
 from tests.unit.study.forks import suggests_in_a_fork
 
 
@@ -25,7 +25,7 @@ def random_search(**arguments):
 # Headers and deletion in the store.
 
 
-def test_a_header_is_replaced_if_it_is_unchanged(url):  # noqa: F811
+def test_a_header_is_replaced_if_it_is_unchanged(url):
     opened, other = store.open_store(url), store.open_store(url)
     opened.create_all([(header(), [record(0)]), (header("t", 8), [])])
     new = header()._replace(definition="{}", checksum=b"n" * 16)
@@ -35,7 +35,7 @@ def test_a_header_is_replaced_if_it_is_unchanged(url):  # noqa: F811
     assert other.names() == ["s", "t"] and other.events(7, 0) == [record(0)]
 
 
-def test_a_deleted_study_leaves_other_studies_unchanged(url):  # noqa: F811
+def test_a_deleted_study_leaves_other_studies_unchanged(url):
     opened, other = store.open_store(url), store.open_store(url)
     opened.create_all([(header(), [record(0), record(1)]), (header("t", 8), [record(0, study=8)])])
     assert other.events(7, 1) == [record(1)]
@@ -61,7 +61,7 @@ def test_a_deleted_study_leaves_other_studies_unchanged(url):  # noqa: F811
 
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])
 @pytest.mark.parametrize("n", [0, 3])
-def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):  # noqa: F811
+def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):
     study = bl.Study("s", url, random_search())
     trials = study.suggest(n=n)
     bl.Study.delete("s", url)
@@ -86,7 +86,7 @@ def test_a_study_that_was_deleted_elsewhere_raises_errors(url, again, n):  # noq
         assert "s" not in [each.name for each in bl.Study.list(url)]
 
 
-def test_a_study_is_deleted_while_threads_write_to_it(url):  # noqa: F811
+def test_a_study_is_deleted_while_threads_write_to_it(url):
     bl.Study("s", url, random_search())
     kept = bl.Study("kept", url, random_search())
     written = threading.Barrier(4)
@@ -110,13 +110,13 @@ def test_a_study_is_deleted_while_threads_write_to_it(url):  # noqa: F811
 
 
 @pytest.mark.parametrize("name", ["other", "", 3, None, "\0", "\ud800"])
-def test_the_error_for_an_unknown_study_names_the_studies(url, name):  # noqa: F811
+def test_the_error_for_an_unknown_study_names_the_studies(url, name):
     bl.Study("s", url, random_search())
     with pytest.raises(bl.errors.StoreError, match=r"there is no study .* which has \['s'\]"):
         bl.Study.delete(name, url)
 
 
-def test_a_pickle_of_a_deleted_study_is_not_a_study_of_the_same_name(url):  # noqa: F811
+def test_a_pickle_of_a_deleted_study_is_not_a_study_of_the_same_name(url):
     for constraints in (None, [positive]):
         study = bl.Study("s", url, random_search(constraints=constraints))
         pickled = pickle.dumps(study)
@@ -137,7 +137,7 @@ def positive(params):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_fork_of_a_deleted_study_does_not_use_a_study_of_the_same_name(url):  # noqa: F811
+def test_a_fork_of_a_deleted_study_does_not_use_a_study_of_the_same_name(url):
     if url.startswith("memory"):
         pytest.skip("a forked process has a copy of a store in memory")
     study = bl.Study("s", url, random_search())
@@ -151,7 +151,7 @@ def test_a_fork_of_a_deleted_study_does_not_use_a_study_of_the_same_name(url):  
 # Lists.
 
 
-def test_studies_are_listed_with_their_trials_and_times(url):  # noqa: F811
+def test_studies_are_listed_with_their_trials_and_times(url):
     first = bl.Study("b", url, bl.BayesOpt({"x": (0.0, 1.0)}, direction="minimize", seed=0), time=lambda: 86400.0)
     first.set_attrs({"data": "v1"})
     for value in (3.0, 1.0):
@@ -171,7 +171,7 @@ def test_studies_are_listed_with_their_trials_and_times(url):  # noqa: F811
     assert two.created_at == two.last_event_at == datetime(1970, 1, 2, 1, tzinfo=timezone.utc)
 
 
-def test_a_store_without_studies(url):  # noqa: F811
+def test_a_store_without_studies(url):
     bl.Study("s", url, random_search())
     bl.Study.delete("s", url)
     assert bl.Study.list(url) == []
@@ -190,13 +190,7 @@ READS = {
 @pytest.mark.parametrize("again", [False, True], ids=["deleted", "created again"])
 @pytest.mark.parametrize("moment", ["names", "header", "events"])
 def test_reading_all_studies_leaves_out_those_that_are_deleted_meanwhile(
-    url,  # noqa: F811
-    kind,
-    again,
-    moment,
-    monkeypatch,
-    capsys,
-    tmp_path,
+    url, kind, again, moment, monkeypatch, capsys, tmp_path
 ):
     for name in "abc":
         bl.Study(name, url, random_search()).add({"x": 0.5}, 1.0)
@@ -236,7 +230,7 @@ def test_reading_all_studies_leaves_out_those_that_are_deleted_meanwhile(
 # Attributes.
 
 
-def test_attributes_are_merged_and_kept(url, capsys):  # noqa: F811
+def test_attributes_are_merged_and_kept(url, capsys):
     study = bl.Study("s", url, random_search())
     other = bl.Study.load("s", url)
     assert study.attrs == {}
@@ -256,7 +250,7 @@ def test_attributes_are_merged_and_kept(url, capsys):  # noqa: F811
     assert json.loads(capsys.readouterr().out.splitlines()[0])["definition"]["attrs"] == expected
 
 
-def test_attributes_of_many_writers_are_all_kept(url):  # noqa: F811
+def test_attributes_of_many_writers_are_all_kept(url):
     bl.Study("s", url, random_search())
 
     def write(i):
@@ -278,7 +272,7 @@ JSON = st.recursive(
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(attrs=st.lists(st.dictionaries(st.text(), JSON, max_size=3), max_size=3))
-def test_any_json_data_are_kept(url, attrs):  # noqa: F811
+def test_any_json_data_are_kept(url, attrs):
     if store.open_store(url).header("s") is not None:
         bl.Study.delete("s", url)
     study, expected = bl.Study("s", url, random_search()), {}
@@ -294,7 +288,7 @@ def test_any_json_data_are_kept(url, attrs):  # noqa: F811
 
 
 @pytest.mark.parametrize("attrs", [{"a": float("nan")}, {1: 2}, [1], "a", {"a": object()}, {"\ud800": 1}])
-def test_data_that_are_not_json_are_refused(url, attrs):  # noqa: F811
+def test_data_that_are_not_json_are_refused(url, attrs):
     study = bl.Study("s", url, random_search())
     study.set_attrs({"a": 0})
     with pytest.raises(bl.errors.InvalidValue, match=r"attrs.*nothing was changed"):
@@ -305,7 +299,7 @@ def test_data_that_are_not_json_are_refused(url, attrs):  # noqa: F811
 # Copies.
 
 
-def full(url, **arguments):  # noqa: F811
+def full(url, **arguments):
     """Return a study whose trials have all kinds of data, and the numbers of its finished trials."""
     space = {"x": (0.0, 1.0), "kind": ["a", "b"], "depth": bl.Integer(1, 9, when={"kind": "b"}), "unit": "mg"}
     optimizer = bl.BayesOpt(space, direction="minimize", curve=bl.Curve(3), stopping=None, seed=3, **arguments)
@@ -342,7 +336,7 @@ def facts(trial):
 
 
 @pytest.mark.parametrize("clock", ["iterations", "seconds"])
-def test_a_copy_has_all_finished_trials(url, clock, tmp_path):  # noqa: F811
+def test_a_copy_has_all_finished_trials(url, clock, tmp_path):
     study = full(url, clock=clock)
     before = store.open_store(url).events(study._log.id, 0)
     with pytest.warns(bl.BelatedWarning, match=r"has 8 of the 10 trials of 's': 2 \(numbers 4, 9\) are pending$"):
@@ -364,7 +358,7 @@ def test_a_copy_has_all_finished_trials(url, clock, tmp_path):  # noqa: F811
     assert [facts(trial) for trial in again.trials] == expected and again.attrs == {"data": "v3"}
 
 
-def test_a_copy_is_created_in_one_transaction(url, monkeypatch):  # noqa: F811
+def test_a_copy_is_created_in_one_transaction(url, monkeypatch):
     study = bl.Study("s", url, random_search())
     study.add({"x": 0.5}, 1.0)
     study.set_attrs({"data": "v3"})
@@ -397,7 +391,7 @@ def test_a_copy_is_created_in_one_transaction(url, monkeypatch):  # noqa: F811
     assert bl.Study.load("late", url).n_trials == 0 and bl.Study.load("late", url).attrs == {}
 
 
-def test_trials_outside_the_new_space_are_left_out(url):  # noqa: F811
+def test_trials_outside_the_new_space_are_left_out(url):
     study = full(url)
     space = {"x": (0.2, 3.0), "kind": ["b", "a", "c"], "depth": bl.Integer(1, 5, when={"kind": "b"}), "new": 7}
     with pytest.warns(bl.BelatedWarning) as warned:
@@ -444,7 +438,7 @@ def test_many_trials_that_are_left_out_are_not_all_named():
         study.copy("t")
 
 
-def test_copies_of_candidates_contexts_and_fidelities(url):  # noqa: F811
+def test_copies_of_candidates_contexts_and_fidelities(url):
     optimizer = bl.RandomSearch(
         candidates=[[1.0], [2.0], [4.0]], context={"t": (0.0, 1.0)}, fidelity=bl.Fidelity(1, 9, log=True), seed=0
     )
@@ -470,7 +464,7 @@ def test_copies_of_other_optimizers(kind):
     assert copy.suggest().number == 4
 
 
-def test_copies_that_are_refused(url):  # noqa: F811
+def test_copies_that_are_refused(url):
     study = bl.Study("s", url, random_search(constraints=[lambda params: params["x"] < 0.5]))
     study.add({"x": 0.25}, 1.0)
     for name in ("s", "", 3, "a\n", "\ud800"):
@@ -490,7 +484,7 @@ def test_copies_that_are_refused(url):  # noqa: F811
         bl.Study.load("t", url).suggest()
 
 
-def test_delete_command(url, capsys):  # noqa: F811
+def test_delete_command(url, capsys):
     for name in ("a", "b"):
         bl.Study(name, url, random_search())
     assert cli.main(["study", "delete", url, "a"]) == cli.DONE

@@ -14,6 +14,7 @@ pytest.importorskip("ray", reason="Ray is not installed")
 
 import belated as bl  # noqa: E402
 from belated.integrations.ray import executor  # noqa: E402
+from tests.unit.run.runs import STEPS, reports, search, wait_for_file  # noqa: E402
 
 SPACE = {"x": (0.0, 1.0), "n": bl.Integer(1, 8)}
 SECONDS = 60.0
@@ -27,12 +28,6 @@ def pool(ray):
 
 def f(params):
     return params["x"] + params["n"]
-
-
-def wait_for_file(path):
-    end = time.monotonic() + SECONDS
-    while not os.path.exists(path) and time.monotonic() < end:
-        time.sleep(0.01)
 
 
 class KillsItsWorker:
@@ -151,12 +146,6 @@ def test_a_trial_whose_worker_always_dies_has_failed(pool, tmp_path):
 
 # Learning curves.
 
-STEPS = 9
-
-
-def search(**arguments):
-    return bl.RandomSearch(SPACE, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
-
 
 class Rises:
     """A generator whose values rise to x. At its end, it writes its last step to a file of its trial."""
@@ -181,14 +170,6 @@ class Rises:
     def last_step(self, number):
         with open(os.path.join(self.folder, f"ended {number}"), encoding="utf-8") as file:
             return int(file.read())
-
-
-def reports(params, trial):
-    for step in range(1, STEPS + 1):
-        trial.report(params["x"] * step / STEPS, step)
-        if trial.should_stop():
-            return -1.0
-    return params["x"]
 
 
 @pytest.mark.parametrize("by_generator", [True, False], ids=["generator", "function"])

@@ -6,22 +6,13 @@ import numpy as np
 import pytest
 
 import belated as bl
+from tests.clock import Clock
 
 BOX = {"x": (0.0, 1.0)}
 GIVEN = bl.GP(kernel="matern52", lengthscale=0.2, signal_std=1.0, noise_std=0.1, targets="raw", mean="zero")
 SURROGATES = {"fitted": bl.GP(n_restarts=1), "given": GIVEN}
 surrogates = pytest.mark.parametrize("surrogate", SURROGATES)
 clocks = pytest.mark.parametrize("clock", ["iterations", "seconds"])
-
-
-class Clock:
-    """A clock that can be pickled."""
-
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def make(surrogate="given", clock="iterations", **arguments):
@@ -44,10 +35,6 @@ def step(source, clock, lost=0.1):
         if u[0] >= lost and len(source.trials) - pending.number > -4.0 * np.log(u[1]):
             source.observe(pending, f(pending))
     return trial
-
-
-def run(opt, n):
-    return [step(opt, opt.time) for _ in range(n)]
 
 
 def choices(opt):

@@ -12,17 +12,11 @@ import pytest
 
 import belated as bl
 from tests.unit.optimizers.dense_posterior import DensePosterior
+from tests.unit.optimizers.problem import raw_gp, unit_square
 
 LENGTHSCALE, VARIANCE, NOISE = 0.25, 1.0, 0.01
-THETA = {"lengthscale": LENGTHSCALE, "signal_std": 1.0, "noise_std": math.sqrt(NOISE)}
-GIVEN = bl.GP(kernel="matern52", targets="raw", mean="zero", **THETA)
+GIVEN = raw_gp(LENGTHSCALE, VARIANCE, NOISE)
 SQUARE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-
-
-def candidates(seed, n=200):
-    rows = np.random.default_rng(seed).random((n, 2))
-    rows[:2] = [[0.0, 0.0], [1.0, 1.0]]
-    return rows
 
 
 def optimizer(rows, seed=0, **arguments):
@@ -68,7 +62,7 @@ def schedule_of_the_code(j, d=2):
 def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
     differ = 0
     for seed in range(10):
-        rows = candidates(seed)
+        rows = unit_square(seed)
         opt, tried, y = with_values(rows, 8, seed, acquisition=bl.UCB(beta), pending=bl.Hallucinate(repeats=True))
         in_flight = []
         for j in range(9, 14):
@@ -86,7 +80,7 @@ def test_beta_grows_with_the_trials_by_its_schedule(beta, expected):
 def test_per_batch_gives_all_points_of_a_batch_the_same_beta(per_batch):
     differ = 0
     for seed in range(20):
-        rows = candidates(seed, n=120)
+        rows = unit_square(seed, n=120)
         acquisition = bl.UCB("kandasamy_code", per_batch=per_batch)
         opt, tried, y = with_values(rows, 3, seed, acquisition=acquisition, pending=bl.Hallucinate(repeats=True))
         in_flight = []
@@ -111,7 +105,7 @@ def region(mean, s, beta):
 def test_a_batch_explores_where_the_maximum_may_be(beta):
     inside, elsewhere = [], 0
     for seed in range(12):
-        rows = candidates(seed, n=120)
+        rows = unit_square(seed, n=120)
         opt, tried, y = with_values(
             rows, 12, seed, acquisition=bl.papers.UCBPE(beta), pending=bl.Hallucinate(repeats=True)
         )
@@ -155,7 +149,7 @@ def test_exploration_needs_hallucinated_values():
 
 
 def test_acquisition_at_agrees_with_the_exploration_of_a_batch():
-    rows = candidates(5)
+    rows = unit_square(5)
     opt, tried, y = with_values(rows, 10, 5, acquisition=bl.papers.UCBPE(0.3))
     mean, s, _ = posterior(rows, tried, y)
     assert opt.acquisition_at() == pytest.approx(mean + 0.3 * s, abs=1e-9)
@@ -171,7 +165,7 @@ def test_acquisition_at_agrees_with_the_exploration_of_a_batch():
 @pytest.mark.parametrize("arrive", [False, True])
 def test_uncertainty_sampling_takes_the_largest_variance_given_earlier_points(arrive):
     for seed in range(6):
-        rows = candidates(seed)
+        rows = unit_square(seed)
         opt = optimizer(rows, seed, initial=bl.Initial(8, how="uncertainty"))
         before = []
         for _ in range(8):
@@ -257,18 +251,6 @@ def test_direct_is_refused_where_it_cannot_search():
 
 
 # Names of algorithms.
-
-
-@pytest.mark.parametrize("name", [name for name in bl.algorithms() if name.startswith(("syn", "asy", "seq"))])
-def test_a_batch_equals_single_suggestions(name):
-    """All results of a batch arrive just before the next batch is suggested."""
-    initial = {} if name.endswith("RAND") else {"initial__n": 4}
-    at_once, singly = (bl.algorithm(name, SQUARE, seed=1, **initial) for _ in range(2))
-    for _ in range(3):
-        batch, trials = at_once.suggest(n=4), [singly.suggest() for _ in range(4)]
-        assert [trial.params for trial in batch] == [trial.params for trial in trials]
-        for trial in [*batch, *trials]:
-            trial.observe(-((trial.params["x"] - 0.3) ** 2) - (trial.params["y"] - 0.6) ** 2)
 
 
 def test_algorithms_have_the_model_of_their_paper():

@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 import belated as bl
 from belated.simulate import Poisson, simulate
+from tests.clock import Clock
 from tests.contract.optimizers import strategies
 from tests.contract.store.memory import MemoryStore
 from tests.ids import without_address
@@ -155,15 +156,6 @@ def test_a_round_needs_a_first_result_but_not_lost_results():
 # The next tests check rounds that end within a batch, in a study, or in a copy of the optimizer.
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["suggest", "batch", "batch", "observe", "observe", "observe", "late", "amend"])
-        | st.sampled_from(["fail", "abandon", "replicate", "add", "enqueue", "recommend"]),
-        st.integers(0, 10**6),
-    ),
-    min_size=10,
-    max_size=40,
-)
 ARGUMENTS = st.fixed_dictionaries(
     {
         "delay": st.sampled_from(["none", "estimated", bl.papers.SubExponential(2, xi=1, b=0.2)]),
@@ -178,15 +170,6 @@ def small(arguments):
     """Rounds end after 5, 15, 28, … suggestions. The domain is the contract tests' list of candidates."""
     kernel = {"lengthscale": 0.4, "noise_std": 0.3}
     return bl.BPEDelay(**strategies.DOMAINS["candidates"], horizon=24, **kernel, **arguments)
-
-
-def step(opt, what, number):
-    """Make a step of the contract tests; return None if the horizon is reached."""
-    try:
-        strategies.play(opt, what, number)
-    except bl.errors.HorizonReached:
-        return None
-    return what
 
 
 @pytest.mark.usefixtures("fixed_time")
@@ -215,17 +198,8 @@ def test_a_batch_equals_single_suggestions_and_a_cancelled_batch_has_no_effect(a
 # The next tests check rounds on the clock in seconds.
 
 
-class Time:
-    """A clock that the test sets."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 def in_seconds(horizon, **arguments):
-    time = Time()
+    time = Clock()
     return time, make(horizon, clock="seconds", time=time, **arguments)
 
 
@@ -255,7 +229,7 @@ def test_one_suggestion_per_second_gives_the_rounds_of_the_clock_in_iterations()
     f, _ = rkhs_function(np.random.default_rng(0))
     runs = []
     for clock in ("iterations", "seconds"):
-        time, mean = Time(), 5 + (clock == "seconds")
+        time, mean = Clock(), 5 + (clock == "seconds")
         more = {"clock": clock, "time": time} if clock == "seconds" else {}
         opt, points = make(60, delay=bl.papers.SubExponential(mean), **more), []
         for t in range(60):

@@ -5,6 +5,7 @@ import pickle
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import belated as bl
@@ -123,6 +124,17 @@ def test_the_number_of_calls_is_small_and_does_not_depend_on_the_number_of_trial
         more = checks if what == "suggest" else 0
         assert max(n, few[what]) <= LIMITS[what][stored] + more, (what, few, many)
         assert n <= few[what] + more, (what, few, many)
+
+
+@each_owner
+def test_the_number_of_calls_for_a_row_of_a_table_does_not_grow_with_the_table(stored):
+    counts = []
+    for n in (200, 2000):
+        source = opened("RandomSearch", stored)
+        table = pd.DataFrame({"x": np.linspace(0, 1, n), "n": np.arange(n) % 8 + 1, "value": np.linspace(0, 1, n)})
+        table["day"] = [f"day {i}" for i in range(n)]
+        counts.append(calls(lambda source=source, table=table: source.add(table, attrs=["day"]))[0] / n)
+    assert counts[1] <= counts[0] <= 250
 
 
 @pytest.fixture

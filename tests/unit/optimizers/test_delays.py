@@ -8,20 +8,13 @@ import pytest
 
 import belated as bl
 from belated._core import DelayDistribution
+from tests.clock import Clock
 
 SPACE = {"x": (0.0, 1.0)}
 
 
-class Clock:
-    def __init__(self, now=1_700_000_000.0):
-        self.now = now
-
-    def __call__(self):
-        return self.now
-
-
 def in_seconds(clock=None):
-    clock = clock or Clock()
+    clock = clock or Clock(1_700_000_000.0)
     return bl.RandomSearch(SPACE, clock="seconds", time=clock, seed=0), clock
 
 
@@ -75,7 +68,7 @@ def test_ages_on_the_clock_of_iterations_are_counts_of_suggestions():
 
 
 def test_a_lapsed_lease_counts_as_abandoned_at_its_end(tmp_path):
-    clock = Clock()
+    clock = Clock(1_700_000_000.0)
     opt = bl.RandomSearch(SPACE, clock="seconds", time=clock, seed=0)
     study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt, time=clock)
     lapses = study.suggest(expires_after=5.0)
@@ -97,7 +90,7 @@ def test_a_lapsed_lease_counts_as_abandoned_at_its_end(tmp_path):
 def test_delays_of_random_histories_equal_those_of_the_table(clock, seed, tmp_path):
     """Compute the ages from the table of trials, and from the leases and ends that this test notes itself."""
     pytest.importorskip("pandas")
-    rng, time = np.random.default_rng(seed), Clock()
+    rng, time = np.random.default_rng(seed), Clock(1_700_000_000.0)
     opt = bl.RandomSearch(SPACE, clock=clock, time=time, seed=0)
     study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt, time=time)
     started, leases, ends, n_suggested = {}, {}, {}, 0

@@ -6,6 +6,7 @@ from scipy.stats import t as student
 
 import belated as bl
 from belated.optimizers.durations import _student
+from tests.clock import Clock
 
 SPACE = {"x": (0.0, 1.0), "k": ["a", "b"]}
 
@@ -212,15 +213,6 @@ def test_a_run_records_durations():
 def test_optimizers_without_a_model_have_no_durations():
     with pytest.raises(bl.errors.InvalidSetting):
         bl.RandomSearch(SPACE).durations_  # noqa: B018
-
-
-class Clock:
-    """A clock that tests set."""
-
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 def with_reports(params, reported, end, setup=0.0, attempts=None):

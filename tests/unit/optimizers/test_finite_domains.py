@@ -61,14 +61,6 @@ def test_values_without_noise_are_not_observed_twice(declared):
     assert opt.suggest().index not in seen
 
 
-def test_values_with_noise_may_be_observed_again():
-    opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, seed=0)
-    for _ in range(12):
-        trial = opt.suggest()
-        trial.observe(float(trial.params["k"] == 2) + 0.3 * (trial.number % 3 - 1))
-    assert len({trial.params["k"] for trial in opt.trials}) <= 4
-
-
 def test_equal_points_in_different_contexts_are_different():
     opt = bl.BayesOpt({"k": bl.Integer(0, 3)}, context={"z": (0.0, 1.0)}, seed=0)
     for z in (0.0, 0.5, 1.0):
@@ -82,17 +74,6 @@ def test_expired_points_may_be_suggested_again():
     seen = [opt.suggest().params["k"] for _ in range(12)]
     for recent in itertools.pairwise(seen):
         assert len(set(recent)) == 2
-    assert len(set(seen)) <= 4
-
-
-def test_named_algorithms_may_repeat_points():
-    for name in ("GP-UCB", "GP-BUCB", "GP-UCB-SDF"):
-        window = {"window": 5.0} if name.endswith("SDF") else {}
-        opt = bl.algorithm(name, {"k": bl.Integer(0, 3)}, seed=0, **window)
-        for trial in opt.suggest(4):
-            trial.observe(float(trial.params["k"] == 2))
-        batch = [trial.params["k"] for trial in opt.suggest(4)]
-        assert len(batch) == 4  # this algorithm may repeat points
 
 
 @pytest.mark.parametrize("space", [{"k": bl.Integer(0, 3)}, {"c": ["p", "q", "r", "s"]}])

@@ -340,26 +340,6 @@ def test_a_partial_enqueue_is_completed_as_a_fixed_suggestion(n_observed, fixed)
     assert opt.suggest().params == other.suggest(fixed=fixed).params
 
 
-def test_completed_points_are_restored_from_the_log(tmp_path):
-    def run(opt):
-        informed(opt, 4)
-        opt.enqueue([{"x": 0.25}, {"y": 0.75}, {}])
-        found = [trial.params for trial in opt.suggest(n=3)]
-        for trial in opt.pending:
-            opt.observe(trial, f(trial.params))
-        return found + [trial.params for trial in opt.suggest(n=2)]
-
-    make = lambda: bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, initial=bl.Initial(2), seed=0)  # noqa: E731
-    opt = make()
-    points = run(opt)
-    assert points[0]["x"] == 0.25 and points[1]["y"] == 0.75
-    study = bl.Study("partial", store=f"sqlite:///{tmp_path}/s.db", optimizer=make())
-    assert run(study) == points
-    loaded = bl.Study("partial", store=f"sqlite:///{tmp_path}/s.db")
-    restored = pickle.loads(pickle.dumps(opt))
-    assert opt.suggest().params == restored.suggest().params == loaded.suggest().params
-
-
 def test_a_queue_that_disagrees_with_fixed_values_waits():
     opt = informed(bl.BayesOpt({"T": (20.0, 90.0), "x": (0.0, 1.0)}, surrogate=GP, seed=0), 8)
     opt.enqueue([{"T": 40.0}, {"T": 60.0, "x": 0.5}, {"x": 0.125}])

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import belated as bl
+from tests.clock import Clock
 
 HOUR = 3600.0
 # The hyperparameters are fixed, so that optimizers with equal data have equal models.
@@ -19,13 +20,6 @@ FIXED = bl.GP(
     inputs="plain",
 )
 GRID = np.linspace(0, 1, 21)
-
-
-class Clock:
-    now = 0.0
-
-    def __call__(self):
-        return self.now
 
 
 class Opened:

@@ -108,17 +108,15 @@ def test_other_threads_run_during_a_suggestion():
 
     def tick():
         while not done.wait(0.001):
-            ticks.append(time.perf_counter())
+            ticks.append(None)
 
     ticker = threading.Thread(target=tick)
     ticker.start()
     try:
-        start = time.perf_counter()
+        before = len(ticks)
         opt.suggest(n=20)
-        end = time.perf_counter()
+        during = len(ticks) - before
     finally:
         done.set()
         ticker.join()
-    during = sum(start < t < end for t in ticks)
-    print(f"{during} ticks in {end - start:.3f} s")
-    assert during > 10 * (end - start)  # a thread can tick every 1 to 2 ms only if the GIL is free
+    assert during > 5  # the thread ticks only if the GIL is free

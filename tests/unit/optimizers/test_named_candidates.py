@@ -214,21 +214,11 @@ def test_categories_have_the_kernel_of_a_space():
     """In a full grid, the posterior equals the posterior in the space of the same parameters."""
     space = {"x": bl.Real(0.0, 1.0), "c": ["u", "v", "w"]}
     grid = [{"x": x, "c": c} for x in np.linspace(0, 1, 5).tolist() for c in "uvw"]
-    surrogate = bl.GP(
-        kernel="matern52", lengthscale=0.7, signal_std=1.0, noise_std=0.1, inputs="plain", targets="standardized"
-    )
-    for settings in ({}, {"surrogate__lengthscale": None}):
+    settings = {"kernel": "matern52", "noise_std": 0.1, "inputs": "plain", "targets": "standardized"}
+    for given in ({"lengthscale": 0.7, "signal_std": 1.0}, {}):
         found = []
         for domain in ({"space": space}, {"candidates": grid}):
-            opt = (
-                bl.BayesOpt(**domain, surrogate=surrogate, seed=0, **settings)
-                if not settings
-                else bl.BayesOpt(
-                    **domain,
-                    surrogate=bl.GP(kernel="matern52", noise_std=0.1, inputs="plain", targets="standardized"),
-                    seed=0,
-                )
-            )
+            opt = bl.BayesOpt(**domain, surrogate=bl.GP(**settings, **given), seed=0)
             opt.add(grid[::2], [float(np.sin(5 * p["x"]) + (p["c"] == "v")) for p in grid[::2]])
             found.append(opt.predict(grid))
         np.testing.assert_allclose(found[0], found[1], rtol=1e-9)

@@ -1,7 +1,5 @@
 """Tables of trials with outcomes: columns of each outcome, which `add` reads."""
 
-import io
-
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -9,6 +7,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.errors import InvalidValue
+from tests.unit.optimizers.test_table_files import through_csv, through_excel
 
 SPACE = {"x": (0.0, 1.0)}
 # "error" and "cost" are the names of other columns, too.
@@ -17,17 +16,6 @@ OUTCOMES = {"error": "minimize", "memory": bl.AtMost(4.0), "cost": bl.Record()}
 
 def make(kind=bl.RandomSearch, **arguments):
     return kind(**({"space": SPACE, "outcomes": OUTCOMES, "seed": 0} | arguments))
-
-
-def through_csv(source):
-    return pd.read_csv(io.StringIO(source.to_csv()))
-
-
-def through_excel(source):
-    pytest.importorskip("openpyxl", reason="Excel files need openpyxl")
-    file = io.BytesIO()
-    source.to_excel(file)
-    return pd.read_excel(file)
 
 
 def through_frame(source):

@@ -58,43 +58,11 @@ def test_a_mapping_is_one_transaction():
     assert trial.values == {"error": 0.5, "memory": 3.0} and optimizer._log.n_events() == n_events + 1
 
 
-def test_whole_trials_fail_and_are_abandoned_where_outcomes_are_missing():
-    optimizer = make()
-    failed, abandoned, lost = optimizer.suggest(n=3)
-    for trial in (failed, abandoned):
-        trial.observe({"error": 0.5})
-    failed.fail(error="out of memory")
-    abandoned.abandon()
-    lost.fail()
-    assert states(failed) == {"error": "observed", "memory": "failed", "note": "failed"}
-    assert states(abandoned) == {"error": "observed", "memory": "abandoned", "note": "abandoned"}
-    assert [failed.state, abandoned.state, lost.state] == ["observed", "observed", "failed"]
-    failed.observe({"memory": 2.0})  # a late value is accepted
-    assert failed.values == {"error": 0.5, "memory": 2.0}
-
-
-def test_one_outcome_fails():
+def test_an_outcome_with_a_value_cannot_fail():
     trial = make().suggest()
-    trial.fail(outcome="memory")
-    assert states(trial) == {"error": "pending", "memory": "failed", "note": "pending"} and trial.state == "pending"
-    trial.abandon(outcome="note")
     trial.observe({"error": 1.0})
-    assert trial.state == "observed"
     with pytest.raises(AlreadyObserved, match="values {'error': 1.0} already and cannot fail"):
         trial.fail(outcome="error")
-
-
-def test_a_withdrawn_outcome_of_a_pending_trial_is_missing_again():
-    trial = make().suggest()
-    trial.observe({"error": 0.5})
-    trial.withdraw(outcome="error", reason="wrong file")
-    assert states(trial)["error"] == "pending" and trial.value is None
-    trial.observe({"error": 0.6, "memory": 3.0, "note": 0.0})
-    trial.withdraw(outcome="memory")
-    assert states(trial) == {"error": "observed", "memory": "withdrawn", "note": "observed"}
-    assert trial.state == "observed"
-    trial.withdraw()
-    assert trial.state == "withdrawn" and trial.values == {}
 
 
 def test_a_withdrawal_keeps_the_delay():

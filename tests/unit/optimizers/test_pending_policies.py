@@ -12,6 +12,7 @@ from scipy.stats import norm, qmc
 
 import belated as bl
 from tests.unit.optimizers.dense_posterior import DensePosterior
+from tests.unit.optimizers.problem import raw_gp
 
 VARIANCE = 1.0
 LENGTHSCALE = np.array([0.3, 0.3, 0.8])  # two columns of x, and the context
@@ -25,14 +26,7 @@ def optimizer(candidates, noise, n):
         context={"c": (0.0, 1.0)},
         acquisition="log_ei",
         pending=bl.Integrate(n),
-        surrogate=bl.GP(
-            kernel="matern52",
-            lengthscale=LENGTHSCALE,
-            signal_std=np.sqrt(VARIANCE),
-            noise_std=np.sqrt(noise),
-            targets="raw",
-            mean="zero",
-        ),
+        surrogate=raw_gp(LENGTHSCALE, VARIANCE, noise),
         initial=0,
         seed=0,
     )

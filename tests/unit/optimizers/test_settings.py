@@ -258,33 +258,6 @@ def test_a_definition_is_json_and_its_numbers_are_plain():
     assert surrogate["initial_theta"] == [0.1, 1.0, 1e-3]
 
 
-@pytest.mark.parametrize(
-    "up, down",
-    [
-        (bl.Censor(-1.5), bl.Censor(1.5)),
-        (bl.Censor(), bl.Censor()),
-        (bl.Liar(0.5), bl.Liar(-0.5)),
-        (bl.Liar("min"), bl.Liar("max")),
-        (bl.Liar("max"), bl.Liar("min")),
-        (bl.Liar("mean"), bl.Liar("mean")),
-        (bl.GP(mean=0.5), bl.GP(mean=-0.5)),
-        (bl.GP(mean="median"), bl.GP(mean="median")),
-    ],
-    ids=str,
-)
-def test_settings_in_units_of_f_have_the_sign_of_f(up, down):
-    suggested = []
-    for direction, sign, value in (("maximize", 1.0, up), ("minimize", -1.0, down)):
-        argument = "surrogate" if isinstance(value, bl.GP) else "pending"
-        opt = bl.BayesOpt(SPACE, seed=0, initial=3, acquisition="ucb", direction=direction, **{argument: value})
-        assert definition_of(opt)["strategy"][argument] == as_data(value)
-        opt.suggest(n=4)
-        for number in range(3):
-            opt.observe(number, sign * number)
-        suggested.append([trial.params for trial in opt.suggest(n=3)])
-    assert suggested[0] == suggested[1]
-
-
 # Settings in the core.
 
 
@@ -301,15 +274,6 @@ def test_given_params_are_returned_unchanged():
         opt.observe(added[9], -1.0 if opt.direction == "minimize" else 1.0)
         assert opt.best_params_ == given[9]
         assert opt.suggest().params["C"] not in [each["C"] for each in given]
-
-
-def test_predict_fits_if_nothing_is_fitted():
-    opt = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
-    with pytest.raises(bl.errors.NotFitted):
-        opt.predict([{"x": 0.5}])
-    opt.add([{"x": x} for x in np.linspace(0, 1, 9)], np.linspace(0, 3, 9))
-    mean, std = opt.predict([{"x": 0.5}])
-    assert mean[0] == pytest.approx(1.5, abs=0.2) and std.shape == (1,)
 
 
 def test_predict_without_a_model_is_refused():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from tests.unit.optimizers.problem import BOX, ROWS, both, run
+from tests.unit.optimizers.problem import BOX, both, run
 
 
 @both
@@ -33,19 +33,6 @@ def test_a_seed_determines_all_suggestions(kind):
     assert unseeded.seed is None
 
 
-def test_enqueued_points_come_first():
-    opt = bl.BayesOpt(BOX, seed=0)
-    opt.enqueue({"x": 0.5, "n": 3})
-    opt.enqueue([{"x": -1.0, "n": 8}, {"x": 1.0, "n": 1}])
-    assert [trial.params["n"] for trial in opt.suggest(n=3)] == [3, 8, 1]
-    with pytest.raises(bl.errors.InvalidPoint):
-        opt.enqueue([{"x": 0.0, "n": 1}, {"x": 2.0, "n": 1}])
-    opt = bl.BayesOpt(candidates=ROWS, seed=0)
-    opt.enqueue(7)
-    opt.enqueue(ROWS[[4, 2]])
-    assert [trial.index for trial in opt.suggest(n=3)] == [7, 4, 2]
-
-
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -54,6 +41,10 @@ def test_enqueued_points_come_first():
         ({"surrogate": bl.GP(mean=0.5)}, {"surrogate": bl.GP(mean=-0.5)}),
         ({"pending": bl.Liar(0.5)}, {"pending": bl.Liar(-0.5)}),
         ({"pending": bl.Liar("min")}, {"pending": bl.Liar("max")}),
+        ({"pending": bl.Liar("max")}, {"pending": bl.Liar("min")}),
+        ({"pending": bl.Liar("mean")}, {"pending": bl.Liar("mean")}),
+        ({"surrogate": bl.GP(mean="median")}, {"surrogate": bl.GP(mean="median")}),
+        ({"acquisition": "ucb", "pending": bl.Censor()}, {"acquisition": "ucb", "pending": bl.Censor()}),
         ({"acquisition": "thompson"}, {"acquisition": "thompson"}),
     ],
     ids=str,

@@ -52,11 +52,11 @@ def started_and_chosen(*arguments):
 
 
 # Factors use several threads from 700 rows on, other computations from 40 and 300 rows on.
-@pytest.mark.parametrize("n", [350, 800])
+@pytest.mark.parametrize("n", [350, 720])
 def test_suggestions_and_models_are_the_same_with_any_number_of_threads(n):
     started, chosen = started_and_chosen("1", n)
     assert started == 0
-    for threads in (2, 16):
+    for threads in (2, 5):
         started, found = started_and_chosen(str(threads), n)
         assert found == chosen
         assert started == (threads if sys.platform == "linux" else 0)

@@ -10,6 +10,7 @@ import pytest
 
 import belated as bl
 from tests.unit.optimizers.dense_posterior import DensePosterior
+from tests.unit.optimizers.problem import raw_gp, unit_square
 
 LENGTHSCALE, VARIANCE = 0.25, 1.0
 
@@ -20,25 +21,11 @@ def optimizer(candidates, noise, beta, predictive_std=False, **arguments):
     return bl.BayesOpt(
         candidates=candidates,
         acquisition=bl.UCB(beta, predictive_std=predictive_std),
-        surrogate=bl.GP(
-            kernel="matern52",
-            lengthscale=LENGTHSCALE,
-            signal_std=np.sqrt(VARIANCE),
-            noise_std=np.sqrt(noise),
-            targets="raw",
-            mean="zero",
-        ),
+        surrogate=raw_gp(LENGTHSCALE, VARIANCE, noise),
         initial=0,
         seed=0,
         **arguments,
     )
-
-
-def candidates(seed, n=200):
-    """Return points that span the unit square, so encoded and plain coordinates are equal."""
-    rows = np.random.default_rng(seed).random((n, 2))
-    rows[:2] = [[0.0, 0.0], [1.0, 1.0]]
-    return rows
 
 
 class Bound:
@@ -67,7 +54,7 @@ class Bound:
 
 def history(seed, n):
     """Return candidates, the indices of the tried candidates, and their values."""
-    rows, rng = candidates(seed), np.random.default_rng(200 + seed)
+    rows, rng = unit_square(seed), np.random.default_rng(200 + seed)
     return rows, rng.choice(np.arange(2, len(rows)), size=n, replace=False), rng.normal(size=n)
 
 

@@ -1,7 +1,6 @@
 """`add` reads tables that users wrote: columns by name, missing values, and all errors at once."""
 
 import io
-import time
 
 import numpy as np
 import pandas as pd
@@ -270,18 +269,3 @@ def test_choices_that_print_alike_are_named_by_row():
     with_context = bl.RandomSearch({"x": (0.0, 1.0)}, context={"lot": ["1", 1]}, seed=0)
     with pytest.raises(InvalidSpace, match=r"row 0, column 'lot': context\['lot'\]=1 may be any of the choices"):
         with_context.add(pd.DataFrame({"x": [0.5], "lot": [1], "value": [1.0]}))
-
-
-def test_ten_thousand_rows_take_less_than_a_second(tmp_path):
-    table = table_of(10_000)
-
-    def seconds(opt):
-        start = time.process_time()
-        opt.add(table, value="yield", attrs=["day"])
-        return time.process_time() - start
-
-    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", new())
-    for opt in (new(), study):
-        # Other processes may slow a single call down.
-        assert any(seconds(opt) < 1.0 for _ in range(3))
-        assert opt.n_trials % 10_000 == 0

@@ -1,6 +1,5 @@
 """The best trial, the table of trials, the repr and the HTML of an optimizer."""
 
-import math
 import re
 
 import pytest
@@ -16,20 +15,6 @@ def test_views_of_a_new_optimizer(kind):
     assert (opt.trials, opt.pending, opt.n_trials) == ([], [], 0)
     with pytest.raises(bl.errors.NotFitted):
         opt.recommend()
-
-
-def test_dataframe():
-    opt = bl.RandomSearch({"x": (0.0, 1.0), "value": ["u", "v"]}, context={"age": (0, 9)}, seed=0)
-    opt.add({"x": 0.5, "value": "u"}, 2.0, context={"age": 3})
-    opt.suggest(context={"age": 4})
-    table = opt.trials_dataframe()
-    assert list(table["number"]) == [0, 1] and list(table["state"]) == ["observed", "pending"]
-    assert table["value"][0] == 2.0 and math.isnan(table["value"][1])
-    assert list(table["context_age"]) == [3, 4] and table["params_x"][0] == 0.5 and table["params_value"][0] == "u"
-    again = bl.RandomSearch(candidates=ROWS, seed=0)
-    assert len(again.trials_dataframe()) == 0
-    again.suggest(n=2)
-    assert list(again.trials_dataframe()["index"]) == [trial.index for trial in again.trials]
 
 
 def test_dataframe_without_pandas(monkeypatch):

@@ -241,19 +241,6 @@ def test_tables_show_the_reason_and_are_read_back(through, value, reason, tmp_pa
         assert facts[0] == facts[1]
 
 
-def test_copies_of_studies_keep_withdrawals():
-    study = bl.Study("s", MemoryStore(), bl.RandomSearch(SPACE, seed=0))
-    trials = study.suggest(n=4)
-    trials[0].observe(1.0)
-    trials[1].observe(54.0)
-    trials[2].fail(error="bad")
-    study.withdraw([0, 1, 2], reason="outage")
-    trials[0].observe(2.0)
-    copied = study.copy("t").trials
-    assert [each.state for each in copied] == ["observed", "withdrawn", "withdrawn"]
-    assert [each.withdrawal for each in copied] == [each.withdrawal for each in trials[:3]]
-
-
 # Refusals.
 
 

@@ -5,18 +5,9 @@ import pytest
 
 import belated as bl
 from belated import plotting
+from tests.unit.plotting.searches import drawn, labels
 
 pytest.importorskip("matplotlib").use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
-
-
-def drawn(ax):
-    """Return a dict of the axes' lines by label."""
-    return {line.get_label(): line for line in ax.lines}
-
-
-def labels(ax):
-    return ax.get_xlabel(), ax.get_ylabel()
 
 
 def test_convergence_shows_the_highest_fidelity():

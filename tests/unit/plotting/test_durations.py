@@ -7,7 +7,6 @@ import belated as bl
 from belated import plotting
 
 pytest.importorskip("matplotlib").use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
 
 SPACE = {"x": (0.0, 1.0), "k": ["a", "b"]}
 POINTS = [{"x": 0.1, "k": "a"}, {"x": 0.4, "k": "b"}, {"x": 0.6, "k": "a"}, {"x": 0.9, "k": "b"}]

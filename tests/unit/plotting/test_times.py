@@ -15,7 +15,6 @@ from belated.plotting.trials import lanes_of
 from tests.unit.plotting.searches import drawn, labels, late
 
 pytest.importorskip("matplotlib").use("Agg")
-pyplot = pytest.importorskip("matplotlib.pyplot")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 
@@ -14,6 +15,7 @@ import belated as bl
 
 SPACE = {"x": (-1.0, 1.0), "n": bl.Integer(1, 8)}
 ROWS = np.array([[i, i % 3] for i in range(12)], dtype=float)
+STEPS = 9  # of learning curves
 SECONDS = 120  # the limit in seconds, reached only by a test that hangs
 
 # As with "spawn", workers of "forkserver" import the functions that they call.
@@ -34,6 +36,15 @@ def by_params(params):
     return params["x"]
 
 
+def reports(params, trial):
+    """Report values that rise to x; a stopped evaluation returns -1."""
+    for step in range(1, STEPS + 1):
+        trial.report(params["x"] * step / STEPS, step)
+        if trial.should_stop():
+            return -1.0
+    return params["x"]
+
+
 def facts(result):
     return [trial._facts() for trial in result.trials]
 
@@ -46,6 +57,12 @@ def wait_for(event):
     assert event.wait(SECONDS)
 
 
+def wait_for_file(path):
+    end = time.monotonic() + SECONDS
+    while not os.path.exists(path) and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 @contextmanager
 def killed_if_it_hangs(child):
     """Kill a program and the processes of its group if the ``with`` block does not end in time."""
@@ -55,6 +72,11 @@ def killed_if_it_hangs(child):
         yield
     finally:
         timer.cancel()
+
+
+def search(space=SPACE, **arguments):
+    """Return an optimizer with a learning curve, which stops trials."""
+    return bl.RandomSearch(space, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
 
 
 class ManualExecutor(Executor):

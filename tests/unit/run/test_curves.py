@@ -12,10 +12,9 @@ import belated as bl
 from belated.run.curves import DirectReports
 from belated.run.worker_errors import WorkerDied
 from belated.store.memory import MemoryStore
-from tests.unit.run.runs import failures_expected, forks
+from tests.unit.run.runs import STEPS, failures_expected, forks, reports, search
 
 SPACE = {"x": (0.0, 1.0)}
-STEPS = 9
 
 
 def rising(params):
@@ -24,20 +23,11 @@ def rising(params):
         yield params["x"] * step / STEPS
 
 
-def reporting(params, trial):
-    """A function that reports the same values."""
-    for step in range(1, STEPS + 1):
-        trial.report(params["x"] * step / STEPS, step)
-        if trial.should_stop():
-            return -1.0
-    return params["x"]
-
-
 def optimizer(**arguments):
-    return bl.RandomSearch(SPACE, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
+    return search(SPACE, **arguments)
 
 
-@pytest.mark.parametrize("f", [rising, reporting])
+@pytest.mark.parametrize("f", [rising, reports])
 @pytest.mark.parametrize("workers", [{}, {"n_workers": 3}, {"n_workers": 2, "processes": True}], ids=str)
 def test_stopped_trials_have_shorter_curves_and_no_value(f, workers):
     result = bl.maximize(f, optimizer=optimizer(), n_trials=12, **workers)
@@ -58,16 +48,10 @@ def test_both_forms_and_all_workers_make_the_same_decisions():
         return [(trial.state, trial.curve) for trial in trials]
 
     expected = run(rising)
-    assert run(reporting) == expected
+    assert run(reports) == expected
     assert run(rising, processes=True) == expected
     with ThreadPoolExecutor(1) as pool:
         assert run(rising, executor=pool, n_workers=1) == expected
-
-
-def test_a_process_pool_of_the_user_reports():
-    with ProcessPoolExecutor(1) as pool:
-        result = bl.maximize(rising, optimizer=optimizer(stopping=None), n_trials=2, executor=pool, n_workers=1)
-    assert [len(trial.curve) for trial in result.trials] == [STEPS, STEPS]
 
 
 def test_the_finally_of_a_stopped_generator_runs():
@@ -195,7 +179,7 @@ def test_an_executor_without_reports_refuses_them():
     with pytest.raises(bl.errors.InvalidSetting, match="OtherExecutor cannot report"):
         bl.maximize(rising, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
     with pytest.raises(bl.errors.RunError, match="does not take reports"):
-        bl.maximize(reporting, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
+        bl.maximize(reports, optimizer=optimizer(), n_trials=1, executor=OtherExecutor(), n_workers=1)
 
 
 def test_a_function_that_raises_after_a_stop_does_not_fail():
@@ -283,7 +267,7 @@ class Busy(MemoryStore):
 def wrapping(params, trial):
     """A function whose library turns every error into another."""
     try:
-        return reporting(params, trial)
+        return reports(params, trial)
     except Exception as error:
         raise RuntimeError("the training failed") from error
 
@@ -291,7 +275,7 @@ def wrapping(params, trial):
 def catching(params, trial):
     """A function that continues without reports."""
     try:
-        return reporting(params, trial)
+        return reports(params, trial)
     except bl.errors.StoreError:
         return params["x"]
 
@@ -330,7 +314,7 @@ def run_in(store, f, workers):
 
 @forks
 @ENGINES
-@pytest.mark.parametrize("f", [rising, reporting, wrapping])
+@pytest.mark.parametrize("f", [rising, reports, wrapping])
 def test_an_error_of_the_store_ends_the_run_and_the_trial_stays_pending(f, workers):
     study, error = run_in(Busy(), f, workers)
     assert "the store is busy" in str(error) and error.result.trials[1].number == 1
@@ -372,11 +356,11 @@ def test_the_first_and_the_last_exchange_with_the_store():
                 return real(self, number)
 
             patch.setattr(DirectReports, name, busy)
-            study, error = run_in(MemoryStore(), reporting, {})
+            study, error = run_in(MemoryStore(), reports, {})
         assert str(error) == "the store is busy" and study.trial(1).state == "pending"
     store = Busy()
     store.refused = ("Resulted", None)
-    study, error = run_in(store, reporting, {})
+    study, error = run_in(store, reports, {})
     value = study.trial(1).params["x"]
     assert study.trial(
         1

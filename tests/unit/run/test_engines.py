@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 
 import belated as bl
-from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, killed_if_it_hangs, states
+from tests.unit.run.runs import ROWS, SECONDS, SPACE, STEPS, by_params, f, killed_if_it_hangs, reports, search, states
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
-STEPS = 9
 ENGINES = ("ProcessPoolExecutor", "loky", "dask")
 
 
@@ -56,12 +55,6 @@ def in_process(params, trial):
 
 def two_outcomes(params):
     return {"error": params["x"] ** 2, "memory": float(params["n"])}
-
-
-def by_level(params):
-    if params["n"] > 4:
-        raise OSError(params["n"], "no such level")
-    return params["x"]
 
 
 class Waits:
@@ -153,15 +146,6 @@ class Rises:
             return [(what, int(number), int(step)) for what, number, step in map(str.split, file)]
 
 
-def reports(params, trial):
-    """A function that reports the values of `Rises`."""
-    for step in range(1, STEPS + 1):
-        trial.report(params["x"] * step / STEPS, step)
-        if trial.should_stop():
-            return -1.0
-    return params["x"]
-
-
 def reports_twice(params, trial):
     """Report two values of one step; return the error of the second report."""
     trial.report(0.5, 1)
@@ -170,10 +154,6 @@ def reports_twice(params, trial):
     except bl.errors.AlreadyObserved as error:
         return {"value": 0.5, "attrs": {"error": str(error)}}
     return 0.5
-
-
-def search(**arguments):
-    return bl.RandomSearch(SPACE, seed=0, **({"curve": bl.Curve(STEPS), "stopping": "asha"} | arguments))
 
 
 def test_a_run_uses_all_workers(executor):
@@ -217,12 +197,12 @@ def test_errors_of_f_reach_the_run(executor):
     opt = bl.RandomSearch(SPACE, seed=0)
     opt.enqueue([{"x": 0.5, "n": n} for n in (1, 8, 2, 7)])
     with pytest.warns(bl.BelatedWarning, match="^trial [13] failed: f raised OSError: .* no such level"):
-        result = bl.maximize(by_level, optimizer=opt, n_trials=4, executor=executor, retries=2)
+        result = bl.maximize(by_params, optimizer=opt, n_trials=4, executor=executor, retries=2)
     assert states(result) == ["observed", "failed", "observed", "failed"]
-    assert "in by_level" in result.trials[1].error.traceback
+    assert "in by_params" in result.trials[1].error.traceback
     opt.enqueue({"x": 0.5, "n": 8})
     with pytest.raises(OSError) as raised:
-        bl.maximize(by_level, optimizer=opt, n_trials=1, executor=executor, catch=ValueError)
+        bl.maximize(by_params, optimizer=opt, n_trials=1, executor=executor, catch=ValueError)
     assert states(raised.value.result) == ["failed"]
 
 

@@ -87,16 +87,6 @@ def test_exceptions_from_processes_have_their_traceback(monkeypatch):
             bl.maximize(awkward, SPACE, n_trials=3, executor=pool, catch=Awkward)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, None, "0.5", 1j, True, [1.0], np.zeros(2), np.zeros(0)])
-def test_values_that_are_not_finite_numbers_fail(value):
-    opt = bl.BayesOpt(SPACE, seed=0)
-    opt.enqueue([{"x": 0.5, "n": n} for n in (8, 7, 1)])
-    with pytest.warns(bl.BelatedWarning, match="^trial 0 failed: f returned ") as warned:
-        best = bl.maximize(lambda params: 1.0 if params["n"] == 1 else value, optimizer=opt, n_trials=3)
-    assert len(warned) == 1 and warned[0].filename == __file__
-    assert states(best) == ["failed", "failed", "observed"]
-
-
 @failures_expected
 @pytest.mark.parametrize("workers", [{}, {"n_workers": 3}])
 def test_a_run_without_a_success_is_an_error(workers):

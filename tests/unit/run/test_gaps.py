@@ -88,19 +88,23 @@ def test_a_result_without_any_value_is_a_failure(returned):
     assert "no outcome has a value" in result.trials[1].error.message
 
 
-def test_outcomes_beside_a_stopped_curve_may_be_missing(recwarn):
+def minimized_with_stops(known, n_trials):
+    """Make a run in which all trials except the first are stopped, and return what `known` returns for their number."""
     outcomes = {"error": "minimize", "memory": bl.Record(), "time": bl.Record()}
-
     optimizer = bl.RandomSearch(SPACE, outcomes=outcomes, curve=bl.Curve(9), stopping=bl.ASHA(min_step=1), seed=0)
 
     def f(params, trial):
         for step in range(1, 10):
             trial.report(float(trial.number), step)
             if trial.should_stop():
-                return {"memory": 3.0, "time": None}
+                return known(trial.number)
         return {"error": float(trial.number), "memory": 3.0, "time": 1.0}
 
-    result = bl.minimize(f, optimizer=optimizer, n_trials=4)
+    return bl.minimize(f, optimizer=optimizer, n_trials=n_trials)
+
+
+def test_outcomes_beside_a_stopped_curve_may_be_missing(recwarn):
+    result = minimized_with_stops(lambda number: {"memory": 3.0, "time": None}, n_trials=4)
     assert [trial.values for trial in result.trials[1:]] == [{"memory": 3.0}] * 3
     assert [trial.outcomes["error"].state for trial in result.trials[1:]] == ["stopped"] * 3
     assert not messages(recwarn, "missing")
@@ -358,19 +362,12 @@ def test_a_result_with_gaps_and_without_numbers_is_a_failure():
 
 @pytest.mark.parametrize("nested", [False, True])
 def test_outcomes_beside_a_stopped_curve_may_have_failed(nested):
-    outcomes = {"error": "minimize", "memory": bl.Record(), "time": bl.Record()}
-    optimizer = bl.RandomSearch(SPACE, outcomes=outcomes, curve=bl.Curve(9), stopping=bl.ASHA(min_step=1), seed=0)
-
-    def f(params, trial):
-        for step in range(1, 10):
-            trial.report(float(trial.number), step)
-            if trial.should_stop():
-                known = {"memory": float("inf")} | ({"time": 1.0} if trial.number < 3 else {"time": "n.d."})
-                return {"value": {"error": float("inf")} | known} if nested else known
-        return {"error": float(trial.number), "memory": 3.0, "time": 1.0}
+    def known(number):
+        found = {"memory": float("inf"), "time": 1.0 if number < 3 else "n.d."}
+        return {"value": {"error": float("inf")} | found} if nested else found
 
     with pytest.warns(bl.BelatedWarning, match="'memory'"):
-        result = bl.minimize(f, optimizer=optimizer, n_trials=5)
+        result = minimized_with_stops(known, n_trials=5)
     assert [trial.outcomes["error"].state for trial in result.trials[1:]] == ["stopped"] * 4
     assert [trial.outcomes["memory"].state for trial in result.trials[1:]] == ["failed"] * 4
     assert [trial.values for trial in result.trials[1:]] == [{"time": 1.0}] * 2 + [{}] * 2

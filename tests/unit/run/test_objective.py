@@ -272,6 +272,7 @@ def test_a_mapping():
         ((), "not one finite number"),
         (np.nan, "not one finite number"),
         (np.ones(3), "not one finite number"),
+        *((each, "not one finite number") for each in (np.inf, "0.5", 1j, True, [1.0], np.zeros(0))),
         (Shaped(1), "not one finite number"),
         (Shaped((1,)), "not one finite number"),
         (Shaped(None), "not one finite number"),

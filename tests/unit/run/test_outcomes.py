@@ -225,22 +225,6 @@ def test_error_of_the_executor_ends_the_run_with_advice(error, parts, state):
 # Warnings about remaining trials.
 
 
-@pytest.mark.parametrize(("n", "named"), [(1, "0"), (2, "0, 1")])
-def test_trials_that_still_run_at_the_timeout_are_named(n, named):
-    with pytest.warns(bl.BelatedWarning, match=f"still ran at the timeout and are pending: {named};") as warned:
-        best = bl.maximize(f, SPACE, executor=Running(), n_workers=n, timeout=0.05)
-    assert len(warned) == 1 and best.stop_reason == "timeout" and states(best) == ["pending"] * n
-
-
-class Running(ManualExecutor):
-    """An executor whose calls begin and never end."""
-
-    def submit(self, fn, /, *args):
-        future = super().submit(fn, *args)
-        future.set_running_or_notify_cancel()
-        return future
-
-
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 def test_a_failed_trial_whose_attrs_are_not_json_keeps_its_error():
     def fails(params, trial):

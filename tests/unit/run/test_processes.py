@@ -17,7 +17,7 @@ import pytest
 import belated as bl
 from belated.run import processes
 from belated.run.worker_errors import WorkerDied, WorkersDoNotStart
-from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states
+from tests.unit.run.runs import ROWS, SECONDS, SPACE, f, failures_expected, killed_if_it_hangs, states, wait_for_file
 
 posix = pytest.mark.skipif(os.name != "posix", reason="sends signals to processes")
 
@@ -26,12 +26,6 @@ def running():
     """The worker processes of runs, but not loky's, which other tests leave running."""
     children = [process for process in multiprocessing.active_children() if process.is_alive()]
     return [process for process in children if type(process).__module__.startswith("multiprocessing")]
-
-
-def wait_for_file(path):
-    end = time.monotonic() + SECONDS
-    while not os.path.exists(path) and time.monotonic() < end:
-        time.sleep(0.01)
 
 
 def in_process(params, trial):
@@ -384,16 +378,20 @@ def test_ctrl_c_while_processes_end_kills_them(tmp_path):
 
 
 class StartsAnother:
-    """An objective that starts a process, which continues after the objective, and then sleeps or kills its worker."""
+    """An objective that starts a process, which continues after the objective, and then sleeps or kills its worker.
 
-    def __init__(self, how, is_killed):
-        self.how, self.is_killed = how, is_killed
+    The process takes a minute, and creates a file at its end.
+    """
+
+    def __init__(self, path, how, is_killed):
+        self.path, self.how, self.is_killed = str(path), how, is_killed
 
     def __call__(self, params):
         if self.how == "os.system":
-            os.system("sleep 60 >/dev/null 2>&1 &")
+            os.system(f"(sleep 60; touch '{self.path}') >/dev/null 2>&1 &")
         elif os.fork() == 0:
             time.sleep(60)
+            open(self.path, "w").close()
             os._exit(0)
         if self.is_killed:
             os.kill(os.getpid(), signal.SIGKILL)
@@ -404,15 +402,14 @@ class StartsAnother:
 @pytest.mark.parametrize("how", ["os.system", "os.fork"])
 @pytest.mark.filterwarnings("ignore:trial 0 failed:belated.BelatedWarning")
 @pytest.mark.filterwarnings("ignore:these trials still ran:belated.BelatedWarning")
-def test_a_run_does_not_wait_for_programs_that_f_started(how):
-    # The started program takes 60 s. The run must not wait for this program.
-    begin = time.monotonic()
-    result = bl.maximize(StartsAnother(how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
+def test_a_run_does_not_wait_for_programs_that_f_started(how, tmp_path):
+    path = tmp_path / "ended"
+    result = bl.maximize(StartsAnother(path, how, False), SPACE, timeout=2.0, n_trials=1, processes=True)
     assert states(result) == ["pending"] and running() == []
     with pytest.raises(bl.errors.RunError) as raised:
-        bl.maximize(StartsAnother(how, True), SPACE, n_trials=1, processes=True)
+        bl.maximize(StartsAnother(path, how, True), SPACE, n_trials=1, processes=True)
     assert states(raised.value.result) == ["failed"]
-    assert running() == [] and time.monotonic() - begin < 50.0
+    assert running() == [] and not path.exists()
 
 
 SCRIPT = """

@@ -1,17 +1,14 @@
 """Runs: a function evaluated on many workers, and how they end."""
 
-import multiprocessing
-import os
 import subprocess
 import sys
 import threading
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import belated as bl
 from tests.unit.run.runs import (
-    METHODS,
     ROWS,
     SECONDS,
     SPACE,
@@ -20,7 +17,6 @@ from tests.unit.run.runs import (
     f,
     facts,
     failures_expected,
-    forks,
     states,
     wait_for,
 )
@@ -74,16 +70,6 @@ def test_a_run_with_one_worker_equals_a_loop(workers):
         loop.observe(trial, f(trial.params))
     for _ in range(2):
         assert facts(bl.maximize(f, SPACE, n_trials=15, seed=5, **workers)) == [t._facts() for t in loop.trials]
-
-
-def test_a_result_can_be_shown():
-    best = bl.maximize(f, SPACE, n_trials=4, seed=0)
-    assert repr(best).startswith("Result(n_trials=4, best_value_=") and "stop_reason='n_trials'" in repr(best)
-    assert "<table>" in best._repr_html_() and "best_params_" in best._repr_html_()
-    with pytest.raises(AttributeError):
-        best.stop_reason = "bored"
-    best.optimizer.observe(best.optimizer.suggest(), 100)
-    assert best.best_value_ == 100 and len(best.trials) == 4
 
 
 # Where f is evaluated.
@@ -169,24 +155,6 @@ def test_an_executor_is_not_shut_down_and_determines_the_number_of_workers():
         assert pool.submit(int, "7").result(SECONDS) == 7
     with pytest.raises(bl.errors.InvalidSetting, match="^n_workers is missing: ManualExecutor"):
         bl.maximize(f, SPACE, n_trials=3, executor=ManualExecutor())
-
-
-def value_and_process(params):
-    if params["x"] < 0:
-        raise ValueError(f"x={params['x']}")
-    return os.getpid()
-
-
-@METHODS
-@forks
-@failures_expected
-def test_processes(method):
-    with ProcessPoolExecutor(2, multiprocessing.get_context(method)) as pool:
-        best = bl.maximize(value_and_process, SPACE, n_trials=20, executor=pool, seed=0)
-        children = {int(trial.value) for trial in best.trials if trial.value is not None}
-        assert children and os.getpid() not in children
-        assert states(best) == ["failed" if trial.params["x"] < 0 else "observed" for trial in best.trials]
-        assert pool.submit(int, "7").result(SECONDS) == 7
 
 
 # Ends of runs.

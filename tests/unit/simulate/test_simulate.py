@@ -115,10 +115,6 @@ def test_results_are_known_once_their_delay_has_passed(delays):
         assert best[t] == max([-2.0, *(history.values[s] for s in range(t) if delays[s] <= t - s)])
 
 
-def test_the_delays_0_and_1_coincide():
-    assert run(0)[0].known == run(1)[0].known
-
-
 def test_results_arrive_in_the_order_of_arrival_then_number():
     recorder, _ = run([3, 2, 1, 9, 9, 9, 9, 9])
     assert list(recorder.observed) == [0, 1, 2]
@@ -144,13 +140,6 @@ def test_noise_is_added_to_observed_values_but_not_to_the_regret():
     np.testing.assert_array_equal(quiet[1].delays, noisy[1].delays)
     for number, value in noisy[0].observed.items():
         assert value == noisy[1].observed[number] != noisy[1].values[number]
-
-
-def test_best_converted_leaves_out_results_later_than_the_window():
-    history = run([1, 6, 1, 1, 1, 1, 1, 1])[1]
-    history.values[:] = [0, 9, 1, 2, 3, 3, 3, 3]
-    np.testing.assert_array_equal(sim.best_converted(history), [np.nan, 0, 0, 1, 2, 3, 3, 9, 9])
-    np.testing.assert_array_equal(sim.best_converted(history, longest=5), [np.nan, 0, 0, 1, 2, 3, 3, 3, 3])
 
 
 @pytest.mark.parametrize(("direction", "optimum", "sign"), [("maximize", 5.0, 1), ("minimize", -5.0, -1)])

@@ -100,13 +100,6 @@ def test_workers_start_when_they_are_free_and_know_what_has_arrived(times, worke
     assert list(recorder.observed) == sorted(arrived, key=lambda s: (history.arrivals[s], s))
 
 
-def test_free_workers_start_at_once_and_run_one_trial_at_a_time():
-    _, history = run(sim.Exponential(), workers=3, n_trials=300)
-    busy = np.sum((history.started <= history.started[:, None]) & (history.arrivals > history.started[:, None]), axis=1)
-    assert np.all(busy[3:] == 3) and np.all(history.started[:3] == 0)
-    assert np.isin(history.started[3:], history.arrivals).all()
-
-
 def test_batches_are_suggested_together_and_the_last_may_be_smaller():
     assert run(workers=3, mode="synchronous")[0].batches == [3, 3, 2]
     assert run(workers=3)[0].batches == [1] * 8

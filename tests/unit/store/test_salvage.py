@@ -22,11 +22,6 @@ def text(n):
     return json.dumps("a" * (n - 2))
 
 
-@pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "studies.db")
-
-
 def write(path, headers=(), events=(), page_size=4096):
     """Use SQLite to write a store with the given headers, pairs (study, record) and page size."""
     store = SqliteStore(path)

@@ -31,11 +31,6 @@ def record(seq, study=ID):
 
 
 @pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "studies.db")
-
-
-@pytest.fixture
 def opened(path):
     """A store with one study of two events, and a connection to it."""
     store = SqliteStore(path)
@@ -202,7 +197,8 @@ def test_error_names_other_processes_that_hold_the_lock(opened, waits):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened):
+def test_a_forked_child_has_neither_its_parents_connection_nor_its_lock(opened, monkeypatch):
+    monkeypatch.setattr(sqlite, "_FORK_TIMEOUT", 0.1)
     holds, done = threading.Event(), threading.Event()
 
     def hold():

@@ -8,7 +8,6 @@ import random
 import re
 import sqlite3
 import sys
-import time
 
 import pytest
 
@@ -22,11 +21,6 @@ from belated.study.definition import definition_of
 
 def random_search():
     return bl.RandomSearch({"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=1)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return str(tmp_path / "studies.db")
 
 
 @pytest.fixture
@@ -289,15 +283,13 @@ def test_the_file_system_is_found(path):
     assert sqlite.file_system(path) not in ("", "proc")
 
 
-def test_a_call_waits_for_a_locked_file_and_then_raises_an_error(filled, monkeypatch):
+def test_a_call_that_waited_for_a_locked_file_raises_an_error(filled, monkeypatch):
     study = load(filled)
     holder = sqlite3.connect(filled, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 0.3)
-    start = time.monotonic()
     with pytest.raises(bl.errors.StoreError, match="stopped"):
         study.suggest()
-    assert time.monotonic() - start > 0.3
     assert study.n_trials == 60  # reading still works
     holder.execute("ROLLBACK")
     holder.close()

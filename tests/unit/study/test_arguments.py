@@ -16,11 +16,6 @@ def optimizer(**arguments):
     return bl.RandomSearch(SPACE, **({"seed": 1} | arguments))
 
 
-@pytest.fixture
-def store(tmp_path):
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
 # Names and keys.
 
 
@@ -136,15 +131,6 @@ def test_the_error_for_a_missing_study_names_the_store(store):
     bl.Study("other", store, optimizer())
     with pytest.raises(bl.errors.StoreError, match="^there is no study 's' in sqlite:///.*, which has .*bl.Study"):
         bl.Study("s", store)
-
-
-def test_an_optimizer_with_trials_does_not_replace_an_existing_study(store):
-    bl.Study("s", store, optimizer())
-    used = optimizer()
-    used.suggest()
-    message = "^study 's' exists, and the optimizer given has trials: pass one without, and add them"
-    with pytest.raises(bl.errors.InvalidSetting, match=message):
-        bl.Study("s", store, used)
 
 
 def test_html_shows_the_name_as_text(store):

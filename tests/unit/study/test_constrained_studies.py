@@ -24,11 +24,6 @@ def not_tiny(params):
 BOTH = [below_one, not_tiny]
 
 
-@pytest.fixture
-def store(tmp_path):
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
 def optimizer(constraints=BOTH, kind=bl.BayesOpt):
     return kind(SPACE, seed=3, constraints=constraints)
 

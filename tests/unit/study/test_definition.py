@@ -17,11 +17,6 @@ def stored(optimizer):
     return json.loads(json.dumps(definition_of(optimizer), allow_nan=False))
 
 
-@pytest.fixture
-def store(tmp_path):
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
 # Candidates.
 
 

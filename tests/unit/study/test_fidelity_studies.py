@@ -16,11 +16,6 @@ def search(fidelity=SAMPLES):
     return bl.RandomSearch(SPACE, fidelity=fidelity, seed=0)
 
 
-@pytest.fixture
-def store(tmp_path):
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
 def double(fidelity):
     return 2.0 * fidelity
 

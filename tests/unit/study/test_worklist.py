@@ -14,21 +14,14 @@ from belated._core import DelayDistribution
 from belated.errors import InvalidPoint, InvalidSetting
 from belated.plotting.trials import fates_of
 from belated.store.memory import MemoryStore
+from tests.clock import Clock
 
 DAY = 86400.0
 
 
-class Clock:
-    def __init__(self):
-        self.now = 1.75e9
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock():
-    return Clock()
+    return Clock(1.75e9)
 
 
 def study_of(time, **settings):

@@ -20,7 +20,7 @@ from belated._core import (
     TrialRecord,
 )
 from belated.optimizers import optuna_table
-from belated.optimizers.actions import full_fidelity
+from belated.optimizers.actions import for_each, full_fidelity
 from belated.optimizers.delays import Delays, InFlight
 from belated.optimizers.imported import Dated, ImportedTrial, Result
 from belated.optimizers.outcomes import position, values_of
@@ -258,55 +258,12 @@ class Rows(NamedTuple):
     skipped: list[SkippedRow]
 
 
-def read_table(
-    problem: Problem,
-    table: Any,
-    given: Mapping[str, Any],
-    context: Any,
-    attrs: Any,
-    missing: str,
-    on_error: str,
-    carrier: Carrier | None = None,
-) -> Rows:
-    """Read the rows of a table for `add`. `given` has the arguments for `_FACTS`.
+class TableReader:
+    """Reads the rows of a table for `add`.
 
-    If `problem` is not the present problem of the study, `carrier` carries what was read to the present problem.
-
-    All rows are read before an error is raised. Errors name the row by its label in the index, and the column.
+    `given` has the arguments for `_FACTS`. If `problem` is not the present problem of the study, `carrier` carries what
+    was read to the present problem.
     """
-    of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
-    reader = _Reader(problem, table if of_optuna is None else of_optuna, given, context, attrs, missing, carrier)
-    rows, skipped, first = [], [], None
-    for i in range(reader.n):
-        try:
-            row = reader.row(i)
-        except BelatedError as error:
-            # A trial of Optuna may have ended before all of its parameters were suggested, or may not have started.
-            is_left_out = of_optuna is not None and reader.lacks_point(i)
-            if is_left_out and on_error == "raise":
-                continue
-            reason = str(error).removesuffix(" (nothing was changed)")
-            skipped.append(SkippedRow(reader.labels[i], reader.column_of(reason), reason))
-            first = first or (None if is_left_out else error)
-        else:
-            if row is not None:
-                rows.append(row)
-            elif on_error == "skip":
-                skipped.append(SkippedRow(reader.labels[i], reader.column, "the value is missing"))
-    if first is not None and on_error == "raise":
-        label, column, reason = skipped[0]
-        others = [short_repr(each.row) for each in skipped[1:]]
-        more = f"; other rows with errors: {', '.join(others[:_SHOWN])}" if others else ""
-        more += f", … ({len(others)})" if len(others) > _SHOWN else ""
-        raise type(first)(
-            f'row {short_repr(label)}, column {column!r}: {reason} (nothing was added{more}; on_error="skip" adds the '
-            "rows without errors)"
-        )
-    return Rows(rows, skipped)
-
-
-class _Reader:
-    """Reads the rows of a table. `column` is the name of the column that is being read, for messages."""
 
     def __init__(
         self,
@@ -316,11 +273,15 @@ class _Reader:
         context: Any,
         attrs: Any,
         missing: str,
-        carrier: Carrier | None,
+        carrier: Carrier | None = None,
     ) -> None:
+        of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
+        self._is_of_optuna = of_optuna is not None
+        table = table if of_optuna is None else of_optuna
         self._problem, self._missing, self._carrier = problem, missing, carrier
-        self.n, self.column = len(table), ""
-        self.labels = [getattr(label, "item", lambda label=label: label)() for label in table.index]
+        # The name of the column that is being read, for messages.
+        self._n, self._column = len(table), ""
+        self._labels = [getattr(label, "item", lambda label=label: label)() for label in table.index]
         names = [str(name) for name in table.columns]
         twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
         if twice:
@@ -374,7 +335,7 @@ class _Reader:
             given["value"] is None and any(name in self._others for name in ("value", "state"))
         )
         is_table_of_trials = self._has_values and {"state", _LEFT_OUT} <= set(self._others)
-        self._left_out: list[Any] = self._cells[_LEFT_OUT] if is_table_of_trials else [None] * self.n
+        self._left_out: list[Any] = self._cells[_LEFT_OUT] if is_table_of_trials else [None] * self._n
         if isinstance(space, Candidates):
             self._locate_row(table, named)
         elif self._has_values or prefixed:
@@ -457,7 +418,7 @@ class _Reader:
         """Raise an error if the column of a parameter that every point has is missing."""
         needed = [name for name in space.searched if name not in space.optional]
         lacking = [name for name in needed if name not in self._point]
-        if lacking and self.n:
+        if lacking and self._n:
             from belated.hints import nearest
 
             near = nearest(lacking[0], self._others)
@@ -484,14 +445,18 @@ class _Reader:
             if isinstance(each, str):
                 self._check_column(name, each)
                 self._columns[name] = each
+            elif name == "value" and each is not None and not is_list(each):
+                raise InvalidValue(
+                    f"value={short_repr(each)} for {self._n} points: pass one value for each, or a column"
+                )
             elif each is not None:
-                self._lists[name] = self._for_each(name, each)
+                self._lists[name] = for_each(name, each, self._n)
             elif self._has_values and name in self._others:
                 self._columns[name] = name
         self._amounts = [name for name in ("std", "cost", "duration") if name in {*self._columns, *self._lists}]
         has_state = self._has_values and "state" in self._others
-        self._states = self._cells["state"] if has_state else [None] * self.n
-        self._errors = self._cells["error"] if self._has_values and "error" in self._others else [None] * self.n
+        self._states = self._cells["state"] if has_state else [None] * self._n
+        self._errors = self._cells["error"] if self._has_values and "error" in self._others else [None] * self._n
         self._attrs_columns = {
             name.removeprefix("attrs_"): name
             for name in self._others
@@ -503,7 +468,7 @@ class _Reader:
                 self._check_column("attrs", name)
                 self._attrs_columns[name] = name
             attrs = None
-        self._attrs = self._for_each("attrs", attrs)
+        self._attrs = for_each("attrs", attrs, self._n)
 
     def _check_alike(self) -> None:
         """Refuse columns that repeat the name of a column that is read, and warn of those that almost do."""
@@ -535,22 +500,13 @@ class _Reader:
             advice = f"did you mean {near!r}?" if near else f"it has {list(self._cells)}"
             raise InvalidValue(f"{argument}={name!r} is not a column of the table: {advice}")
 
-    def _for_each(self, name: str, given: Any) -> list[Any]:
-        each = list(given) if is_list(given) else [given] * self.n
-        if name == "value" and not is_list(given):
-            raise InvalidValue(f"value={short_repr(given)} for {self.n} points: pass one value for each, or a column")
-        if len(each) != self.n:
-            advice = "pass one for each" if name == "value" else "pass one for each, or one for all"
-            raise InvalidValue(f"{name} has {len(each)} entries for {self.n} points: {advice}")
-        return each
-
     def _read_contexts(self, context: Any) -> None:
         """Find the columns of the context, or convert the argument `context`."""
         contexts = self._problem.context_space
         self._contexts: list[list[float] | None] | None = None
         self._context: dict[str, str] = {}
         if context is not None or contexts is None:
-            self._contexts = self._problem.contexts(context, self.n)
+            self._contexts = self._problem.contexts(context, self._n)
             return
         for name in contexts:
             found = [each for each in (f"context_{name}", name) if each in self._others]
@@ -558,17 +514,17 @@ class _Reader:
                 raise InvalidContext(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
             if found:
                 self._context[name] = found[0]
-            elif self.n and contexts[name].width:
+            elif self._n and contexts[name].width:
                 raise InvalidContext(
                     f"context misses [{name!r}]: the table has no column {name!r} or {f'context_{name}'!r}; add it, or "
                     "pass context="
                 )
 
-    def column_of(self, reason: str) -> str:
+    def _column_of(self, reason: str) -> str:
         """Return the column to which an error belongs. Errors about points and contexts name the parameter."""
         known: dict[str, str] = {}
         domain = self._problem.domain
-        if self.column == "point":
+        if self._column == "point":
             if self._plain is None and isinstance(domain, Space):
                 known = {name: f"params_{name}" for name in domain}
                 known |= self._point | (self._run if self._in_run else {})
@@ -578,23 +534,52 @@ class _Reader:
                 known = self._point or {
                     name: name for name in ("index_run", "index", *self._cells) if name in self._cells
                 }
-        elif self.column == "context":
+        elif self._column == "context":
             known = dict(self._context)
-        if self.column not in ("point", "context"):
-            return self.column
+        if self._column not in ("point", "context"):
+            return self._column
         # The error names its parameter first, as in params['T'] or misses ['T'].
         named = {reason.find(f"[{name!r}"): column for name, column in known.items() if f"[{name!r}" in reason}
         return named[min(named)] if named else next(iter(known.values()), "index")
 
     # Rows.
 
-    def lacks_point(self, i: int) -> bool:
-        """Return whether a row without a value could not be added because of its point."""
-        return self.column == "point" and self._states[i] != "observed"
+    def rows(self, on_error: str) -> Rows:
+        """Read all rows, and then raise an error if a row cannot be added.
 
-    def row(self, i: int) -> Row | None:
+        Errors name the row by its label in the index, and the column.
+        """
+        rows, skipped, first = [], [], None
+        for i in range(self._n):
+            try:
+                row = self._row(i)
+            except BelatedError as error:
+                # A trial of Optuna may have ended before all of its parameters were suggested, or may not have started.
+                is_left_out = self._is_of_optuna and self._column == "point" and self._states[i] != "observed"
+                if is_left_out and on_error == "raise":
+                    continue
+                reason = str(error).removesuffix(" (nothing was changed)")
+                skipped.append(SkippedRow(self._labels[i], self._column_of(reason), reason))
+                first = first or (None if is_left_out else error)
+            else:
+                if row is not None:
+                    rows.append(row)
+                elif on_error == "skip":
+                    skipped.append(SkippedRow(self._labels[i], self._column, "the value is missing"))
+        if first is not None and on_error == "raise":
+            label, column, reason = skipped[0]
+            others = [short_repr(each.row) for each in skipped[1:]]
+            more = f"; other rows with errors: {', '.join(others[:_SHOWN])}" if others else ""
+            more += f", … ({len(others)})" if len(others) > _SHOWN else ""
+            raise type(first)(
+                f'row {short_repr(label)}, column {column!r}: {reason} (nothing was added{more}; on_error="skip" adds '
+                "the rows without errors)"
+            )
+        return Rows(rows, skipped)
+
+    def _row(self, i: int) -> Row | None:
         """Return the actions of a row; None if its value is missing and such rows are left out."""
-        self.column, reason = _LEFT_OUT, self._left_out[i]
+        self._column, reason = _LEFT_OUT, self._left_out[i]
         if reason is not None:
             raise InvalidPoint(
                 f"the trial was left out by a revision ({reason}): correct its point, and empty this cell"
@@ -603,7 +588,7 @@ class _Reader:
             results = self._states_of_outcomes(i)
         else:
             state, y = self._state(i)
-            self.column = self._columns.get("value", "value")
+            self._column = self._columns.get("value", "value")
             results = [] if state is None else [Result(state, y)]
         for result in results:
             if result.value is not None and not math.isfinite(result.value):
@@ -618,14 +603,14 @@ class _Reader:
         if not self._problem.outcomes and "std" in amounts:
             results = [Result(results[0].state, results[0].value, amounts["std"])]
         fidelity = self._fidelity(i)
-        self.column = "point"
+        self._column = "point"
         place = self._place(i)
-        self.column = "context"
+        self._column = "context"
         context = self._context_at(i)
         if self._carrier is not None:
-            self.column = "point"
+            self._column = "point"
             place, context = self._carrier.start(place, context)
-        self.column = "attrs"
+        self._column = "attrs"
         attrs = self._attrs_at(i)
         curve = self._curve_reports(i) if self._curve else []
         states = [each.state for each in results]
@@ -636,7 +621,7 @@ class _Reader:
             states += [each[0] for each in withdrawals]
             whole = withdrawals[0] if self._states[i] == "withdrawn" else None
         if "failed" in states:
-            self.column = "error"
+            self._column = "error"
             cell = self._errors[i]
             error = error_facts(None if cell is None else str(text_in(cell)))
         has_outcomes = bool(self._problem.outcomes)
@@ -656,7 +641,7 @@ class _Reader:
 
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
-        self.column = column
+        self._column = column
         given = seconds_in(given) if name == "duration" else given
         amount = as_amount(name, given, "this row", self._problem.warn_once)
         if amount is None:
@@ -667,7 +652,7 @@ class _Reader:
         return amount
 
     def _fidelity(self, i: int) -> float | None:
-        self.column = self._columns.get("fidelity", "fidelity")
+        self._column = self._columns.get("fidelity", "fidelity")
         # If no fidelity is given, the value is assumed to come from an evaluation at the highest fidelity.
         found = full_fidelity(self._problem, self._problem.check_fidelity(self._fact("fidelity", i)))
         return found if self._carrier is None else self._carrier.fidelity(found)
@@ -687,7 +672,7 @@ class _Reader:
     def _state(self, i: int) -> tuple[str | None, float | None]:
         """Return the state of a row, and its value. The state is None if the row is left out."""
         state = self._checked_state("state", self._states[i])
-        self.column = self._columns.get("value", "value")
+        self._column = self._columns.get("value", "value")
         given = self._fact("value", i)
         if given is not None:
             return "observed", self._value_in_state(given, state)
@@ -696,7 +681,7 @@ class _Reader:
         return state or "pending", None
 
     def _checked_state(self, column: str, state: Any) -> str | None:
-        self.column = column
+        self._column = column
         if state is not None and state not in _STATES:
             raise InvalidValue(f"state={short_repr(state)} is not one of {list(_STATES)}: correct it")
         return None if state is None else str(state)
@@ -731,9 +716,9 @@ class _Reader:
         index = None
         for suffix in ("_run", ""):
             names = [f"x{suffix}_{k}" for k in range(domain.width)]
-            if all(self._cells.get(name, [None] * self.n)[i] is not None for name in names):
+            if all(self._cells.get(name, [None] * self._n)[i] is not None for name in names):
                 return [self._number(name, i) for name in names]  # the point is not a candidate
-            index = number_in(self._cells.get(f"index{suffix}", [None] * self.n)[i])
+            index = number_in(self._cells.get(f"index{suffix}", [None] * self._n)[i])
             if index is not None:
                 break
         # pandas reads a column of integers with empty cells as floats.
@@ -814,7 +799,7 @@ class _Reader:
         """Return the steps of the learning curve, and their values."""
         found = []
         for column in self._curve:
-            self.column, value = column, self._number(column, i)
+            self._column, value = column, self._number(column, i)
             if value is not None:
                 y = as_number("value", value, "this row")
                 if abs(y) == float("inf"):
@@ -853,7 +838,7 @@ class _Reader:
         return found
 
     def _withdrawn_value(self, column: str, i: int) -> float | None:
-        self.column = column
+        self._column = column
         value = self._number(column, i) if column in self._cells else None
         if value is None:
             return None
@@ -863,8 +848,8 @@ class _Reader:
 
     def _reason(self, i: int, column: str) -> str | None:
         """Return the reason of a withdrawal, which is in a column."""
-        self.column = column
-        cell = self._cells.get(column, [None] * self.n)[i]
+        self._column = column
+        cell = self._cells.get(column, [None] * self._n)[i]
         return None if cell is None else as_reason(str(text_in(cell)))
 
     # Outcomes.
@@ -877,13 +862,13 @@ class _Reader:
         # The state of outcomes without a value and without a state.
         rest = "pending" if of_row in (None, "observed") else of_row
         listed = self._lists["value"][i] if "value" in self._lists else None
-        self.column = "value"
+        self._column = "value"
         known = {} if listed is None else {k: y for k, y, _ in self._values_of(listed)}
         for k, name in enumerate(outcomes):
             state = self._checked_state(f"{_STATE}{name}", self._of_outcome(f"{_STATE}{name}", i))
-            self.column, value = self._outcomes.get(name, name), known.get(k)
+            self._column, value = self._outcomes.get(name, name), known.get(k)
             if name in self._outcomes:
-                value = self._number(self.column, i)
+                value = self._number(self._column, i)
             if self._is_of_objective and name == self._problem.objective:
                 value = self._value_of_objective(value, i)
             if value is not None:
@@ -892,7 +877,7 @@ class _Reader:
                 if state == "observed" and self._without_value() is None:
                     return []
                 found.append(Result(rest if state in (None, "observed") else state))
-        self.column = next(iter(self._outcomes.values()), "value")
+        self._column = next(iter(self._outcomes.values()), "value")
         is_given = of_row == "observed" or (of_row is None and "value" not in self._lists)
         if is_given and all(each.state == "pending" for each in found):
             return [] if self._without_value() is None else found
@@ -903,14 +888,14 @@ class _Reader:
 
     def _value_of_objective(self, value: Any, i: int) -> Any:
         """Return the value of the objective, which may be in the column ``value``, too."""
-        other, column = self._fact("value", i), self.column
+        other, column = self._fact("value", i), self._column
         if other is None or value == other:
             return value
         if value is not None:
             raise InvalidValue(
                 f"{column}={short_repr(value)} and value={short_repr(other)}: correct one of the two cells"
             )
-        self.column = "value"
+        self._column = "value"
         return other
 
     def _std_of(self, name: str, i: int) -> float | None:
