@@ -1,4 +1,4 @@
-"""Convert an export of studies in format 8 to format 9: python scripts/convert_log.py OLD NEW
+"""Convert an export of studies in format 8 to format 10: python scripts/convert_log.py OLD NEW
 
 OLD is what ``belated study export`` of the earlier version printed, and ``belated study import`` of this version reads
 NEW. Names, ids, definitions, attributes, times and keys are unchanged, and so are the digests in keys, because a digest
@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = dict[str, Any]
 
-OLD, NEW = 8, 9
+OLD, NEW = 8, 10
 BODY = re.compile(r', "(definition|event)": ')
 KEY = re.compile(r"observe:\d+(-.*)", flags=re.DOTALL)
 DATA = ("cost", "duration", "point", "attrs")

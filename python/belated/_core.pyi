@@ -373,6 +373,10 @@ class Action:
         """The result of an observed, failed or stopped outcome or trial was wrong and is taken back."""
 
     @staticmethod
+    def note(number: int, attrs: str | None = None, remark: str | None = None) -> Action:
+        """Attributes and a remark, without a result."""
+
+    @staticmethod
     def add(
         place: _Place,
         context: list[float] | None,
@@ -423,6 +427,10 @@ class TrialRecord:
     @property
     def curve(self) -> list[tuple[int, float]]:
         """The reported steps in ascending order, with their values. The value of a failed step is NaN."""
+
+    @property
+    def remarks(self) -> list[tuple[str, float | None]]:
+        """The remarks in order of arrival, and their wall-clock times."""
 
     @property
     def attempt(self) -> int:

@@ -56,6 +56,14 @@ impl Ledger {
                 Ok(())
             }
             What::Resulted(it) => self.result(it.trial, &it.results, it.data()),
+            What::Noted(it) => {
+                let event = self.len() as u32;
+                let reported = self.trials[it.trial].reported_mut();
+                reported.attrs.extend(it.attrs.clone());
+                let remark = it.remark.iter().map(|text| (event, text.clone()));
+                reported.remarks.extend(remark);
+                Ok(())
+            }
             What::Revised(_) => Err(Error::Corrupt(
                 "a revision is logged together with the points of the trials".to_string(),
             )),

@@ -152,6 +152,9 @@ pub enum What {
     /// The problem and the settings of the strategy were replaced.
     #[serde(deserialize_with = "json::named")]
     Revised(Revision),
+    /// Something was noted about a trial. Decisions do not read notes.
+    #[serde(deserialize_with = "json::named")]
+    Noted(Noted),
 }
 
 /// The start of a trial at a suggested point. If `queued` is true, the trial uses the first enqueued point. If `queued`
@@ -215,6 +218,20 @@ pub struct Step {
     pub value: Option<f64>,
     /// The number of the attempt, counted from 0. Each start of the evaluation is an attempt.
     pub attempt: u32,
+}
+
+/// Attributes or a remark of a trial, without a result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Noted {
+    /// The trial.
+    pub trial: TrialNumber,
+    /// The user's attributes, as JSON. They replace earlier attributes of the same names.
+    #[serde(default)]
+    pub attrs: Option<String>,
+    /// A text, which is added to the earlier remarks of the trial.
+    #[serde(default)]
+    pub remark: Option<String>,
 }
 
 /// The results that one report changed. Each outcome that the report concerns is listed once: a failure of the trial
@@ -355,6 +372,7 @@ impl Event {
             What::Suggested(_) | What::Added(_) => Some(n_trials),
             What::Reported(it) => Some(it.trial),
             What::Resulted(it) => Some(it.trial),
+            What::Noted(it) => Some(it.trial),
             What::Enqueued(_) | What::Revised(_) => None,
         }
     }
@@ -366,7 +384,7 @@ impl Event {
             What::Added(it) => Some(&it.point),
             What::Enqueued(it) => Some(&it.point),
             What::Resulted(it) => it.data().point.as_ref(),
-            What::Reported(_) | What::Revised(_) => None,
+            What::Reported(_) | What::Revised(_) | What::Noted(_) => None,
         }
     }
 
@@ -466,6 +484,8 @@ pub enum Action {
     },
     /// A point that will be suggested before the strategy proposes a further point.
     Enqueue(Queued),
+    /// Attributes or a remark of a trial. Attributes that are known have no effect, and neither has the last remark.
+    Note(Noted),
 }
 
 impl Action {

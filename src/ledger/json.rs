@@ -36,7 +36,12 @@ pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T> {
 
 /// Whether a text is a JSON object. serde_json refuses objects with more than 127 levels of nesting.
 pub(super) fn is_object(text: &str) -> bool {
-    serde_json::from_str::<Map<String, Value>>(text).is_ok()
+    object(text).is_some()
+}
+
+/// Reads a JSON object, or returns `None` for another text.
+pub(super) fn object(text: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(text).ok()
 }
 
 /// Reads a structure that must be an object in JSON. serde would also accept a list of its fields.
@@ -90,7 +95,7 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::ledger::{
-        Added, Data, Event, Failure, Happened, Queued, Reading, Resulted, Revision, Step,
+        Added, Data, Event, Failure, Happened, Noted, Queued, Reading, Resulted, Revision, Step,
         Suggested, What,
     };
     use crate::problem::Point;
@@ -143,6 +148,7 @@ mod tests {
                     definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
                     constrained: full,
                 }),
+                What::Noted(Noted { trial: n, attrs: text.clone(), remark: text.clone() }),
                 What::Added(Added {
                     point: point.clone(), context: vec![x], fidelity: or, results: vec![(0, reading)], awaited: full, data,
                     attrs: text.clone(),

@@ -38,7 +38,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use event::{
-    Action, Again, Data, Event, Failure, Observation, Queued, Reading, Revision, Suggested,
+    Action, Again, Data, Event, Failure, Noted, Observation, Queued, Reading, Revision, Suggested,
     TrialNumber, What,
 };
 #[cfg(test)]
@@ -358,6 +358,23 @@ impl Ledger {
         let started = self.start(number).attrs.into_iter();
         let reported = self.trials[number].reported_attrs();
         started.chain(reported.iter().cloned()).collect()
+    }
+
+    /// Whether the attributes of a trial contain these attributes, a JSON object.
+    pub(crate) fn has_attrs(&self, number: TrialNumber, attrs: &str) -> bool {
+        let mut known = serde_json::Map::new();
+        for text in self.attrs(number) {
+            known.extend(json::object(&text).unwrap_or_default());
+        }
+        let mut given = json::object(attrs).unwrap_or_default().into_iter();
+        given.all(|(name, value)| known.get(&name) == Some(&value))
+    }
+
+    /// The remarks about a trial in order of arrival, each with the wall-clock time, if known.
+    pub(crate) fn remarks(&self, number: TrialNumber) -> Vec<(String, Option<f64>)> {
+        let remarks = self.trials[number].remarks().iter();
+        let dated = remarks.map(|(event, text)| (text.clone(), self.time(*event as usize)));
+        dated.collect()
     }
 
     /// The number of the last event that withdrew a result, if any.

@@ -4,8 +4,8 @@ use std::fmt::{Debug, Display};
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{
-    Action, Added, Again, Data, Event, Failure, Happened, Observation, Reading, Resulted, Step,
-    Suggested, TrialNumber, What,
+    Action, Added, Again, Data, Event, Failure, Happened, Noted, Observation, Reading, Resulted,
+    Step, Suggested, TrialNumber, What,
 };
 use crate::ledger::results::Entry;
 use crate::ledger::{Ledger, Queued, State, json};
@@ -59,6 +59,7 @@ impl Ledger {
                 self.check_queued(&queued)?;
                 Some(What::Enqueued(queued))
             }
+            Action::Note(noted) => self.noted(noted)?,
         };
         Ok(what.map(|what| Event { at, now, what }))
     }
@@ -101,7 +102,30 @@ impl Ledger {
         if data.point.is_some() && !results.is_empty() {
             self.list_moved(number, &mut results);
         }
-        Ok(resulted(number, results, observation.data))
+        match results.is_empty() {
+            true => self.noted_attrs(number, observation.data.attrs),
+            false => Ok(resulted(number, results, observation.data)),
+        }
+    }
+
+    /// Attributes that arrived with a result that is known.
+    fn noted_attrs(&self, trial: TrialNumber, attrs: Option<String>) -> Result<Option<What>> {
+        self.noted(Noted {
+            trial,
+            attrs,
+            remark: None,
+        })
+    }
+
+    /// A note without what is known. A repeated request must not repeat a remark.
+    fn noted(&self, mut it: Noted) -> Result<Option<What>> {
+        let trial = self.trial(it.trial)?;
+        check_attrs(it.attrs.as_deref())?;
+        let last = trial.remarks().last().map(|(_, text)| text);
+        it.attrs = it.attrs.filter(|attrs| !self.has_attrs(it.trial, attrs));
+        it.remark = it.remark.filter(|remark| Some(remark) != last);
+        let is_news = it.attrs.is_some() || it.remark.is_some();
+        Ok(is_news.then_some(What::Noted(it)))
     }
 
     /// Values of another trial at the point of a trial.
@@ -201,6 +225,9 @@ impl Ledger {
         let failed = open.into_iter().filter(|(_, it)| is_news(it));
         let results = failed.map(|(outcome, _)| (outcome, Happened::Failed));
         let results = self.of_trial(only, Happened::Failed, results.collect());
+        if results.is_empty() {
+            return self.noted_attrs(number, attrs);
+        }
         let data = Data {
             error,
             duration,
@@ -426,6 +453,7 @@ impl Ledger {
             What::Enqueued(it) => self.check_queued(it),
             What::Reported(it) => self.check_step(it),
             What::Resulted(it) => self.check_resulted(it),
+            What::Noted(it) => self.check_noted(it),
             What::Revised(_) => Err(self.impossible("a revision, which `Ledger::revise` logs")),
         }
     }
@@ -503,6 +531,15 @@ impl Ledger {
         match it.attempt >= trial.attempt() {
             true => Ok(()),
             false => Err(self.impossible("a report of an earlier attempt")),
+        }
+    }
+
+    fn check_noted(&self, it: &Noted) -> Result<()> {
+        self.trial(it.trial)?;
+        check_attrs(it.attrs.as_deref())?;
+        match it.attrs.is_some() || it.remark.is_some() {
+            true => Ok(()),
+            false => Err(self.impossible("a note without attributes and without a remark")),
         }
     }
 

@@ -509,3 +509,51 @@ fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
 fn a_trial_fits_in_64_bytes() {
     assert!(size_of::<Trial>() + size_of::<super::results::Stored>() <= 64);
 }
+
+#[test]
+fn notes_add_attributes_and_remarks_that_are_not_known() {
+    let mut ledger = Ledger::new(Arc::new(
+        Problem::unit_cube(1, 0, Clock::Iterations).unwrap(),
+    ));
+    act(
+        &mut ledger,
+        Action::add(point(0.5), vec![], None, None),
+        0.0,
+    )
+    .unwrap();
+    let note = |attrs: Option<&str>, remark: Option<&str>| {
+        Action::Note(Noted {
+            trial: 0,
+            attrs: attrs.map(str::to_string),
+            remark: remark.map(str::to_string),
+        })
+    };
+    let mut n_events = ledger.len();
+    for (attrs, remark, is_news) in [
+        (Some(r#"{"a":1,"b":[2]}"#), None, true),
+        (Some(r#"{"b":[2]}"#), None, false),
+        (Some(r#"{"b":[3]}"#), Some("cloudy"), true),
+        (Some("{}"), Some("cloudy"), false),
+        (None, Some("clear"), true),
+        (None, Some("cloudy"), true),
+        (None, None, false),
+    ] {
+        act(&mut ledger, note(attrs, remark), 1.0).unwrap();
+        n_events += usize::from(is_news);
+        assert_eq!(ledger.len(), n_events, "{attrs:?} {remark:?}");
+    }
+    assert_eq!(ledger.attrs(0), [r#"{"a":1,"b":[2]}"#, r#"{"b":[3]}"#]);
+    let texts: Vec<String> = ledger.remarks(0).into_iter().map(|it| it.0).collect();
+    assert_eq!(texts, ["cloudy", "clear", "cloudy"]);
+    assert!(act(&mut ledger, note(Some("[1]"), None), 1.0).is_err());
+    let empty = Event {
+        at: None,
+        now: 1.0,
+        what: What::Noted(Noted {
+            trial: 0,
+            attrs: None,
+            remark: None,
+        }),
+    };
+    assert!(matches!(ledger.append(empty), Err(Error::Corrupt(_))));
+}

@@ -153,6 +153,8 @@ pub(super) struct Reported {
     /// The attributes of reports, in order of arrival.
     pub attrs: Vec<String>,
     pub error: Option<Failure>,
+    /// The remarks in order of arrival, with the numbers of their events.
+    pub remarks: Vec<(u32, String)>,
 }
 
 impl Trial {
@@ -270,6 +272,11 @@ impl Trial {
     /// The attributes of reports as JSON objects, in order of arrival.
     pub fn reported_attrs(&self) -> &[String] {
         self.reported().map_or(&[], |reported| &reported.attrs)
+    }
+
+    /// The remarks in order of arrival, with the numbers of their events.
+    pub(super) fn remarks(&self) -> &[(u32, String)] {
+        self.reported().map_or(&[], |reported| &reported.remarks)
     }
 
     /// The error of a failure, if reported.

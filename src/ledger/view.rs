@@ -268,7 +268,7 @@ impl<'a> View<'a> {
             ..reading
         };
         match (event.what, self.of) {
-            (What::Enqueued(_) | What::Revised(_), _) => [None, None],
+            (What::Enqueued(_) | What::Revised(_) | What::Noted(_), _) => [None, None],
             (What::Suggested(it), _) => {
                 let note = it
                     .note

@@ -5,7 +5,8 @@ use pyo3::types::PyFloat;
 
 use crate::error::Result;
 use crate::ledger::{
-    self, Again, Data, Event, Failure, Ledger, Queued, Reading, State, TrialNumber, View, What,
+    self, Again, Data, Event, Failure, Ledger, Noted, Queued, Reading, State, TrialNumber, View,
+    What,
 };
 use crate::optimizer;
 use crate::problem::Point;
@@ -105,6 +106,8 @@ pub struct TrialRecord {
     duration: Option<f64>,
     fidelity: Option<f64>,
     attrs: Vec<String>,
+    /// The remarks and their wall-clock times.
+    remarks: Vec<(String, Option<f64>)>,
     error: Option<ErrorFacts>,
     /// The last withdrawn result.
     withdrawal: Option<WithdrawalFacts>,
@@ -287,6 +290,18 @@ impl Action {
         Self { core }
     }
 
+    /// Attributes as JSON and a remark, without a result.
+    #[staticmethod]
+    #[pyo3(signature = (number, attrs=None, remark=None))]
+    fn note(number: usize, attrs: Option<String>, remark: Option<String>) -> Self {
+        let core = ledger::Action::Note(Noted {
+            trial: number,
+            attrs,
+            remark,
+        });
+        Self { core }
+    }
+
     /// A trial that was started elsewhere, and the outcomes that are known.
     #[staticmethod]
     #[pyo3(signature = (place, context, observation, fidelity=None, attrs=None))]
@@ -355,6 +370,7 @@ impl TrialRecord {
             attrs: attrs
                 .chain(trial.reported_attrs().iter().cloned())
                 .collect(),
+            remarks: ledger.remarks(number),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
             ended_early: match objective.state() {
                 State::Stopped => Some("stopped"),

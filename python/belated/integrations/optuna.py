@@ -35,7 +35,7 @@ from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingNam
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.optuna_outcomes import CONSTRAINTS, constraint_values
 from belated.optimizers.outcomes import AtMost
-from belated.optimizers.report import as_reason
+from belated.optimizers.report import as_text
 from belated.optimizers.values import checked
 from belated.run.arguments import positive_seconds
 from belated.short_repr import short_repr
@@ -500,7 +500,7 @@ def withdraw(
     >>> [record["reason"] for name, record in study.user_attrs.items() if name.startswith("belated:withdrawn:3")]
     ['contaminated flask']
     """
-    text, known, withdrawn = as_reason(reason), _trials_of(study), _withdrawn(study)
+    text, known, withdrawn = as_text("reason", reason), _trials_of(study), _withdrawn(study)
     numbers: dict[int, None] = {}
     given: Any = trial if is_list(trial) else [trial]
     for each in given:

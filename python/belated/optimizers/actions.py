@@ -133,17 +133,21 @@ def _failed(
     problem: Problem,
     log: Records,
     carrier: Carrier | None,
-    number: int,
+    numbers: list[int],
     error: tuple[str, str, str | None] | None,
     attrs: str | None,
     duration: float | None,
     outcome: str | None,
-) -> Action:
-    return Action.fail(number, error, attrs, duration, _position(problem, carrier, outcome))
+) -> list[Action]:
+    i = _position(problem, carrier, outcome)
+    return [Action.fail(number, error, attrs, duration, i) for number in numbers]
 
 
-def _abandoned(problem: Problem, log: Records, carrier: Carrier | None, number: int, outcome: str | None) -> Action:
-    return Action.abandon(number, _position(problem, carrier, outcome))
+def _abandoned(
+    problem: Problem, log: Records, carrier: Carrier | None, numbers: list[int], outcome: str | None
+) -> list[Action]:
+    i = _position(problem, carrier, outcome)
+    return [Action.abandon(number, i) for number in numbers]
 
 
 def _withdrawn(
@@ -151,6 +155,17 @@ def _withdrawn(
 ) -> list[Action]:
     i = _position(problem, carrier, outcome)
     return [Action.withdraw(number, reason, i) for number in numbers]
+
+
+def _noted(
+    problem: Problem,
+    log: Records,
+    carrier: Carrier | None,
+    numbers: list[int],
+    remark: str | None,
+    attrs: str | None,
+) -> list[Action]:
+    return [Action.note(number, attrs, remark) for number in numbers]
 
 
 def _position(problem: Problem, carrier: Carrier | None, outcome: str | None) -> int | None:
@@ -349,13 +364,14 @@ def _place_of(problem: Problem, point: Any) -> Place:
 # records of the trials, the carrier to the present problem, the number of the trial, and the arguments.
 READERS_OF_ONE: Mapping[str, Callable[..., Action]] = {
     "observe": _observed,
-    "fail": _failed,
-    "abandon": _abandoned,
     "stop": _stopped,
     "report": _reported,
 }
 READERS_OF_SEVERAL: Mapping[str, Callable[..., list[Action]]] = {
+    "fail": _failed,
+    "abandon": _abandoned,
     "withdraw": _withdrawn,
+    "note": _noted,
     "add": _added,
     "enqueue": _enqueued,
 }

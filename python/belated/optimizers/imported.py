@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from belated._core import Action, Observation, TrialRecord
@@ -48,6 +49,8 @@ class ImportedTrial(NamedTuple):
     curve: Sequence[tuple[int, float]] = ()
     attempt: int = 0
     started_at: float | None = None
+    #: The remarks, with their wall-clock times in seconds.
+    remarks: Sequence[tuple[str, float | None]] = ()
     #: The name of the trial, for messages.
     what: str = "this trial"
 
@@ -59,6 +62,18 @@ class ImportedTrial(NamedTuple):
         attrs: str | None = None,
     ) -> tuple[Action, Callable[[int], Iterator[Dated]]]:
         """Return the action that adds the trial, and a function from the trial's number to the other actions."""
+        added, others = self._adding(place, context, fidelity, attrs)
+        if not self.remarks:
+            return added, others
+        return added, lambda number: chain(others(number), self._notes(number))
+
+    def _notes(self, number: int) -> Iterator[Dated]:
+        return ((Action.note(number, remark=text), at) for text, at in self.remarks)
+
+    def _adding(
+        self, place: Place, context: list[float] | None, fidelity: float | None, attrs: str | None
+    ) -> tuple[Action, Callable[[int], Iterator[Dated]]]:
+        """Return the actions without the remarks, as `adding` does."""
         results, started_at = self.results, self.started_at
         if len(results) == 1 and not self.has_outcomes and not self.curve:
             [(state, _, _, at, withdrawal)] = results  # the most frequent case
@@ -256,6 +271,7 @@ def of_record(record: TrialRecord, results: Sequence[Result] | None, has_curve: 
         curve=record.curve if has_curve else (),
         attempt=record.attempt,
         started_at=record.started_at,
+        remarks=record.remarks,
     )
 
 

@@ -258,7 +258,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         time = self._problem.wall_time()
         if len(actions) == 1:
             return [self._log.record(actions[0], time)]
-        if verb == "withdraw":  # the actions of other methods were checked
+        if trial is not None:  # the actions of `add` and `enqueue` were checked
             for action in actions:
                 self._log.validate(action, time)
         return [self._log.record(action, time) for action in actions]

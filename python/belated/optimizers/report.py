@@ -89,13 +89,36 @@ class Withdrawal:
     at: datetime | None
 
 
-def as_reason(reason: Any) -> str | None:
-    """Return the argument `reason` of `withdraw` in the form in which it is stored."""
-    if reason is None or isinstance(reason, str):
-        return None if reason is None else shortened(reason)
-    raise InvalidValue(
-        f"reason={short_repr(reason)} is not usable: pass a string, or leave it out (nothing was changed)"
-    )
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A remark about a trial; see `Trial.remarks`.
+
+    Attributes
+    ----------
+    text : str
+        The text that was passed to `note`.
+    at : datetime or None
+        The wall-clock time of the remark (UTC); None if it is not known.
+
+    Examples
+    --------
+    >>> import belated as bl
+    >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    >>> trial = optimizer.suggest()
+    >>> trial.note("cloudy")
+    >>> [remark.text for remark in trial.remarks]
+    ['cloudy']
+    """
+
+    text: str
+    at: datetime | None
+
+
+def as_text(name: str, text: Any) -> str | None:
+    """Return the argument `reason` of `withdraw`, or `remark` of `note`, in the form in which it is stored."""
+    if text is None or isinstance(text, str):
+        return None if text is None else shortened(text)
+    raise InvalidValue(f"{name}={short_repr(text)} is not usable: pass a string, or leave it out (nothing was changed)")
 
 
 def headline(error: TrialError) -> str:

@@ -104,9 +104,10 @@ class ObserveArguments(NamedTuple):
 class Submission(NamedTuple):
     """A report on a trial, or new points: the name of the method, the number of the trial, and the other arguments.
 
-    `trial` is a list of numbers for `withdraw`, and None for `add` and `enqueue`. `given` has the arguments as they
-    were given, in the order in which the function for this verb in `belated.optimizers.actions` takes them. `revision`
-    is the number of the problem in which they are read, from 1; None stands for the present problem.
+    `trial` is a list of numbers for `fail`, `abandon`, `withdraw` and `note`, and None for `add` and `enqueue`. `given`
+    has the arguments as they were given, in the order in which the function for this verb in
+    `belated.optimizers.actions` takes them. `revision` is the number of the problem in which they are read, from 1;
+    None stands for the present problem.
     """
 
     verb: str

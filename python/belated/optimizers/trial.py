@@ -12,7 +12,7 @@ from belated._core import TrialRecord
 from belated.optimizers.log import Log
 from belated.optimizers.outcomes import OutcomeRecord, outcome_records
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import TrialError, Withdrawal, headline, merged_attrs
+from belated.optimizers.report import Remark, TrialError, Withdrawal, headline, merged_attrs
 from belated.space.space import Place, Space
 
 
@@ -69,6 +69,7 @@ class Owner(Protocol):
     def stop(self, trial: Trial) -> None: ...
     def abandon(self, trial: Trial, *, outcome: str | None) -> None: ...
     def withdraw(self, trial: Trial, *, reason: str | None, outcome: str | None) -> None: ...
+    def note(self, trial: Trial, remark: str | None, *, attrs: Mapping[str, Any] | None) -> None: ...
 
 
 class Trial:
@@ -223,6 +224,11 @@ class Trial:
         return merged_attrs(self._record.attrs)
 
     @property
+    def remarks(self) -> list[Remark]:
+        """The remarks about the trial in order of arrival, each with its `text` and time `at`; see `Optimizer.note`."""
+        return [Remark(text, utc(at)) for text, at in self._record.remarks]
+
+    @property
     def error(self) -> TrialError | None:
         """The last reported error; None if the trial has not failed, or if an error was not reported."""
         error = self._record.error
@@ -321,6 +327,10 @@ class Trial:
         """Take back the value or the failure; see `Optimizer.withdraw`."""
         self._owner.withdraw(self, reason=reason, outcome=outcome)
 
+    def note(self, remark: str | None = None, *, attrs: Mapping[str, Any] | None = None) -> None:
+        """Store a remark or attributes; see `Optimizer.note`."""
+        self._owner.note(self, remark, attrs=attrs)
+
     def _facts(self) -> dict[str, Any]:
         """Return the data to show, in the order to show them; data that are None are left out."""
         record, x, error, withdrawn = self._record, self.x, self.error, self.withdrawal
@@ -343,6 +353,7 @@ class Trial:
             "withdrawn_value": None if withdrawn is None else withdrawn.value,
             "withdrawn_reason": None if withdrawn is None else withdrawn.reason,
             "attrs": self.attrs or None,
+            "remarks": [remark.text for remark in self.remarks] or None,
             "left_out": record.left_out,
         }
         return {name: fact for name, fact in facts.items() if fact is not None}

@@ -31,7 +31,7 @@ from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import as_amount, as_reason, attrs_as_json, error_facts
+from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts
 from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.tables.files import write_csv, write_excel
@@ -987,7 +987,7 @@ class Trials(Reading, Generic[AnyLog]):
     @checks_arguments
     def fail(
         self,
-        trial: Trial | int,
+        trial: Trial | int | Sequence[Trial | int],
         *,
         error: BaseException | str | None = None,
         duration: float | timedelta | None = None,
@@ -1001,8 +1001,8 @@ class Trials(Reading, Generic[AnyLog]):
 
         Parameters
         ----------
-        trial : Trial or int
-            The trial or its number.
+        trial : Trial or int, or a list of these
+            The trials. Either all trials of a list fail, or none of them.
         error : exception or str, optional
             The cause of the failure. `Trial.error` stores the type, the message and the last 8 kB of the traceback. If
             the message is longer than 2 kB, only the beginning and the end of the message are stored.
@@ -1037,9 +1037,10 @@ class Trials(Reading, Generic[AnyLog]):
         """
         revision = self._n_read()
         facts, text = error_facts(error), attrs_as_json(attrs)
-        number = self._number_of(trial)
-        seconds = as_amount("duration", duration, f"trial {number}", self._problem.warn_once)
-        self._resolve("fail", number, (facts, text, seconds, outcome), revision)
+        numbers = self._numbers_of(trial)
+        what = f"trial {numbers[0]}" if numbers else "no trial"
+        seconds = as_amount("duration", duration, what, self._problem.warn_once)
+        self._resolve("fail", numbers, (facts, text, seconds, outcome), revision)
 
     def _unknown_bounded(self) -> list[str]:
         """Return the names of the outcomes that have bounds and no value in any trial."""
@@ -1057,15 +1058,15 @@ class Trials(Reading, Generic[AnyLog]):
         return None if outcome is None else position(self._problem.outcomes, outcome)
 
     @checks_arguments
-    def abandon(self, trial: Trial | int, *, outcome: str | None = None) -> None:
+    def abandon(self, trial: Trial | int | Sequence[Trial | int], *, outcome: str | None = None) -> None:
         """Abandon a trial. The trial does not count as a failure, and the model leaves it out.
 
         The point is not suggested again until a value or a failure of another trial has been reported.
 
         Parameters
         ----------
-        trial : Trial or int
-            The trial or its number.
+        trial : Trial or int, or a list of these
+            The trials. Either all trials of a list are abandoned, or none of them.
         outcome : str, optional
             The name of the outcome that is no longer expected, if outcomes were declared. Default None: all outcomes
             that are missing. Observed values stay.
@@ -1078,7 +1079,7 @@ class Trials(Reading, Generic[AnyLog]):
             The trial has a value.
         """
         revision = self._n_read()
-        self._resolve("abandon", self._number_of(trial), (outcome,), revision)
+        self._resolve("abandon", self._numbers_of(trial), (outcome,), revision)
 
     @checks_arguments
     def report(self, trial: Trial | int, value: float, step: int, *, attempt: int | None = None) -> None:
@@ -1169,7 +1170,7 @@ class Trials(Reading, Generic[AnyLog]):
         AlreadyObserved
             The trial has a value.
         """
-        self._resolve("stop", self._number_of(trial))
+        self._resolve("stop", [self._number_of(trial)])
 
     @checks_arguments
     def withdraw(
@@ -1217,21 +1218,76 @@ class Trials(Reading, Generic[AnyLog]):
         >>> optimizer.best_value_
         0.75
         """
-        revision, text = self._n_read(), as_reason(reason)
-        given: Any = trial if is_list(trial) else [trial]
-        numbers = list(dict.fromkeys(map(self._number_of, given)))
-        self._submit("withdraw", numbers, (text, outcome), revision)
+        revision, text = self._n_read(), as_text("reason", reason)
+        self._submit("withdraw", self._numbers_of(trial), (text, outcome), revision)
 
-    def _resolve(self, verb: str, number: int, given: tuple[Any, ...] = (), revision: int | None = None) -> None:
-        """Log the end of a trial; see `_submit`."""
+    def _numbers_of(self, trial: Trial | int | Sequence[Trial | int]) -> list[int]:
+        """Return the numbers of a trial or of several trials, without repetitions."""
+        given: Any = trial if is_list(trial) else [trial]
+        return list(dict.fromkeys(map(self._number_of, given)))
+
+    @checks_arguments
+    def note(
+        self,
+        trial: Trial | int | Sequence[Trial | int],
+        remark: str | None = None,
+        *,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Store a remark about a trial, or attributes, at any time and in every state of the trial.
+
+        Suggestions do not depend on remarks and attributes.
+
+        Parameters
+        ----------
+        trial : Trial or int, or a list of these
+            The trials. Either all trials of a list get the remark and the attributes, or none of them.
+        remark : str, optional
+            A text, which is added to `Trial.remarks` with the time. A text that repeats the last remark is not added.
+            A text of more than 2 kB is shortened.
+        attrs : mapping, optional
+            Further data to store with the trial; see `observe`. For each key, `Trial.attrs` has the value that was
+            reported last.
+
+        Raises
+        ------
+        InvalidValue
+            The remark is not a string, or attrs is not a mapping. The optimizer is unchanged.
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+        >>> trial = optimizer.suggest()
+        >>> optimizer.note(trial, attrs={"well": "A1"})
+        >>> optimizer.observe(trial, 0.5)
+        >>> optimizer.note(trial, "cloudy")
+        >>> trial.attrs, [remark.text for remark in trial.remarks]
+        ({'well': 'A1'}, ['cloudy'])
+        """
+        revision, text = self._n_read(), as_text("remark", remark)
+        self._submit("note", self._numbers_of(trial), (text, attrs_as_json(attrs)), revision)
+
+    def _resolve(self, verb: str, numbers: list[int], given: tuple[Any, ...] = (), revision: int | None = None) -> None:
+        """Log the ends of trials; see `_submit`."""
         try:
-            self._submit_one(verb, number, given, revision)
+            if verb == "stop":
+                self._submit_one(verb, numbers[0], given, revision)
+            else:
+                self._submit(verb, numbers, given, revision)
         except AlreadyObserved:
-            trial = Trial(self, number)
+            outcome = given[-1] if given else None
+            trials = [Trial(self, number) for number in numbers]
+            has_value = [
+                trial for trial in trials if (outcome in trial.values if outcome else trial.state == "observed")
+            ]
+            trial = has_value[0] if has_value else trials[0]
             known = f"values {trial.values}" if self._problem.outcomes else f"value {trial.value!r}"
             refused = {"fail": "fail", "abandon": "be abandoned", "stop": "be stopped"}[verb]
             raise AlreadyObserved(
-                f"trial {number} has the {known} already and cannot {refused}; withdraw takes the value back"
+                f"trial {trial.number} has the {known} already and cannot {refused}; withdraw takes the value back"
             ) from None
 
     @checks_arguments

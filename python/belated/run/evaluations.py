@@ -351,7 +351,7 @@ class Evaluations:
         for name in evaluation.failed if evaluation.value is not None else (None,):
             given = (error_facts(reason), attrs, seconds, name)
             with suppress(*([] if name is None else [InvalidValue])):  # a revision may have removed the outcome
-                self.optimizer._resolve("fail", trial.number, given, self.revision)
+                self.optimizer._resolve("fail", [trial.number], given, self.revision)
         self.n_failed += 1
         if evaluation.error is not None and evaluation.caught:
             evaluation.error = without_objects(evaluation.error)

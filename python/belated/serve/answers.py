@@ -199,6 +199,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
+        "remarks": [{"text": text, "at": at} for text, at in record.remarks],
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),

@@ -306,6 +306,11 @@ async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Respon
     return await report(body, Study.stop)
 
 
+@_post("/{name}/trials/{number}/note", messages.TrialAnswer, "Store a remark or attributes of a trial", _NO_TRIAL)
+async def note(report: OnTrial, body: messages.Note = messages.Note()) -> Response:  # noqa: B008
+    return await report(body, lambda study, number: study.note(number, body.remark, attrs=body.attrs))
+
+
 @_post("/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
 async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.withdraw(number, **_of(body)))

@@ -135,6 +135,13 @@ class WithdrawAll(Withdraw):
     )
 
 
+class Note(Revised):
+    """Store a remark or attributes of a trial, at any time."""
+
+    remark: str | None = Field(default=None, description="A text, which is added to the remarks of the trial.")
+    attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
+
+
 class Report(Revised):
     """Report the value of a step of a trial's learning curve."""
 
@@ -241,6 +248,13 @@ class WithdrawalAnswer(BaseModel):
     at: float | None = Field(description="The time of the withdrawal, in seconds since 1970.")
 
 
+class RemarkAnswer(BaseModel):
+    """A remark about a trial."""
+
+    text: str
+    at: float | None = Field(description="The time of the remark, in seconds since 1970.")
+
+
 class OutcomeAnswer(BaseModel):
     """The current state of an outcome of a trial."""
 
@@ -276,6 +290,7 @@ class TrialAnswer(BaseModel):
     cost: float | None
     duration: float | None
     attrs: dict[str, Any]
+    remarks: list[RemarkAnswer] = Field(description="In order of arrival.")
     error: TrialErrorAnswer | None
     left_out: str | None = Field(description="Why a revision of the study left the trial out; else null.")
     withdrawal: WithdrawalAnswer | None = Field(description="The last result that was taken back.")

@@ -52,8 +52,10 @@ fn a_failure_keeps_its_error_after_later_events() {
     act(&mut ledger, fail(None), 1.0).unwrap();
     // The error may be reported once after the failure.
     act(&mut ledger, fail(Some("first")), 2.0).unwrap();
+    // Only the attributes of a later error are stored.
     act(&mut ledger, fail(Some("second")), 3.0).unwrap();
-    assert_eq!(ledger.len(), 3);
+    assert_eq!(ledger.len(), 4);
+    assert_eq!(ledger.view().of(0).error(), Some(&failure("first")));
     assert_eq!(ledger.view().of(0).ended_at(), Some(1.0));
     act(&mut ledger, Action::abandon(0), 4.0).unwrap();
     act(&mut ledger, fail(Some("third")), 5.0).unwrap();
@@ -61,7 +63,10 @@ fn a_failure_keeps_its_error_after_later_events() {
     let trial = ledger.view().of(0);
     assert_eq!(trial.error(), Some(&failure("third")));
     let attrs = ledger.attrs(0);
-    assert_eq!(attrs, [r#"{"first":1}"#, r#"{"third":1}"#]);
+    assert_eq!(
+        attrs,
+        ["first", "second", "third"].map(|text| format!("{{\"{text}\":1}}"))
+    );
     assert_eq!((trial.ended_at(), trial.delay()), (Some(6.0), Some(6.0)));
 }
 

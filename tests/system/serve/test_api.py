@@ -94,6 +94,19 @@ def test_trials_are_started_and_reported_as_with_a_study(client, create, path):
     assert [trial.value for trial in study.trials] == [1.5, 2.5, 9.0, 9.0]
 
 
+def test_remarks_and_attributes_are_stored(client, create, path):
+    create(bl.RandomSearch(SPACE, seed=0))
+    client.post(f"{path}/suggest", json={"n": 1})
+    before = time.time()
+    ok(client.post(f"{path}/trials/0/note", json={"attrs": {"well": "A1"}}))
+    for _ in range(2):  # the second request repeats the first one
+        found = ok(client.post(f"{path}/trials/0/note", json={"remark": "cloudy", "attrs": {"lot": 3}}))
+    assert found["attrs"] == {"well": "A1", "lot": 3}
+    [remark] = found["remarks"]
+    assert remark["text"] == "cloudy" and before <= remark["at"] <= time.time()
+    refused(client.post(f"{path}/trials/4/note", json={"remark": "cloudy"}), 404, "trial 4 is unknown")
+
+
 def test_results_are_withdrawn_all_or_none(client, create, path):
     study = create(bl.RandomSearch(SPACE, seed=1))
     ok(client.post(f"{path}/suggest", json={"n": 4}))

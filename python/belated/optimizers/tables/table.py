@@ -29,7 +29,7 @@ from belated.optimizers.report import (
     TrialError,
     as_amount,
     as_number,
-    as_reason,
+    as_text,
     attrs_as_json,
     error_facts,
     merged_attrs,
@@ -850,7 +850,7 @@ class TableReader:
         """Return the reason of a withdrawal, which is in a column."""
         self._column = column
         cell = self._cells.get(column, [None] * self._n)[i]
-        return None if cell is None else as_reason(str(text_in(cell)))
+        return None if cell is None else as_text("reason", str(text_in(cell)))
 
     # Outcomes.
 
