@@ -150,19 +150,6 @@ def test_the_model_of_handles_notices_what_is_stored_wrongly(program, monkeypatc
     assert figures["failures"] > 0 and "outside" in figures["first_failures"][0]
 
 
-def test_two_versions_that_are_the_same_behave_alike(program):
-    figures = clean(program("old_and_new").run(old=sys.executable, histories=8, seed=1))
-    assert figures["calls"] == 200 and figures["histories"] == 8
-
-
-def test_a_difference_between_two_versions_is_noticed(program):
-    difference = program("old_and_new").difference
-    old, new = [0, "suggest: 0", {"best": "[0, 1.0]"}], [0, "suggest: 0", {"best": "[0, 2.0]"}]
-    assert difference(old, old) is None
-    assert "best differs after suggest: 0" in difference(old, new)
-    assert "the calls differ" in difference(old, [0, "suggest: InvalidContext", {}])
-
-
 def test_a_value_long_after_its_lease_is_accepted_and_used(program):
     clean(program("leases").run())
 
