@@ -1,4 +1,4 @@
-"""`belated study`: list, show, check, export, import and delete studies, list what is out, and withdraw results."""
+"""`belated study`: list, show, check, export, import and delete studies, start trials, report and withdraw results."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from belated._core import BelatedError
 from belated.errors import InvalidValue, StoreError
 from belated.optimizers.tables.table import imported_pandas, separator_advice
 from belated.short_repr import printable
-from belated.space.arguments import whole_in_text
+from belated.space.arguments import number_in_text, whole_in_text
 from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
@@ -37,6 +37,8 @@ def add_to(commands: Any) -> None:
     for name, command, text in (
         ("list", list_command, "the studies there are"),
         ("show", show_command, "settings, best and last trials of studies"),
+        ("suggest", suggest_command, "start trials, and print them or write the worklist"),
+        ("observe", observe_command, "report the value of a trial, or the values of its outcomes"),
         ("worklist", worklist_command, "the trials that are out, since when, and when they are due"),
         ("export", export_command, "all events, one line of JSON each; or a table of the trials"),
         (
@@ -55,13 +57,25 @@ def add_to(commands: Any) -> None:
         add_store(action)
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
-        if name in ("delete", "withdraw", "worklist"):
+        if name in ("delete", "withdraw", "worklist", "suggest", "observe"):
             action.add_argument("name", metavar="NAME", help="which study")
         if name == "withdraw":
             what = "the numbers of the trials"
             action.add_argument("numbers", metavar="NUMBER", type=_trial_number, nargs="+", help=what)
             action.add_argument("--reason", metavar="TEXT", help="why, to keep with the trials")
             action.add_argument("--outcome", metavar="OUTCOME", help="which outcome (default: all with a result)")
+        if name == "suggest":
+            action.add_argument("-n", metavar="N", type=_trial_number, default=1, help="how many trials (default: 1)")
+            action.add_argument("--key", metavar="KEY", help="a name: a repeated request with this key starts nothing")
+            what = "the new .csv, .xlsx or .html file for the trials that are out"
+            action.add_argument("--worklist", metavar="FILE", help=what)
+        if name == "observe":
+            action.add_argument("number", metavar="NUMBER", type=_trial_number, help="the number of the trial")
+            what = "the value; with outcomes, NAME=VALUE for each that has arrived"
+            action.add_argument("values", metavar="VALUE", nargs="+", help=what)
+            action.add_argument("--std", metavar="STD", type=float, help="the standard deviation of the noise")
+            action.add_argument("--amend", action="store_true", help="replace an earlier value")
+            action.add_argument("--remark", metavar="TEXT", help="a remark about the trial")
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
             action.add_argument("--table", metavar="FILE", help="write the trials of the study NAME to a .csv or .xlsx")
@@ -88,6 +102,60 @@ def add_store(command: argparse.ArgumentParser) -> None:
         type=lambda text: text if "://" in text else Path(text),
         help="sqlite:///file.db, the path of the file, or postgresql://user@host/database",
     )
+
+
+def suggest_command(arguments: argparse.Namespace) -> None:
+    """Start trials of a study, and print them or write the trials that are out to a new file."""
+    study, output = Study.load(arguments.name, arguments.store), arguments.worklist
+    if output is not None:
+        _suffix(output, (".csv", ".xlsx", ".html"))
+        imported_pandas("--worklist")
+        # The file must be writable before trials start, and must not replace a sheet that was filled in.
+        try:
+            open(output, "xb").close()
+        except FileExistsError:
+            raise StoreError(f"{output} exists: pass the name of a new file (no trial was started)") from None
+    try:
+        trials = study.suggest(arguments.n, key=arguments.key)
+    except BaseException:
+        if output is not None:
+            Path(output).unlink()
+        raise
+    for trial in trials:
+        _print(trial)
+    if output is not None:
+        _write_worklist(study, output)
+
+
+def observe_command(arguments: argparse.Namespace) -> None:
+    """Report the value of a trial of a study, and print the trial."""
+    study = Study.load(arguments.name, arguments.store)
+    value: Any
+    if study._problem.outcomes:
+        pairs = [text.rpartition("=") for text in arguments.values]
+        value = {name: _number(text) for name, _, text in pairs}
+        if len(value) < len(pairs):
+            raise InvalidValue("an outcome is named twice: pass NAME=VALUE once for each outcome (nothing was changed)")
+    elif len(arguments.values) == 1:
+        value = _number(arguments.values[0])
+    else:
+        raise InvalidValue(f"{len(arguments.values)} values for one trial: pass one (nothing was changed)")
+    std = arguments.std
+    if std is not None and isinstance(value, dict):
+        std = dict.fromkeys(value, std)
+    study.observe(arguments.number, value, std=std, amend=arguments.amend)
+    if arguments.remark is not None:
+        study.note(arguments.number, arguments.remark)
+    _print(study.trial(arguments.number))
+
+
+def _number(text: str) -> float:
+    found = number_in_text(text)
+    if found is None:
+        raise InvalidValue(
+            f"{text!r} is not a number: pass a number such as 0.81 or, with outcomes, NAME=0.81 (nothing was changed)"
+        )
+    return found
 
 
 def withdraw_command(arguments: argparse.Namespace) -> None:
@@ -264,6 +332,10 @@ def worklist_command(arguments: argparse.Namespace) -> None:
         table.columns = list(map(printable, table.columns))
         _print(table.to_string(index=False) if len(table) else "no trials are out")
         return
+    _write_worklist(study, output)
+
+
+def _write_worklist(study: Study, output: str) -> None:
     if _suffix(output, (".csv", ".xlsx", ".html")) == ".html":
         study.worklist_html(output)
     else:

@@ -5,7 +5,7 @@ import os
 import threading
 import time as clocks
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -20,6 +20,7 @@ from belated.optimizers.curve import Stopping
 from belated.optimizers.imported import Result, of_record
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
+from belated.optimizers.outcomes import position
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
 from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
 from belated.optimizers.request import (
@@ -574,7 +575,17 @@ class Study(Trials[SharedLog]):
         started = self._started(self._start_trials(request, key=key) if wanted else [], n is None)
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
+        if key is not None:  # an earlier request may have started the trials before a revision
+            numbers = {trial.number for trial in (started if isinstance(started, list) else [started])}
+            self._warn_of_forbidden(numbers)
         return started
+
+    def _warn_of_forbidden(self, among: Container[int]) -> None:
+        """Warn of pending trials that are not allowed any longer."""
+        found = [number for number in self.forbidden if number in among]
+        if found:
+            out = f"{_numbers(found)} of the {len(self.pending)} pending trials of study {self.name!r}"
+            warn(f"{out} must not be run any longer: see forbidden, and abandon them")
 
     @checks_arguments
     def observe(
@@ -690,7 +701,7 @@ class Study(Trials[SharedLog]):
         12.0
         """
         _check_revisable(arguments)
-        before = self.left_out
+        before, forbidden, outcomes = self.left_out, self.forbidden, [*self._problem.outcomes]
         known = [trial.values for trial in self.trials] if self._problem.outcomes else []
         self._log.revise(lambda: self._revise((fill, map, keep), arguments))
         left_out = [number for number in self.left_out if number not in before]
@@ -701,6 +712,14 @@ class Study(Trials[SharedLog]):
         for name in sorted(removed):
             n = sum(name in values for values in known)
             warn(f"the outcome {name!r} is removed from study {self.name!r} with its {n} values; the log keeps them")
+        self._warn_of_forbidden(self.forbidden.keys() - forbidden.keys())
+        for name in self._problem.outcomes:
+            n_lacking = 0 if name in outcomes else len(self.lacking(name))
+            if n_lacking:
+                warn(
+                    f"{n_lacking} trials of study {self.name!r} lack a value of the new outcome {name!r}: see lacking, "
+                    "and report the values by observe"
+                )
 
     def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> tuple[str, Stage]:
         """Return the event of a revision and the next stage; this is called with the write lock held."""
@@ -745,6 +764,46 @@ class Study(Trials[SharedLog]):
             return {}
         reasons = ((number, log.trial(number).left_out) for number in log.numbers(None))
         return {number: reason for number, reason in reasons if reason is not None}
+
+    @property
+    def forbidden(self) -> dict[int, str]:
+        """The pending trials that `revise` has forbidden since they were suggested, by number, each with the reason.
+
+        A pending trial is forbidden if it lies beyond a bound, if it is not a candidate any longer, if a revision left
+        it out, or if it violates a constraint. Constraints that are functions are examined only in processes that have
+        these functions. A value of a forbidden trial is accepted.
+        """
+        log, found = self._current_log(), {}
+        for number in log.numbers("pending"):
+            record = log.trial(number)
+            if record.left_out is not None:
+                found[number] = record.left_out
+            elif record.outside:
+                found[number] = "it is not a point of the present problem"
+            elif self._constraints is not None:
+                violated = self._constraints.first_violated(self._constraints.params_at(record.place))
+                if violated is not None:
+                    found[number] = f"it violates {self._constraints.describe(violated)}"
+        return found
+
+    def lacking(self, outcome: str) -> list[Trial]:
+        """Return the trials that have a value of another outcome and none of this one, and do not await it.
+
+        For example, earlier trials lack an outcome that `revise` has added.
+
+        Raises
+        ------
+        InvalidValue
+            The outcome was not declared.
+        """
+        i, log = position(self._problem.outcomes, outcome), self._current_log()
+        records = ((number, log.trial(number).outcomes) for number in log.numbers(None))
+        numbers = [
+            number
+            for number, known in records
+            if known[i][0] == "abandoned" and any(facts[1] is not None for facts in known)
+        ]
+        return [Trial(self, number) for number in numbers]
 
     # Information about the study.
 
@@ -835,6 +894,7 @@ class Study(Trials[SharedLog]):
               the delay, given that the trial has not arrived yet. Missing for added trials, and before a result has
               arrived.
             * ``due_from``: "lease" or "delays".
+            * ``forbidden``: why the trial must not be run any longer (see `forbidden`), or an empty text.
             * ``late``: whether the lease has ended or, without a lease, the age exceeds the 95 % quantile of the delays
               of trials that arrive.
 
@@ -859,7 +919,7 @@ class Study(Trials[SharedLog]):
         [{'number': 1, 'due_from': 'lease', 'late': False}]
         """
         log = self._current_log()
-        table = worklist(log, self._problem, self._problem_of)
+        table = worklist(log, self._problem, self._problem_of, self.forbidden)
         if path is not None:
             write_worklist(table, path)
         return table
@@ -880,7 +940,7 @@ class Study(Trials[SharedLog]):
             pandas is not installed.
         """
         log = self._current_log()
-        page = worklist_page(self.name, log, self._problem, self._problem_of)
+        page = worklist_page(self.name, log, self._problem, self._problem_of, self.forbidden)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)

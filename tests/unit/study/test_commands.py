@@ -162,6 +162,8 @@ def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
 USAGES = {
     "list": "STORE",
     "show": "STORE [NAME]",
+    "suggest": "[-n N] [--key KEY] [--worklist FILE] STORE NAME",
+    "observe": "[--std STD] [--amend] [--remark TEXT] STORE NAME NUMBER VALUE [VALUE ...]",
     "worklist": "[--output FILE] STORE NAME",
     "export": "[--salvage] [--table FILE] STORE [NAME]",
     "import": "[--value COLUMN] [--missing WHAT] [--skip] FILE STORE [NAME]",
@@ -185,6 +187,70 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         shown = helped("study", name, "--help")
         assert shown.startswith(f"usage: belated study {name} [-h] {USAGES[name]}\n")
         assert text.lower() in shown.lower()
-        for argument in re.findall(r"--\w+|[A-Z]+", re.sub(r"(--\w+) [A-Z]+", r"\1", USAGES[name])):
+        for argument in re.findall(r"--?\w+|[A-Z]+", re.sub(r"(--?\w+) [A-Z]+", r"\1", USAGES[name])):
             # Every argument is explained.
             assert re.search(rf"^ +{argument} +\w", shown, re.MULTILINE)
+
+
+def called(capsys, *arguments):
+    """Return the exit code, the output and the errors of `belated study`."""
+    code = cli.main(["study", *map(str, arguments)])
+    return code, *capsys.readouterr()
+
+
+def test_trials_are_started_and_reported(tmp_path, capsys):
+    path = tmp_path / "a.db"
+    study = bl.Study("oven", path, bl.RandomSearch({"heat": (20.0, 90.0)}, seed=0))
+    for _ in range(2):  # the second request repeats the first one
+        code, out, _ = called(capsys, "suggest", path, "oven", "-n", 3, "--key", "plate-7")
+        assert (code, out.count("Trial(number="), study.n_trials) == (cli.DONE, 3, 3)
+    code, out, _ = called(capsys, "observe", path, "oven", 1, "-0.25", "--std", 0.1, "--remark", "cloudy")
+    trial = study.trial(1)
+    assert code == cli.DONE and "value=-0.25" in out
+    assert (trial.value, trial.std, [each.text for each in trial.remarks]) == (-0.25, 0.1, ["cloudy"])
+    code, _, err = called(capsys, "observe", path, "oven", 1, 7)
+    assert code == cli.FAILED and "already" in err
+    assert called(capsys, "observe", path, "oven", 1, 7, "--amend")[0] == cli.DONE and study.trial(1).value == 7.0
+    for given, text in [(["0,5"], "'0,5' is not a number"), ([1, 2], "2 values for one trial"), (["nan"], "value")]:
+        code, _, err = called(capsys, "observe", path, "oven", 2, *given)
+        assert code == cli.FAILED and text in err and study.trial(2).state == "pending"
+
+
+def test_values_of_outcomes_are_reported_by_name(tmp_path, capsys):
+    path, outcomes = tmp_path / "a.db", {"error": "minimize", "size = 2": bl.AtMost(2.0)}
+    study = bl.Study("oven", path, bl.RandomSearch({"heat": (20.0, 90.0)}, outcomes=outcomes, seed=0))
+    assert called(capsys, "suggest", path, "oven")[0] == cli.DONE
+    assert called(capsys, "observe", path, "oven", 0, "error=-0.5", "--std", 0.1)[0] == cli.DONE
+    assert study.trial(0).values == {"error": -0.5} and study.trial(0).outcomes["error"].std == 0.1
+    assert called(capsys, "observe", path, "oven", 0, "size = 2=1e0")[0] == cli.DONE
+    assert study.trial(0).values == {"error": -0.5, "size = 2": 1.0}
+    for given in (["error=1", "error=2"], ["error"], ["0.5"], ["cost=1"]):
+        code, _, err = called(capsys, "observe", path, "oven", 0, *given, "--amend")
+        assert code == cli.FAILED and err.startswith("belated:")
+    assert study.trial(0).values["error"] == -0.5
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx", ".html"])
+def test_a_worklist_of_new_trials_is_a_new_file(suffix, tmp_path, capsys):
+    pytest.importorskip("openpyxl")
+    path, sheet = tmp_path / "a.db", tmp_path / f"plate{suffix}"
+    study = bl.Study("oven", path, bl.RandomSearch({"heat": (20.0, 90.0)}, seed=0))
+    request = ("suggest", path, "oven", "-n", 4, "--worklist", sheet)
+    assert called(capsys, *request)[0] == cli.DONE and study.n_trials == 4
+    written = sheet.read_bytes()
+    assert len(written) > 100
+    code, _, err = called(capsys, *request)
+    assert code == cli.FAILED and "exists: pass the name of a new file (no trial was started)" in err
+    assert study.n_trials == 4 and sheet.read_bytes() == written
+    code, _, err = called(capsys, "suggest", path, "oven", "--worklist", tmp_path / "plate.txt")
+    assert code == cli.FAILED and ".csv" in err
+    code, _, _ = called(capsys, "suggest", path, "oven", "--worklist", tmp_path / "missing" / f"plate{suffix}")
+    assert code == cli.FAILED and study.n_trials == 4
+
+
+def test_a_failed_request_leaves_no_file(tmp_path, capsys):
+    path, sheet = tmp_path / "a.db", tmp_path / "plate.csv"
+    study = bl.Study("oven", path, bl.RandomSearch({"heat": (20.0, 90.0)}, seed=0))
+    study.suggest(key="plate")
+    code, _, err = called(capsys, "suggest", path, "oven", "-n", 4, "--key", "plate", "--worklist", sheet)
+    assert code == cli.FAILED and "plate" in err and not sheet.exists()

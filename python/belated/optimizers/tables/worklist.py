@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -34,10 +34,10 @@ class Due(NamedTuple):
     source: str | None
 
 
-def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -> Any:
+def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem], forbidden: Mapping[int, str]) -> Any:
     """Return the pending trials as a DataFrame, for `Study.worklist`.
 
-    `problem_of` returns the problem after a number of revisions.
+    `problem_of` returns the problem after a number of revisions, and `forbidden` has the reasons for forbidden trials.
     """
     pandas = imported_pandas("worklist")
     now = problem.wall_time()
@@ -58,13 +58,18 @@ def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -
     kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])
     kept["due_from"] = [due.source for _, due in found]
     kept["late"] = [record.number in late for record, _ in found]
+    kept["forbidden"] = [forbidden.get(record.number, "") for record, _ in found]
     return pandas.DataFrame(kept)
 
 
-def worklist_page(name: str, log: Log, problem: Problem, problem_of: Callable[[int], Problem]) -> str:
+def worklist_page(
+    name: str, log: Log, problem: Problem, problem_of: Callable[[int], Problem], forbidden: Mapping[int, str]
+) -> str:
     """Return the page for `Study.worklist_html`."""
-    table = worklist(log, problem, problem_of)
+    table = worklist(log, problem, problem_of, forbidden)
     table["late"] = ["late" if late else "" for late in table["late"]]
+    if not any(table["forbidden"]):
+        table = table.drop(columns="forbidden")
     # The columns to fill in come last.
     values = [f"outcome_{name}" for name in problem.outcomes]
     table = table[[column for column in table.columns if column not in values] + values]
@@ -76,7 +81,9 @@ def worklist_page(name: str, log: Log, problem: Problem, problem_of: Callable[[i
     to_fill = ["remarks"] if values else ["value", "remarks"]
     rows = [[*row, *("" for _ in to_fill)] for row in zip(*cells, strict=True)]
     written = _moment(problem.wall_time())
-    caption = f"{len(rows)} trials are out; written on {_printed(written)} UTC"
+    n_forbidden = sum(map(bool, table["forbidden"])) if "forbidden" in table else 0
+    warning = f", {n_forbidden} of them forbidden: do not run these" if n_forbidden else ""
+    caption = f"{len(rows)} trials are out{warning}; written on {_printed(written)} UTC"
     body = f"<h1>{html.escape(name)}</h1><p>{caption}</p>{html_table([*head, *to_fill], rows)}"
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(name)}</title>'
