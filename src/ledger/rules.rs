@@ -102,7 +102,8 @@ impl Ledger {
         if data.point.is_some() && !results.is_empty() {
             self.list_moved(number, &mut results);
         }
-        match results.is_empty() {
+        // A repeated report of a withdrawn value has no effect, and neither have its attributes.
+        match results.is_empty() && known.is_some() {
             true => self.noted_attrs(number, observation.data.attrs),
             false => Ok(resulted(number, results, observation.data)),
         }
@@ -222,10 +223,11 @@ impl Ledger {
             });
             news && !(it.state() == State::Withdrawn && repeated)
         };
+        let is_known = open.iter().any(|(_, it)| it.state() == State::Failed);
         let failed = open.into_iter().filter(|(_, it)| is_news(it));
         let results = failed.map(|(outcome, _)| (outcome, Happened::Failed));
         let results = self.of_trial(only, Happened::Failed, results.collect());
-        if results.is_empty() {
+        if results.is_empty() && is_known {
             return self.noted_attrs(number, attrs);
         }
         let data = Data {

@@ -31,7 +31,7 @@ from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts
+from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts, merged_attrs
 from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.tables.files import write_csv, write_excel
@@ -42,6 +42,7 @@ from belated.optimizers.tables.table import (
     TableReader,
     check_policies,
     is_trials_table,
+    is_worklist,
     trials_dataframe,
 )
 from belated.optimizers.trial import Trial, trials_html
@@ -1418,6 +1419,11 @@ class Trials(Reading, Generic[AnyLog]):
             raise InvalidValue(
                 "params is a table of trials, which has values and contexts: pass it alone, or the names of its columns"
             )
+        if is_worklist(table):
+            raise InvalidValue(
+                "params is a worklist, whose rows are trials of the study: report the value of each row by "
+                "observe(number, value), instead of adding the row as another trial (nothing was changed)"
+            )
 
         read: Rows | None = None
         known: Problem | None = None
@@ -1453,7 +1459,32 @@ class Trials(Reading, Generic[AnyLog]):
         for step in range(max(map(len, rest), default=0)):
             self._record_from(partial(later, step), revision)
         self._warn_of_contradiction([trial.number for trial in trials])
+        self._warn_of_repetitions(trials)
         return Added(trials, skipped) if on_error == "skip" else trials
+
+    def _warn_of_repetitions(self, added: Sequence[Trial]) -> None:
+        """Warn of added trials that equal earlier trials, for example because a table that has grown is added again."""
+
+        def facts(trial: Trial) -> tuple[Any, ...]:
+            record = trial._record
+            point = record.place if record.run is None else record.run
+            values = [(value, std) for _, value, std, *_ in record.outcomes] or [(record.value, record.std)]
+            start = (point, record.context, record.fidelity)
+            return tuple(map(repr, (*start, values, record.cost, record.duration, merged_attrs(record.attrs))))
+
+        # Trials without values are repeated on purpose.
+        with_values = [trial for trial in added if trial.value is not None or trial.values]
+        if not with_values:
+            return
+        first = added[0].number
+        earlier = {facts(Trial(self, number)) for number in self._log.numbers(None) if number < first}
+        repeated = [trial.number for trial in with_values if facts(trial) in earlier]
+        if repeated:
+            shown = ", ".join(map(str, repeated[:10])) + (", …" if len(repeated) > 10 else "")
+            warn(
+                f"{len(repeated)} of the {len(added)} added trials equal earlier trials in point, values and other "
+                f"data (numbers {shown}): if the table repeats rows, withdraw these"
+            )
 
     @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:

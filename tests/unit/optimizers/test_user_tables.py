@@ -1,6 +1,7 @@
 """`add` reads tables that users wrote: columns by name, missing values, and all errors at once."""
 
 import io
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.errors import InvalidContext, InvalidPoint, InvalidSetting, InvalidSpace, InvalidValue
 from belated.store.memory import MemoryStore
+from belated.warn import BelatedWarning
 
 SPACE = {"T": (20.0, 100.0), "solvent": ["water", "Water ", "DMF"], "n": (1, 5)}
 
@@ -269,3 +271,32 @@ def test_choices_that_print_alike_are_named_by_row():
     with_context = bl.RandomSearch({"x": (0.0, 1.0)}, context={"lot": ["1", 1]}, seed=0)
     with pytest.raises(InvalidSpace, match=r"row 0, column 'lot': context\['lot'\]=1 may be any of the choices"):
         with_context.add(pd.DataFrame({"x": [0.5], "lot": [1], "value": [1.0]}))
+
+
+def test_rows_that_are_added_again_are_named():
+    optimizer, table = new(), table_of(6)
+    optimizer.add(table[:3], value="yield")
+    with pytest.warns(BelatedWarning, match=r"3 of the 6 added trials equal earlier trials .*\(numbers 3, 4, 5\)"):
+        optimizer.add(table, value="yield")
+    assert len(optimizer.trials) == 9
+
+
+@pytest.mark.parametrize("change", [{"T": 31.0}, {"yield": 0.5}, {"n": 5}, {"solvent": "DMF"}, {"well": "B2"}])
+def test_a_row_that_differs_from_earlier_trials_is_not_named(change):
+    optimizer, table = new(), table_of(1, well="A1")
+    optimizer.add(table, value="yield", attrs=["well"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        optimizer.add(table.assign(**change), value="yield", attrs=["well"])
+        # Rows of one table may be equal, and so may trials without values.
+        optimizer.add(pd.concat([table_of(1, well="C3")] * 2), value="yield", attrs=["well"])
+        for _ in range(2):
+            optimizer.add(table_of(1).drop(columns="yield").drop(columns="day"))
+
+
+def test_values_of_outcomes_that_are_added_again_are_named():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": bl.AtMost(1.0)}, seed=0)
+    table = pd.DataFrame({"x": [0.25, 0.5], "a": [1.0, 2.0], "b": [None, 0.5]})
+    optimizer.add(table)
+    with pytest.warns(BelatedWarning, match="1 of the 2 added trials"):
+        optimizer.add(table.assign(b=[0.75, 0.5]))

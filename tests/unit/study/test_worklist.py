@@ -11,7 +11,7 @@ import pytest
 import belated as bl
 from belated import cli
 from belated._core import DelayDistribution
-from belated.errors import InvalidPoint, InvalidSetting
+from belated.errors import InvalidPoint, InvalidSetting, InvalidValue
 from belated.plotting.trials import fates_of
 from belated.store.memory import MemoryStore
 from tests.clock import Clock
@@ -444,3 +444,13 @@ def test_a_lapsed_lease_ages_until_its_end(clock, name):
         found.append((study.delays_.quantile(0.9), delays.quantile(0.9)))
         clock.now += 1000 * DAY
     assert found[0] == found[1]
+
+
+def test_a_worklist_is_not_added(clock):
+    study = study_of(clock)
+    study.suggest(n=3)
+    table = study.worklist()
+    table["value"] = [0.1, 0.2, 0.3]
+    with pytest.raises(InvalidValue, match=r"params is a worklist.*observe\(number, value\)"):
+        study.add(table)
+    assert study.n_trials == 3

@@ -235,6 +235,11 @@ def is_trials_table(params: Any) -> bool:
     return points and {"number", "state", "value"} <= set(columns)
 
 
+def is_worklist(params: Any) -> bool:
+    """Return whether `params` is a table from `Study.worklist`."""
+    return is_table(params) and {"number", "since_utc", "due_utc"} <= set(map(str, params.columns))
+
+
 # The result of an outcome that has not arrived.
 _MISSING = Result("pending")
 
