@@ -210,3 +210,19 @@ def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
     assert len(named.trees_) > 1 and points(named) == points(direct)
     with pytest.raises(bl.errors.InvalidSetting):
         bl.algorithm(name, SPACE, horizon=60)
+
+
+@pytest.mark.parametrize("seed", range(2, 12))
+def test_the_pareto_set_of_aegis_leaves_out_points_that_were_just_abandoned(seed):
+    optimizer = bl.algorithm("AEGiS", space={"x": (0.0, 1.0), "y": (0.0, 1.0)}, seed=seed, direction="maximize")
+    first = optimizer.suggest()
+    optimizer.add(first.params, -1e8)  # the far value leaves one point in the set
+    first.abandon()
+    optimizer.suggest().fail()
+    abandoned = []
+    for trial in (optimizer.suggest() for _ in range(12)):
+        here = (trial.params["x"], trial.params["y"])
+        assert all(np.hypot(*np.subtract(here, there)) > 1e-3 for there in abandoned)
+        if trial.number >= 4:
+            trial.abandon()
+            abandoned.append(here)

@@ -5,17 +5,18 @@
 //! spread sample, the ends of the set (the maxima of mu and of sigma), the best observed points, and random steps from
 //! the set so far, in rounds of decreasing length.
 
-use ndarray::{Array2, ArrayView1, Axis, concatenate};
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis, concatenate};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 
 use crate::error::{Result, check};
 use crate::gp::GaussianProcess;
 use crate::maximize::Maximizer;
-use crate::problem::Member;
+use crate::problem::{Domain, Member};
 use crate::strategy::bayes::acquisitions::formula::{Formula, Scorer};
 use crate::strategy::bayes::acquisitions::max_variance::MaxVariance;
 use crate::strategy::bayes::choose::search::{MEAN, Search};
+use crate::strategy::bayes::choose::spacing::is_separated;
 use crate::strategy::bayes::terms::Terms;
 
 /// The number of evenly spread points.
@@ -25,12 +26,14 @@ const N_STEPS: usize = 256;
 const STEPS: [f64; 6] = [0.2, 0.1, 0.05, 0.02, 0.01, 0.005];
 
 impl Search<'_, '_> {
-    /// A random point of the Pareto set, for a box without a context.
+    /// A random point of the Pareto set, for a box without a context. Points near the `abandoned` ones are left out, if
+    /// others are left.
     pub(super) fn point_of_pareto_set(
         &mut self,
         gp: &GaussianProcess,
         terms: &mut Terms,
         maximizer: &Maximizer,
+        abandoned: ArrayView2<f64>,
     ) -> Result<Member> {
         let domain = self.scope.domain;
         let mut points = domain.quasi_random(N_EVEN, self.call.rng);
@@ -45,7 +48,7 @@ impl Search<'_, '_> {
         if let Some(pool) = self.scope.pool {
             points = concatenate![Axis(0), points, pool.points()];
         }
-        let mut set = self.undominated(gp, terms, points)?;
+        let mut set = self.undominated(gp, terms, points, abandoned)?;
         for length in STEPS {
             check(self.call.stop)?;
             let rng = &mut *self.call.rng;
@@ -58,19 +61,21 @@ impl Search<'_, '_> {
                 domain.snap(&mut x);
                 row.assign(&ArrayView1::from(&x));
             }
-            set = self.undominated(gp, terms, concatenate![Axis(0), set, moved])?;
+            set = self.undominated(gp, terms, concatenate![Axis(0), set, moved], abandoned)?;
         }
         let chosen = self.call.rng.random_range(0..set.nrows());
         Ok(Member::new(set.row(chosen).to_vec(), None))
     }
 
-    /// Returns the undominated points among the feasible points where trials succeed. If trials fail at every feasible
+    /// Returns the undominated points among the feasible points where trials succeed, and that are not near `abandoned`
+    /// points. If trials fail at every feasible
     /// point, the undominated feasible points are returned. Without a feasible point, all points are compared.
     fn undominated(
         &self,
         gp: &GaussianProcess,
         terms: &mut Terms,
         mut points: Array2<f64>,
+        abandoned: ArrayView2<f64>,
     ) -> Result<Array2<f64>> {
         let keep = |points: &mut Array2<f64>, kept: &[usize]| {
             if !kept.is_empty() {
@@ -80,6 +85,13 @@ impl Search<'_, '_> {
         let feasible = self.query.feasible_members().of_rows(points.view())?;
         let kept: Vec<usize> = (0..points.nrows()).filter(|&i| feasible[i]).collect();
         keep(&mut points, &kept);
+        if abandoned.nrows() > 0
+            && let Domain::Box(product) = self.scope.domain
+        {
+            let is_new = |i: &usize| is_separated(product, &points.row(*i).to_vec(), abandoned);
+            let kept: Vec<usize> = (0..points.nrows()).filter(is_new).collect();
+            keep(&mut points, &kept);
+        }
         let lifted = self.lifted(&points);
         let mut is_kept = vec![true; points.nrows()];
         for term in terms {

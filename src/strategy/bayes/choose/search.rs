@@ -186,7 +186,9 @@ impl<'a, 'c> Search<'a, 'c> {
             Maximand::Draw(draws) => Box::new(self.draw(gp, draws)?),
             Maximand::ParetoSet => {
                 let maximizer = search.maximizer(MEAN.effort(gp.len()));
-                return self.point_of_pareto_set(gp, &mut terms, &maximizer);
+                let abandoned = self.log.recently_abandoned();
+                let abandoned = points_out(self.scope.domain, self.log, &abandoned, self.query);
+                return self.point_of_pareto_set(gp, &mut terms, &maximizer, abandoned.view());
             }
         };
         let maximizer = search.maximizer(acquisition.effort(gp.len()));

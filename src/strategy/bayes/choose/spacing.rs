@@ -8,7 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::error::Result;
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Domain, Member, Objective};
+use crate::problem::{Domain, Member, Objective, Product};
 use crate::random::Rng;
 
 /// The minimum distance between pending trials, as a fraction of the diagonal of the box.
@@ -40,13 +40,8 @@ pub fn enforce_separation(
     if !product.has_active_continuous(&proposal.x) {
         return Ok(proposal);
     }
-    let least = MIN_SEPARATION * (product.len() as f64).sqrt();
-    let separated = |x: &[f64]| {
-        pending.rows().into_iter().all(|row| {
-            let squares = row.iter().zip(x).map(|(a, b)| (a - b) * (a - b));
-            squares.sum::<f64>() >= least * least
-        })
-    };
+    let least = least_distance(product);
+    let separated = |x: &[f64]| is_separated(product, x, pending);
     if separated(&proposal.x) {
         return Ok(proposal);
     }
@@ -67,6 +62,20 @@ pub fn enforce_separation(
     Ok(match feasible.first(1, &order, points.view())?.first() {
         Some(&best) => Member::new(alternatives.swap_remove(best), None),
         None => proposal,
+    })
+}
+
+/// The minimum distance between pending trials.
+fn least_distance(product: &Product) -> f64 {
+    MIN_SEPARATION * (product.len() as f64).sqrt()
+}
+
+/// Whether a point of a box is far enough from all these points.
+pub fn is_separated(product: &Product, x: &[f64], points: ArrayView2<f64>) -> bool {
+    let least = least_distance(product);
+    points.rows().into_iter().all(|row| {
+        let squares = row.iter().zip(x).map(|(a, b)| (a - b) * (a - b));
+        squares.sum::<f64>() >= least * least
     })
 }
 
