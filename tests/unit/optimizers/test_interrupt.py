@@ -92,7 +92,7 @@ def test_ctrl_c_stops_a_call_and_leaves_the_optimizer_unchanged(what):
 
 @in_main_thread
 def test_ctrl_c_stops_a_call_while_another_thread_suggests():
-    opt = observed(surrogate=bl.GP(n_restarts=60))
+    opt = observed(surrogate=bl.GP(n_restarts=900))
     other = threading.Thread(target=opt.suggest)
     other.start()
     time.sleep(0.05)
