@@ -173,7 +173,7 @@ impl<'a> View<'a> {
     }
 
     /// The delays of whole trials in wall-clock time, as in [`View::delays`]. Trials whose times are not known are left
-    /// out. A trial without a result that was not withdrawn arrived if one of its results did.
+    /// out. If all results of a trial were withdrawn, the trial arrived if at least one of them had arrived.
     pub(crate) fn wall_delays(self, now: f64) -> Delays {
         let record = |number: TrialNumber| {
             let trial = self.of(number);

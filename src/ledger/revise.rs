@@ -31,8 +31,8 @@ pub struct RevisedTrial {
 impl Ledger {
     /// Changes the problem, and logs the revision. If an error is returned, the ledger must not be used any longer.
     ///
-    /// `trials` has an entry for each trial, and `queue` for each enqueued point that has not been suggested, with
-    /// whether the point is partial. If the strategy stays the same (`same_strategy`) and the encoded problem, points
+    /// `trials` has an entry for each trial. `queue` has a pair for each enqueued point that has not been suggested: the
+    /// point, and whether it is partial. If the strategy stays the same (`same_strategy`) and the encoded problem, points
     /// and values are equal, the notes of earlier events stay valid.
     pub(crate) fn revise(
         &mut self,

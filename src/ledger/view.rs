@@ -39,7 +39,7 @@ enum Of {
 pub struct Viewed<'a> {
     trial: &'a Trial,
     entry: Entry<'a>,
-    /// The result that has the value.
+    /// The result from which the value and its std are read, which may differ from `entry`.
     valued: Option<Entry<'a>>,
     direction: Direction,
     has_curve: bool,
@@ -414,7 +414,7 @@ impl<'a> Viewed<'a> {
         self.entry.withdrawals()
     }
 
-    /// The time of the observation, on the optimizer's clock. The arrival of a withdrawn value counts.
+    /// The time of the observation, on the optimizer's clock. For a withdrawn value, this is the time of its arrival.
     pub fn observed_at(self) -> Option<f64> {
         (self.outcome() == State::Observed).then(|| self.entry.ended_at())
     }

@@ -76,7 +76,7 @@ impl Plan {
         let perturb = perturb && discrete;
         // With discrete coordinates, more searches run to convergence than in other boxes, because the maximum for one
         // combination of discrete values gives little information about other combinations. Few evenly spread points
-        // have a good combination, so searches from perturbations replace half of these points.
+        // have a good combination of discrete values, so half of these starts are perturbed points instead.
         let n_converged = match (discrete, perturb) {
             (false, _) => 2.0,
             (true, false) => 6.0,

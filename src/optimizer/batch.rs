@@ -19,7 +19,8 @@ const VIOLATES: &str = "no values were found with which the enqueued point satis
 pub enum Shared {
     /// The values of these searched parameters, by their positions.
     Parameters(Vec<usize>),
-    /// The values of some columns of candidates: the numbers of the candidates for each combination of values.
+    /// The values of some columns of candidates. For each combination of these values, the numbers of the candidates that
+    /// have it.
     Rows(Vec<Vec<usize>>),
 }
 

@@ -310,8 +310,8 @@ const FAR_PART: f64 = 0.5;
 /// exponential, and 0.03 if they are even over three decades. It is 0.099 for the levels 1, 10, 100 and 1000.
 const SMALL_PART: f64 = 0.1;
 
-/// The scale of a column of numbers. One far number, perhaps in another unit, would compress all others to a point.
-/// Far numbers are therefore scaled by their ranks. If the other numbers are uneven, too, such as numbers over several
+/// The scale of a column of numbers. If one number is far from the others, for example because of another unit, linear
+/// scaling makes the others almost equal. Far numbers are therefore scaled by their ranks. If the other numbers are uneven, too, such as numbers over several
 /// decades, all numbers are scaled by their ranks.
 #[derive(Clone, Debug, PartialEq, Default)]
 struct Scale {

@@ -45,8 +45,9 @@ pub struct Polytope {
     steps: Vec<Vec<f64>>,
     /// The bands that no point of the others violates.
     redundant: Vec<usize>,
-    /// The other bands, and whether no two of them have a coordinate in common.
+    /// The bands that are not redundant.
     bands: Vec<Band>,
+    /// Whether each coordinate occurs in at most one of these bands.
     is_separate: bool,
     draws: Draws,
 }

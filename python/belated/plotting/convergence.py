@@ -135,7 +135,7 @@ def _without_value(search: Reading) -> dict[str, list[float]]:
 
 
 def _add_numbers(ax: Axes, search: Reading, unit: float) -> None:
-    """Add a second axis at the top, with the numbers of trials at the times of their suggestions."""
+    """Add a second axis at the top that shows the number of each trial at the time of its suggestion."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = ax.get_xlim()

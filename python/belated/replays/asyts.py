@@ -267,7 +267,9 @@ def _sentences(found: Report) -> list[str]:
 
 
 def figure(found: Report) -> Any:
-    """Return figures 2, 4 and 5: regret on a logarithmic axis, dashed for synchronous methods and dotted for seqTS.
+    """Return figures 2, 4 and 5, which show regret on a logarithmic axis.
+
+    The lines of synchronous methods are dashed, and those of seqTS are dotted.
 
     If methods reach a regret of 0 (in corners, which belated's search reaches exactly), the axis of the panel is linear
     below `LINEAR`, so that it contains 0, and time ends soon after the last of these methods reached 0.

@@ -155,7 +155,7 @@ def figure(found: Report) -> Any:
     drawn = []
     for name, (title, members) in drawn_panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]
-        # A mean delay has the same colour with --given, although the panel then lacks the mean 2.
+        # A mean delay has the same colour with --given, where the mean 2 is not drawn.
         among = labels(PANELS["1(a)"][1]) if name == UNIT else ()
         axes = {"title": f"{name}: {title}", "ylabel": "Simple regret"}
         drawn.append(report.panel(chosen, labels(members), among=among, **axes))

@@ -4,8 +4,8 @@
 //! * [`acquisitions`]: the functions that are maximised to choose a point; [`settings`]: all settings
 //! * [`model`]: the rows and targets computed from the log, the fit of the hyperparameters and the posterior
 //! * [`terms`]: the terms that are added to an acquisition; [`choose`]: the choice of a point from the posterior
-//! * [`bayes_opt`]: the strategy; `initial`: its first points; `fits`: when its hyperparameters are fitted; `prepare`:
-//!   the posterior, the acquisition and the terms of a suggestion;
+//! * [`bayes_opt`]: the strategy; `initial`: its first points; `fits`: the fits of all its models; `prepare`: the
+//!   posterior, the acquisition and the terms of a suggestion;
 //!   `model_access`: access to its model
 
 pub mod acquisitions;

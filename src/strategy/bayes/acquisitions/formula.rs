@@ -1,7 +1,7 @@
 //! The trait for formulas of acquisitions, and objectives that let a search maximise a formula.
 //!
 //! An acquisition measures how useful an evaluation at a point would be, given the posterior. [`Scorer`] is the
-//! objective that a search maximises for one acquisition; [`Sum`] is the objective for the sum of two acquisitions.
+//! objective that a search maximises for one acquisition; [`Sum`] is the objective for an acquisition plus terms.
 //!
 //! Notation: x is a point followed by its context; the matrix X has the n rows of the model; mu and sigma are the
 //! posterior mean and standard deviation of the noise-free value f(x); v = L⁻¹k(X, x); a(x) is the acquisition; f* is

@@ -6,7 +6,8 @@
 //!   same point twice; [`recommendation`]: the points that are recommended for use
 //! * [`measured`]: measured values at bounds; [`pareto`]: a random compromise between mean and uncertainty
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
-//!   data; [`unlike_contexts`]: the contexts that do not spare these points
+//!   data; [`unlike_contexts`]: the contexts whose rows do not predict the
+//!   values in the present context
 //! * [`final_values`]: forecasts of the final values of running and stopped trials
 
 pub mod best_observed;

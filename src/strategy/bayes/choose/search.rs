@@ -103,7 +103,7 @@ impl<'a, 'c> Search<'a, 'c> {
         }
     }
 
-    /// The best point of a box, or another good point if pending points are too near the best point.
+    /// The best point or, in a box, another good point if pending points are too near the best point.
     fn best_separated(
         &mut self,
         objective: &mut dyn Objective,

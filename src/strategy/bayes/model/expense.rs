@@ -61,9 +61,9 @@ const MIN_NOISE: f64 = 1e-4;
 const FAMILY: KernelFamily = KernelFamily::Matern52;
 
 /// The exponent of the expense, which [`Rule::per`](super::super::acquisitions::rule::Rule::per) returns, is multiplied by
-/// s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model explains. Therefore, choices do not depend on durations if durations do not depend on the point. Expected
-/// improvement looks only one trial ahead, so preferring points that are a little cheaper loses more than it saves. The
-/// constant was chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
+/// s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model explains. Therefore, choices do not
+/// depend on durations if durations do not depend on the point. Expected improvement looks only one trial ahead, so
+/// preferring points that are a little cheaper loses more than it saves. The constant was chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
 
 /// The Gaussian process of the residuals, conditioned also on the ages of the trials that have not ended.
@@ -73,7 +73,8 @@ struct Censored<G: BorrowMut<GaussianProcess>> {
     scale: f64,
 }
 
-/// Fits the hyperparameters of the residuals. Returns `None` if only trials count, or if few expenses are known.
+/// Fits the hyperparameters of the residuals. Returns `None` if the acquisition is not divided by an expense, or if
+/// few expenses are known.
 pub fn fit_expense(
     columns: &Columns,
     training: &TrainingSet,
@@ -215,8 +216,8 @@ pub struct ExpenseTerm<'a> {
 }
 
 impl<'a> ExpenseTerm<'a> {
-    /// Fits the linear model and updates the kept model of the residuals. Returns `None` if only trials count, or if
-    /// fewer than two expenses are known.
+    /// Fits the linear model and updates the kept model of the residuals. Returns `None` if the acquisition is
+    /// not divided by an expense, or if fewer than two expenses are known.
     pub fn update(
         kept: &'a mut Option<KeptProcess>,
         columns: &Columns,

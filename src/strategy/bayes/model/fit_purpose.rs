@@ -79,7 +79,8 @@ impl FitPurpose {
     }
 }
 
-/// Whether the last fit used many rows and predicts the later rows well, so that a fit can wait.
+/// Whether the last fit used many rows and predicts the later rows well, so that a fit can wait. A fit does not wait if
+/// the rows have grown by a quarter, or if the fit has a model of success.
 ///
 /// The later rows were predicted well if the mean of their squared whitened targets z² agrees with 1. If θ is
 /// correct, z is standard normal, and the standard deviation of a mean over m rows is sqrt(2/m).

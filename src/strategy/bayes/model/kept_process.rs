@@ -41,7 +41,7 @@ pub struct Wanted<'a> {
     pub points: &'a dyn Fn(Range<usize>) -> Array2<f64>,
     /// The number of rows that are factorised together.
     pub base: usize,
-    /// The value of the fold's counter `n_moves`.
+    /// The number of points of ended trials that had been corrected when these rows were computed.
     pub n_moves: usize,
 }
 

@@ -221,7 +221,7 @@ fn failed(log: View, numbers: &[TrialNumber]) -> Vec<bool> {
     numbers.iter().map(failed).collect()
 }
 
-/// Fits the lengthscales of the model of success. Returns `None` if this strategy does not use a model of success.
+/// Fits the lengthscales of the model of success. Returns `None` if no trial has failed.
 pub fn fit_success(
     columns: &Columns,
     training: &TrainingSet,
@@ -255,8 +255,7 @@ pub fn fit_success(
 }
 
 impl Success {
-    /// Updates the `kept` model of success for this log and returns it. Returns `None` if this strategy does not use a
-    /// model of success.
+    /// Updates the `kept` model of success for this log and returns it. Returns `None` if no trial has failed.
     pub fn update<'a>(
         kept: &'a mut Option<Self>,
         training: &TrainingSet,
