@@ -118,7 +118,8 @@ impl Ledger {
         })
     }
 
-    /// A note without what is known. A repeated request must not repeat a remark.
+    /// Attributes and a remark of a trial. Parts that the trial already has are left out, so that a repeated request does
+    /// not repeat a remark.
     fn noted(&self, mut it: Noted) -> Result<Option<What>> {
         let trial = self.trial(it.trial)?;
         check_attrs(it.attrs.as_deref())?;

@@ -311,8 +311,8 @@ const FAR_PART: f64 = 0.5;
 const SMALL_PART: f64 = 0.1;
 
 /// The scale of a column of numbers. If one number is far from the others, for example because of another unit, linear
-/// scaling makes the others almost equal. Far numbers are therefore scaled by their ranks. If the other numbers are uneven, too, such as numbers over several
-/// decades, all numbers are scaled by their ranks.
+/// scaling makes the others almost equal. Far numbers are therefore scaled by their ranks. If the other numbers are
+/// uneven, too, such as numbers over several decades, all numbers are scaled by their ranks.
 #[derive(Clone, Debug, PartialEq, Default)]
 struct Scale {
     /// The smallest and the largest number that is not far, or 0 if there is none.

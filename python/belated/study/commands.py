@@ -16,6 +16,7 @@ from zipfile import BadZipFile
 
 from belated._core import BelatedError
 from belated.errors import InvalidValue, StoreError
+from belated.optimizers.tables.files import check_packages
 from belated.optimizers.tables.table import imported_pandas, separator_advice
 from belated.short_repr import printable
 from belated.space.arguments import number_in_text, whole_in_text
@@ -108,8 +109,8 @@ def suggest_command(arguments: argparse.Namespace) -> None:
     """Start trials of a study, and print them or write the trials that are out to a new file."""
     study, output = Study.load(arguments.name, arguments.store), arguments.worklist
     if output is not None:
-        _suffix(output, (".csv", ".xlsx", ".html"))
-        imported_pandas("--worklist")
+        is_excel = _suffix(output, (".csv", ".xlsx", ".html")) == ".xlsx"
+        (check_packages if is_excel else imported_pandas)("--worklist")
         # The file must be writable before trials start, and must not replace a sheet that was filled in.
         try:
             open(output, "xb").close()
@@ -133,6 +134,9 @@ def observe_command(arguments: argparse.Namespace) -> None:
     value: Any
     if study._problem.outcomes:
         pairs = [text.rpartition("=") for text in arguments.values]
+        unnamed = [text for name, _, text in pairs if not name]
+        if unnamed:
+            raise InvalidValue(f"{unnamed[0]!r} lacks its outcome: pass NAME=VALUE (nothing was changed)")
         value = {name: _number(text) for name, _, text in pairs}
         if len(value) < len(pairs):
             raise InvalidValue("an outcome is named twice: pass NAME=VALUE once for each outcome (nothing was changed)")

@@ -575,9 +575,8 @@ class Study(Trials[SharedLog]):
         started = self._started(self._start_trials(request, key=key) if wanted else [], n is None)
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
-        if key is not None:  # an earlier request may have started the trials before a revision
-            numbers = {trial.number for trial in (started if isinstance(started, list) else [started])}
-            self._warn_of_forbidden(numbers)
+        if key is not None and len(self._log.stages) > 1:  # the trials may have been started before a revision
+            self._warn_of_forbidden({trial.number for trial in (started if isinstance(started, list) else [started])})
         return started
 
     def _warn_of_forbidden(self, among: Container[int]) -> None:
@@ -773,18 +772,25 @@ class Study(Trials[SharedLog]):
         it out, or if it violates a constraint. Constraints that are functions are examined only in processes that have
         these functions. A value of a forbidden trial is accepted.
         """
-        log, found = self._current_log(), {}
-        for number in log.numbers("pending"):
-            record = log.trial(number)
-            if record.left_out is not None:
-                found[number] = record.left_out
-            elif record.outside:
-                found[number] = "it is not a point of the present problem"
-            elif self._constraints is not None:
-                violated = self._constraints.first_violated(self._constraints.params_at(record.place))
-                if violated is not None:
-                    found[number] = f"it violates {self._constraints.describe(violated)}"
-        return found
+        log = self._current_log()
+        if len(log.stages) == 1:
+            return {}
+        reasons = ((number, self._why_forbidden(log.trial(number))) for number in log.numbers("pending"))
+        return {number: reason for number, reason in reasons if reason is not None}
+
+    def _why_forbidden(self, record: TrialRecord) -> str | None:
+        """Return why a pending trial is not allowed any longer; None if it is allowed."""
+        if record.left_out is not None:
+            return record.left_out
+        if record.outside:
+            return "it is not a point of the present problem"
+        if self._constraints is None:
+            return None
+        try:
+            violated = self._constraints.first_violated(self._constraints.params_at(record.place))
+        except InvalidSetting as error:  # a constraint has failed at this point
+            return str(error)
+        return None if violated is None else f"it violates {self._constraints.describe(violated)}"
 
     def lacking(self, outcome: str) -> list[Trial]:
         """Return the trials that have a value of another outcome and none of this one, and do not await it.

@@ -224,9 +224,15 @@ def test_values_of_outcomes_are_reported_by_name(tmp_path, capsys):
     assert study.trial(0).values == {"error": -0.5} and study.trial(0).outcomes["error"].std == 0.1
     assert called(capsys, "observe", path, "oven", 0, "size = 2=1e0")[0] == cli.DONE
     assert study.trial(0).values == {"error": -0.5, "size = 2": 1.0}
-    for given in (["error=1", "error=2"], ["error"], ["0.5"], ["cost=1"]):
+    for given, text in [
+        (["error=1", "error=2"], "named twice"),
+        (["error"], "'error' lacks its outcome"),
+        (["0.5"], "'0.5' lacks its outcome"),
+        (["error=high"], "'high' is not a number"),
+        (["cost=1"], "cost"),
+    ]:
         code, _, err = called(capsys, "observe", path, "oven", 0, *given, "--amend")
-        assert code == cli.FAILED and err.startswith("belated:")
+        assert code == cli.FAILED and text in err
     assert study.trial(0).values["error"] == -0.5
 
 

@@ -73,6 +73,33 @@ def test_a_process_without_the_functions_names_what_it_can_see(study, tmp_path):
     assert bl.Study.load("oven", tmp_path / "a.db").forbidden == {}
 
 
+def test_constraints_are_not_examined_again_without_a_revision(tmp_path):
+    calls = []
+
+    def counted(params):
+        calls.append(params)
+        return True
+
+    study = bl.Study("oven", tmp_path / "a.db", bl.RandomSearch(SPACE, constraints=[counted], seed=0))
+    study.suggest(n=20, key="plate")
+    n_calls = len(calls)
+    study.suggest(n=20, key="plate")
+    assert study.forbidden == {} and len(calls) == n_calls
+
+
+def test_a_constraint_that_fails_at_a_pending_point_is_a_reason(study):
+    tables = {"cold": 65.0}
+
+    def is_cold(params):
+        return params["heat"] <= tables["cold"]
+
+    with pytest.warns(BelatedWarning, match="must not be run any longer"):
+        study.revise(constraints=[is_cold])
+    tables.clear()  # from now on, the constraint raises KeyError
+    assert len(study.forbidden) == 5
+    assert all("is_cold) raised KeyError" in reason for reason in study.forbidden.values())
+
+
 def test_a_wider_problem_forbids_nothing(study):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -37,7 +37,7 @@ def write_excel(
     problem: Problem, records: Sequence[TrialRecord], path: Any, problem_of: Callable[[int], Problem]
 ) -> None:
     """Write trials to an Excel file, for `Optimizer.to_excel`. `problem_of` is as for `trial_columns`."""
-    _check_packages("to_excel")
+    check_packages("to_excel")
     columns = _file_columns(problem, records, problem_of)
     for name, cells in columns.items():
         for record, cell in zip(records, cells, strict=True):
@@ -66,11 +66,12 @@ def write_worklist(table: Any, path: Any) -> None:
     if suffix == ".csv":
         imported_pandas("worklist").DataFrame(columns, dtype=object).to_csv(path, index=False)
         return
-    _check_packages("worklist")
+    check_packages("worklist")
     _write_sheet({name: list(map(_excel_number, cells)) for name, cells in columns.items()}, path, "worklist")
 
 
-def _check_packages(caller: str) -> None:
+def check_packages(caller: str) -> None:
+    """Raise ImportError if a package that writes Excel files is not installed."""
     imported_pandas(caller)
     try:
         import openpyxl  # noqa: F401

@@ -68,8 +68,8 @@ impl Search<'_, '_> {
     }
 
     /// Returns the undominated points among the feasible points where trials succeed, and that are not near `abandoned`
-    /// points. If trials fail at every feasible
-    /// point, the undominated feasible points are returned. Without a feasible point, all points are compared.
+    /// points. If trials fail at every feasible point, the undominated feasible points are returned. Without a feasible
+    /// point, all points are compared.
     fn undominated(
         &self,
         gp: &GaussianProcess,

@@ -63,7 +63,8 @@ const FAMILY: KernelFamily = KernelFamily::Matern52;
 /// The exponent of the expense, which [`Rule::per`](super::super::acquisitions::rule::Rule::per) returns, is multiplied by
 /// s²/(s² + SPREAD²), where s² is the part of the variance of log d that the model explains. Therefore, choices do not
 /// depend on durations if durations do not depend on the point. Expected improvement looks only one trial ahead, so
-/// preferring points that are a little cheaper loses more than it saves. The constant was chosen on the tables of `benchmarks/tables.py` (docs/compared.md).
+/// preferring points that are a little cheaper loses more than it saves. The constant was chosen on the tables of
+/// `benchmarks/tables.py` (docs/compared.md).
 const SPREAD: f64 = 0.7;
 
 /// The Gaussian process of the residuals, conditioned also on the ages of the trials that have not ended.
