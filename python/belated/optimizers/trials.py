@@ -31,18 +31,28 @@ from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
-from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts, merged_attrs
+from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts
 from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.tables.files import write_csv, write_excel
+from belated.optimizers.tables.reports import (
+    Reported,
+    Sheet,
+    check_refused,
+    check_table_options,
+    numbers_of,
+    read_reports,
+    rows_of_pending,
+    times_of,
+)
 from belated.optimizers.tables.table import (
     Added,
     Row,
     Rows,
     TableReader,
     check_policies,
+    facts_of_record,
     is_trials_table,
-    is_worklist,
     trials_dataframe,
 )
 from belated.optimizers.trial import Trial, trials_html
@@ -847,8 +857,8 @@ class Trials(Reading, Generic[AnyLog]):
     @checks_arguments
     def observe(
         self,
-        trial: Trial | int,
-        value: float | Mapping[str, float | None],
+        trial: Any,
+        value: Any = None,
         *,
         std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
@@ -856,21 +866,26 @@ class Trials(Reading, Generic[AnyLog]):
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,
-        amend: bool = False,
+        amend: bool | Sequence[int] = False,
         replicate: bool = False,
-    ) -> None:
-        """Report the value of a trial, or values of its outcomes.
+        moved: bool = False,
+        dry_run: bool = False,
+        on_error: Literal["raise", "skip"] = "skip",
+    ) -> Any:
+        """Report the value of a trial, or values of its outcomes; or report the values in a table of trials.
 
         Values may be reported at any time and in any order, also after `fail`, `abandon` or `withdraw`.
 
         Parameters
         ----------
-        trial : Trial or int
-            The trial or its number.
+        trial : Trial, int or DataFrame
+            The trial or its number; or a table with the column ``number``, such as a worklist that was filled in. See
+            Notes.
         value : float or mapping
             A finite real number (or a 0-d array). If outcomes were declared, a dict of the values that have arrived, by
             the names of the outcomes; either all of them are logged or none. The others can be reported any day later.
-            A value in the dict that is None or NaN is missing.
+            A value in the dict that is None or NaN is missing. For a table, the name of the column with the values, or
+            a dict of the names of columns; by default, ``value`` or the names of the outcomes.
         std : float or mapping, optional
             The standard deviation of the noise of this value, if you know it; or a dict by the names of the outcomes.
             If the value is a mean over n repetitions, pass the standard deviation of one repetition divided by sqrt(n).
@@ -895,11 +910,25 @@ class Trials(Reading, Generic[AnyLog]):
         fidelity : int or float, optional
             The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
             Use `add` to report a value at another fidelity.
-        amend : bool, default False
+        amend : bool or list of int, default False
             Replace an earlier value and its std, or restore a withdrawn value. The cost, the duration and the evaluated
-            point change only if they are passed again.
+            point change only if they are passed again. For a table, True replaces the values that have not changed
+            since the table was written, and a list of numbers replaces the values of these trials in any case.
         replicate : bool, default False
             If the trial already has a value, record the new value as another trial at the same point (or at `params`).
+        moved : bool, default False
+            For a table: whether many of its trials were run at other points than suggested.
+        dry_run : bool, default False
+            For a table: return the summary, and store nothing.
+        on_error : {"skip", "raise"}, default "skip"
+            For a table: if cells are refused, store the other cells, with a `BelatedWarning`; or raise an error and
+            store nothing.
+
+        Returns
+        -------
+        None or Reported
+            For a table, a summary: the lists `new`, `corrected`, `unchanged`, `empty`, `moved`, `noted`, `refused` and
+            `ignored`.
 
         Raises
         ------
@@ -919,7 +948,18 @@ class Trials(Reading, Generic[AnyLog]):
             repetition does not change the trial, and its attrs are ignored. If the value was withdrawn, reporting the
             same value is a repetition, too.
         InvalidSetting
-            Both amend and replicate are True.
+            Both amend and replicate are True, or an argument is for tables or for single values only.
+
+        Notes
+        -----
+        Each cell of a table is judged alone. An empty cell has no effect, and so has a cell with the value that is
+        stored or that the table had when it was written. Another value than the stored one is refused without `amend`.
+        The cell of a parameter is unchanged if it shows the suggested number rounded to the digits in the cell, of
+        which at least three count, and then the value belongs to the suggested point. Another number is where the trial
+        was run. A row is refused if it has the point of another trial, as in a sheet whose cells were shifted, and so
+        is a column that was sorted alone. The texts "failed" and "abandoned" in place of a value, or in a column
+        ``state``, end the trial. The columns ``std``, ``cost``, ``duration``, ``attrs_…`` and ``remarks`` are read,
+        too. All accepted cells are stored together.
 
         Examples
         --------
@@ -934,7 +974,13 @@ class Trials(Reading, Generic[AnyLog]):
         {'operator': 'Ada'}
         """
         facts = Facts(std, cost, duration, params, attrs)
-        self._observe(self._number_of(trial), ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate)))
+        if moved or dry_run or on_error != "skip" or type(trial) not in (Trial, int) or type(amend) is not bool:
+            check_table_options(trial, facts, fidelity, amend, replicate, moved, dry_run, on_error)
+            if is_table(trial):
+                return self._observe_table(trial, value, amend, moved, dry_run, on_error)
+        return self._observe(
+            self._number_of(trial), ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate))
+        )
 
     def _started(self, numbers: Sequence[int], single: bool) -> Trial | list[Trial]:
         """Return the trials that `suggest` started, or one trial if `single`."""
@@ -944,6 +990,44 @@ class Trials(Reading, Generic[AnyLog]):
         if window is not None:
             self._check_limit("window", window, 0.25)
         return trials[0] if single else trials
+
+    def _observe_table(
+        self,
+        table: Any,
+        value: Any,
+        amend: bool | Sequence[int],
+        moved: bool,
+        dry_run: bool,
+        on_error: str,
+        check: Callable[[list[int]], None] | None = None,
+    ) -> Reported:
+        """Log the values of a table in one transaction; `check` may refuse the numbers of its trials."""
+        numbers, times, warning = numbers_of(table), times_of(table), None
+        forced = amend if isinstance(amend, bool) else [self._number_of(each) for each in amend]
+        summary = Reported()
+
+        def read(problem: Problem, records: Records, _: Carrier | None) -> list[Action]:
+            nonlocal summary, warning
+            if check is not None:
+                check(numbers)
+            sheets = {at: sheet for at in times if (sheet := self._sheet(at, numbers)) is not None}
+            actions, summary = read_reports(table, value, sheets, problem, records, self._study_id, forced, moved)
+            warning = check_refused(summary, on_error)
+            return [] if dry_run else actions
+
+        self._record_from(read, None)
+        if warning is not None:
+            warn(warning)
+        return summary
+
+    @property
+    def _study_id(self) -> str | None:
+        """The id of a study, which its worklists contain."""
+        return None
+
+    def _sheet(self, as_of: int | None, numbers: Sequence[int]) -> Sheet | None:
+        """Return trials as they were after a number of events (None: as they are); None if there were fewer events."""
+        return Sheet(self._problem, self._problem_of, self._log, len(self._log), lambda: None)
 
     def _observe(self, number: int, given: ObserveArguments, *more: Any) -> None:
         """Log a report of values; see `_submit`."""
@@ -1305,6 +1389,7 @@ class Trials(Reading, Generic[AnyLog]):
         fidelity: Any = None,
         missing: Literal["raise", "skip", "pending"] = "raise",
         on_error: Literal["raise", "skip"] = "raise",
+        duplicates: Literal["warn", "skip"] = "warn",
     ) -> Any:
         """Add trials that were not suggested: earlier data, or points that you chose.
 
@@ -1343,6 +1428,9 @@ class Trials(Reading, Generic[AnyLog]):
             trial is pending.
         on_error : {"raise", "skip"}, default "raise"
             If a row of a table cannot be added, raise an error and add no row, or add all other rows.
+        duplicates : {"warn", "skip"}, default "warn"
+            What happens to a row of a table that equals an earlier trial in point, values and other data, because a
+            table that has grown is added again: the row is added with a warning, or left out.
 
         Returns
         -------
@@ -1389,10 +1477,11 @@ class Trials(Reading, Generic[AnyLog]):
         (2, [(1, 'yield')])
         """
         revision = self._n_read()
-        check_policies(missing, on_error, is_table(params))
+        check_policies(missing, on_error, duplicates, is_table(params))
         facts = {"std": std, "cost": cost, "duration": duration, "attrs": attrs, "fidelity": fidelity}
         if is_table(params):
-            return self._add_table(params, value, context, facts, missing, on_error, revision)
+            policies = (missing, on_error, duplicates)
+            return self._add_table(params, value, context, facts, policies, revision)
         problem = self._problem if revision is None else self._problem_of(revision - 1)
         points = problem.domain.several(params, listed=is_list(value))
         numbers = self._submit("add", None, (params, points, value, context, facts), revision)
@@ -1407,11 +1496,11 @@ class Trials(Reading, Generic[AnyLog]):
         value: Any,
         context: Any,
         facts: Mapping[str, Any],
-        missing: str,
-        on_error: str,
+        policies: tuple[str, str, str],
         revision: int | None,
     ) -> Any:
         """Add the rows of a table; the arguments are those of `add`."""
+        missing, on_error, duplicates = policies
         given = {"value": value} | {name: each for name, each in facts.items() if name != "attrs"}
         attrs = facts["attrs"]
         lists = [each for each in given.values() if each is not None and not isinstance(each, str)]
@@ -1419,25 +1508,36 @@ class Trials(Reading, Generic[AnyLog]):
             raise InvalidValue(
                 "params is a table of trials, which has values and contexts: pass it alone, or the names of its columns"
             )
-        if is_worklist(table):
+        own = rows_of_pending(table, self._current_problem(), self._log, self._study_id)
+        if own:
+            shown = ", ".join(map(short_repr, own[:_ROWS_SHOWN])) + (", …" if len(own) > _ROWS_SHOWN else "")
             raise InvalidValue(
-                "params is a worklist, whose rows are trials of the study: report the value of each row by "
-                "observe(number, value), instead of adding the row as another trial (nothing was changed)"
+                f"{len(own)} rows of the table are trials that are pending here (rows {shown}): report their values by "
+                "observe(table), instead of adding them as other trials (nothing was changed)"
             )
 
         read: Rows | None = None
         known: Problem | None = None
+        repeated: list[Any] | None = None
 
-        def rows_in(problem: Problem, carrier: Carrier | None) -> list[Row]:
-            nonlocal read, known
+        def rows_in(problem: Problem, records: Records, carrier: Carrier | None) -> list[Row]:
+            nonlocal read, known, repeated
             present = problem if carrier is None else carrier.problem
             if read is None or present is not known:
                 reader = TableReader(problem, table, given, context, attrs, missing, carrier)
                 read, known = reader.rows(on_error), present
+                if repeated is None:
+                    # Trials without values are repeated on purpose.
+                    earlier = set()
+                    if any(row.has_value for row in read.rows):
+                        earlier = {facts_of_record(records.trial(number)) for number in range(len(self._log))}
+                    repeated = [row.label for row in read.rows if row.has_value and row.facts in earlier]
+                if duplicates == "skip":
+                    read = Rows([row for row in read.rows if row.label not in repeated], read.skipped)
             return read.rows
 
-        def added(problem: Problem, _: Any, carrier: Any) -> list[Action]:
-            return [row.add for row in rows_in(problem, carrier)]
+        def added(problem: Problem, records: Records, carrier: Any) -> list[Action]:
+            return [row.add for row in rows_in(problem, records, carrier)]
 
         numbers = self._record_from(added, revision)
         trials = [Trial(self, number) for number in numbers if number is not None]  # all numbers are given
@@ -1449,9 +1549,9 @@ class Trials(Reading, Generic[AnyLog]):
         # An action may need the earlier actions of its trial: a withdrawal needs the result that is withdrawn.
         made_for, rest = read, [] if read is None else rest_of(read.rows)
 
-        def later(step: int, problem: Problem, _: Records, carrier: Carrier | None) -> list[Action]:
+        def later(step: int, problem: Problem, records: Records, carrier: Carrier | None) -> list[Action]:
             nonlocal made_for, rest
-            rows = rows_in(problem, carrier)
+            rows = rows_in(problem, records, carrier)
             if read is not made_for:
                 made_for, rest = read, rest_of(rows)
             return [actions[step] for actions in rest if step < len(actions)]
@@ -1459,32 +1559,15 @@ class Trials(Reading, Generic[AnyLog]):
         for step in range(max(map(len, rest), default=0)):
             self._record_from(partial(later, step), revision)
         self._warn_of_contradiction([trial.number for trial in trials])
-        self._warn_of_repetitions(trials)
-        return Added(trials, skipped) if on_error == "skip" else trials
-
-    def _warn_of_repetitions(self, added: Sequence[Trial]) -> None:
-        """Warn of added trials that equal earlier trials, for example because a table that has grown is added again."""
-
-        def facts(trial: Trial) -> tuple[Any, ...]:
-            record = trial._record
-            point = record.place if record.run is None else record.run
-            values = [(value, std) for _, value, std, *_ in record.outcomes] or [(record.value, record.std)]
-            start = (point, record.context, record.fidelity)
-            return tuple(map(repr, (*start, values, record.cost, record.duration, merged_attrs(record.attrs))))
-
-        # Trials without values are repeated on purpose.
-        with_values = [trial for trial in added if trial.value is not None or trial.values]
-        if not with_values:
-            return
-        first = added[0].number
-        earlier = {facts(Trial(self, number)) for number in self._log.numbers(None) if number < first}
-        repeated = [trial.number for trial in with_values if facts(trial) in earlier]
         if repeated:
-            shown = ", ".join(map(str, repeated[:10])) + (", …" if len(repeated) > 10 else "")
-            warn(
-                f"{len(repeated)} of the {len(added)} added trials equal earlier trials in point, values and other "
-                f"data (numbers {shown}): if the table repeats rows, withdraw these"
+            shown = ", ".join(map(short_repr, repeated[:_ROWS_SHOWN])) + (", …" if len(repeated) > _ROWS_SHOWN else "")
+            done = (
+                "are left out" if duplicates == "skip" else 'are added again: withdraw them, or pass duplicates="skip"'
             )
+            warn(
+                f"{len(repeated)} rows equal earlier trials in point, values and other data, and {done} (rows {shown})"
+            )
+        return Added(trials, skipped) if on_error == "skip" else trials
 
     @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None) -> None:
@@ -1618,6 +1701,9 @@ _CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictiona
 
 # The least probability that the outcomes of a recommended point lie within their bounds, except for rounding errors.
 _PROBABLE = 0.9 - 1e-6
+
+# The maximum number of rows of a table in a message.
+_ROWS_SHOWN = 10
 
 # The number of results after which a window or a lease is checked.
 _MIN_ARRIVALS = 20

@@ -6,18 +6,18 @@ import argparse
 import io
 import json
 import sys
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
-from belated._core import BelatedError
+from belated._core import BelatedError, BelatedWarning
 from belated.errors import InvalidValue, StoreError
-from belated.optimizers.tables.files import check_packages
-from belated.optimizers.tables.table import imported_pandas, separator_advice
+from belated.optimizers.tables.files import check_packages, read_table
+from belated.optimizers.tables.table import imported_pandas
 from belated.short_repr import printable
 from belated.space.arguments import number_in_text, whole_in_text
 from belated.store import Header, Record, Store, open_store
@@ -29,6 +29,9 @@ DONE, FAILED = 0, 1
 
 _TRIALS_SHOWN = 10
 
+# The suffixes of tables.
+_TABLES = (".csv", ".tsv", ".txt", ".xlsx")
+
 
 def add_to(commands: Any) -> None:
     """Add ``study`` and its subcommands."""
@@ -39,7 +42,7 @@ def add_to(commands: Any) -> None:
         ("list", list_command, "the studies there are"),
         ("show", show_command, "settings, best and last trials of studies"),
         ("suggest", suggest_command, "start trials, and print them or write the worklist"),
-        ("observe", observe_command, "report the value of a trial, or the values of its outcomes"),
+        ("observe", observe_command, "report the value of a trial, the values of its outcomes, or a table of values"),
         ("worklist", worklist_command, "the trials that are out, since when, and when they are due"),
         ("export", export_command, "all events, one line of JSON each; or a table of the trials"),
         (
@@ -71,12 +74,21 @@ def add_to(commands: Any) -> None:
             what = "the new .csv, .xlsx or .html file for the trials that are out"
             action.add_argument("--worklist", metavar="FILE", help=what)
         if name == "observe":
-            action.add_argument("number", metavar="NUMBER", type=_trial_number, help="the number of the trial")
+            what = "the number of the trial; or a worklist that was filled in (.csv, .xlsx)"
+            action.add_argument("number", metavar="NUMBER|FILE", help=what)
             what = "the value; with outcomes, NAME=VALUE for each that has arrived"
-            action.add_argument("values", metavar="VALUE", nargs="+", help=what)
+            action.add_argument("values", metavar="VALUE", nargs="*", help=what)
             action.add_argument("--std", metavar="STD", type=float, help="the standard deviation of the noise")
             action.add_argument("--amend", action="store_true", help="replace an earlier value")
+            action.add_argument("--value", metavar="COLUMN", help="the column of a table with the values")
+            what = "many trials of the table were run at other points than suggested"
+            action.add_argument("--moved", action="store_true", help=what)
+            action.add_argument("--dry-run", action="store_true", help="print what a table would change")
             action.add_argument("--remark", metavar="TEXT", help="a remark about the trial")
+        if name in ("observe", "import"):
+            action.add_argument("--sheet", metavar="SHEET", help="the sheet of an Excel file")
+            what = "the decimal separator of a table (, or .), if its numbers do not show it"
+            action.add_argument("--decimal", metavar="MARK", choices=[",", "."], help=what)
         if name == "export":
             action.add_argument("--salvage", action="store_true", help="from a damaged file: all that is intact")
             action.add_argument("--table", metavar="FILE", help="write the trials of the study NAME to a .csv or .xlsx")
@@ -90,6 +102,7 @@ def add_to(commands: Any) -> None:
                 help="for rows without a value: raise (default), skip, or pending (add them as pending trials)",
             )
             action.add_argument("--skip", action="store_true", help="add the rows without errors, and list the others")
+            action.add_argument("--new", action="store_true", help="leave out rows that equal earlier trials")
         if name == "worklist":
             action.add_argument("--output", metavar="FILE", help="write to a .csv, .xlsx, or .html to print")
         action.set_defaults(command=command)
@@ -128,8 +141,15 @@ def suggest_command(arguments: argparse.Namespace) -> None:
         _write_worklist(study, output)
 
 
-def observe_command(arguments: argparse.Namespace) -> None:
-    """Report the value of a trial of a study, and print the trial."""
+def observe_command(arguments: argparse.Namespace) -> int:
+    """Report the value of a trial of a study, and print the trial; or report a table, and print a summary."""
+    number = whole_in_text(arguments.number)
+    if number is None:
+        return _observe_table(arguments)
+    if arguments.value is not None or arguments.moved or arguments.dry_run or arguments.sheet or arguments.decimal:
+        raise InvalidValue("--value, --moved, --dry-run, --sheet and --decimal are for tables: pass a FILE")
+    if not arguments.values:
+        raise InvalidValue(f"trial {number} has no value: pass VALUE or, with outcomes, NAME=VALUE")
     study = Study.load(arguments.name, arguments.store)
     value: Any
     if study._problem.outcomes:
@@ -147,10 +167,30 @@ def observe_command(arguments: argparse.Namespace) -> None:
     std = arguments.std
     if std is not None and isinstance(value, dict):
         std = dict.fromkeys(value, std)
-    study.observe(arguments.number, value, std=std, amend=arguments.amend)
+    study.observe(number, value, std=std, amend=arguments.amend)
     if arguments.remark is not None:
-        study.note(arguments.number, arguments.remark)
-    _print(study.trial(arguments.number))
+        study.note(number, arguments.remark)
+    _print(study.trial(number))
+    return DONE
+
+
+def _observe_table(arguments: argparse.Namespace) -> int:
+    """Report the values of a table, and print a summary. Fail if cells were refused."""
+    if Path(arguments.number).suffix.lower() not in _TABLES:
+        raise InvalidValue(
+            f"{arguments.number!r} is neither the number of a trial nor a file whose name ends with .csv or .xlsx"
+        )
+    if arguments.values or arguments.std is not None or arguments.remark is not None:
+        raise InvalidValue(f"{arguments.number} is a table: pass values, stds and remarks as its columns")
+    study = Study.load(arguments.name, arguments.store)
+    table = read_table(arguments.number, arguments.decimal, arguments.sheet)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*cells of the table were refused", category=BelatedWarning)
+        summary = study.observe(
+            table, arguments.value, amend=arguments.amend, moved=arguments.moved, dry_run=arguments.dry_run
+        )
+    _print(summary)
+    return FAILED if summary.refused else DONE
 
 
 def _number(text: str) -> float:
@@ -329,7 +369,8 @@ def worklist_command(arguments: argparse.Namespace) -> None:
     """Print the trials that are out, or write them to a file."""
     study, output = Study.load(arguments.name, arguments.store), arguments.output
     if output is None:
-        table = study.worklist()
+        table = study.worklist().drop(columns=["study", "study_id", "as_of", "remarks"])
+        table = table.drop(columns=[] if study._problem.outcomes else ["value"])
         for name in table.columns:
             if any(isinstance(cell, str) for cell in table[name]):
                 table[name] = [printable(cell) if isinstance(cell, str) else cell for cell in table[name]]
@@ -346,41 +387,17 @@ def _write_worklist(study: Study, output: str) -> None:
         study.worklist(output)
 
 
-def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
+def _import_table(arguments: argparse.Namespace) -> int:
     """Add the rows of a table to a study."""
-    pandas = imported_pandas("a table")
     if arguments.name is None:
         raise StoreError(f"{arguments.file} is a table: pass the NAME of the study to which its rows are added")
-    advice = ""
-    try:
-        read = pandas.read_csv if suffix == ".csv" else pandas.read_excel
-        # pandas renames the second of two columns with the same name, so read the names as they are.
-        first = read(arguments.file, header=None, nrows=1, dtype=str, keep_default_na=False)
-        names = [name.strip() for name in first.to_numpy().ravel().tolist() if isinstance(name, str) and name.strip()]
-        if suffix == ".csv":
-            advice = separator_advice(names)
-        twice = [name for name, n in Counter(names).items() if n > 1]
-        if twice:
-            raise InvalidValue(f"{arguments.file} has the column {twice[0]!r} twice: rename or remove one of them")
-        table = read(arguments.file)
-        if len(table) and not isinstance(table.index, pandas.RangeIndex):
-            # pandas takes the first cells of such lines as labels, and moves the others below wrong names.
-            raise InvalidValue(
-                f"{arguments.file} has a line with more cells than the first line has names: name every column, and "
-                "remove separators at the ends of lines"
-            )
-        table.index = pandas.RangeIndex(2, len(table) + 2)  # the line in the file, after the line of names
-        added = Study.load(arguments.name, arguments.store).add(
-            table,
-            value=arguments.value,
-            missing=arguments.missing,
-            on_error="skip" if arguments.skip else "raise",
-        )
-    except BelatedError as error:
-        raise type(error)(str(error) if not advice or advice in str(error) else f"{error}; {advice}") from None
-    except (ValueError, BadZipFile) as error:
-        more = f"; {advice}" if advice else ""
-        raise StoreError(f"{arguments.file} cannot be read as a table: {error}{more}") from None
+    added = Study.load(arguments.name, arguments.store).add(
+        read_table(arguments.file, arguments.decimal, arguments.sheet),
+        value=arguments.value,
+        missing=arguments.missing,
+        on_error="skip" if arguments.skip else "raise",
+        duplicates="skip" if arguments.new else "warn",
+    )
     trials, skipped = added if arguments.skip else (added, [])
     for each in skipped:
         _print(f"line {each.row}, column {each.column!r}: {each.reason}")
@@ -390,9 +407,8 @@ def _import_table(arguments: argparse.Namespace, suffix: str) -> int:
 
 def import_command(arguments: argparse.Namespace) -> int:
     """Copy the studies of an export, with unchanged events, into a store. Fail if a study of the same name exists."""
-    suffix = Path(arguments.file).suffix.lower()
-    if suffix in (".csv", ".xlsx"):
-        return _import_table(arguments, suffix)
+    if Path(arguments.file).suffix.lower() in _TABLES:
+        return _import_table(arguments)
     store, reads_stdin = open_store(arguments.store), arguments.file == "-"
     if reads_stdin:
         if sys.stdin is None:

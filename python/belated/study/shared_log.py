@@ -264,6 +264,15 @@ class SharedLog:
             raise InvalidSetting(f"revision={revision}, and study {self.name!r} has {n}: pass one of these")
         return None if revision in (None, n) else StageCarrier(self.stages, revision - 1)
 
+    def at(self, n_events: int) -> "SharedLog":
+        """Return a log for reading that ends after a number of events."""
+        first = self.stages[0]
+        stage = Stage(optimizer_from(first.definition, first.optimizer.time), first.definition)
+        earlier = SharedLog(stage, self.store, self.name, self.id)
+        bodies = self.core.events(0)[:n_events]
+        earlier.apply([with_checksum(self.id, seq, None, 0.0, body) for seq, body in enumerate(bodies)])
+        return earlier
+
     def _written_to(self, write: Callable[[list[str]], list[int | None]], records: list[Record]) -> list[int | None]:
         for record in records:
             if record.key is not None and KEY_PARTS.fullmatch(record.key) is None:

@@ -33,11 +33,12 @@ from belated.optimizers.request import (
     number_of_trials,
 )
 from belated.optimizers.tables.files import write_worklist
-from belated.optimizers.tables.worklist import worklist, worklist_page
+from belated.optimizers.tables.reports import Sheet, check_table_options
+from belated.optimizers.tables.worklist import Source, worklist, worklist_page
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, in_seconds, name_of, whole_number
+from belated.space.arguments import checks_arguments, finite, in_seconds, is_table, name_of, whole_number
 from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
@@ -589,8 +590,8 @@ class Study(Trials[SharedLog]):
     @checks_arguments
     def observe(
         self,
-        trial: Trial | int,
-        value: float | Mapping[str, float | None],
+        trial: Any,
+        value: Any = None,
         *,
         std: float | Mapping[str, float | None] | None = None,
         cost: float | None = None,
@@ -598,14 +599,20 @@ class Study(Trials[SharedLog]):
         params: Any = None,
         attrs: Mapping[str, Any] | None = None,
         fidelity: float | None = None,
-        amend: bool = False,
+        amend: bool | Sequence[int] = False,
         replicate: bool = False,
         key: str | None = None,
-    ) -> None:
-        """Report a trial's value at any time, in any order, from any process; see `Optimizer.observe`.
+        moved: bool = False,
+        dry_run: bool = False,
+        expected: int | None = None,
+        on_error: Literal["raise", "skip"] = "skip",
+    ) -> Any:
+        """Report a trial's value at any time, in any order, from any process, or a table; see `Optimizer.observe`.
 
         Parameters
         ----------
+        trial : Trial, int or DataFrame
+            The trial or its number; or a worklist of this study that was filled in. Rows of other studies are refused.
         value : float or mapping
             The value; if outcomes were declared, a dict of the values that have arrived, by the names of the outcomes.
         std, cost, duration : float, optional
@@ -617,20 +624,76 @@ class Study(Trials[SharedLog]):
             Other data to keep with the trial, as JSON.
         fidelity : int or float, optional
             The fidelity of the evaluation. An error is raised if this fidelity differs from the fidelity of the trial.
-        amend : bool, default False
-            Replace an earlier value.
+        amend : bool or list of int, default False
+            Replace an earlier value. For a table, True refuses to replace values that changed after the table was
+            written (column ``as_of``), and a list of numbers replaces the values of these trials in any case.
         replicate : bool, default False
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
             A name for this report. A second report with the same key changes nothing. All arguments except duration
             and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
+        moved, dry_run, on_error
+            For a table; see `Optimizer.observe`.
+        expected : int, optional
+            For a table: raise `InvalidSetting` if a trial of the table has changed since the study had this number of
+            events.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("plate", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> trials = study.suggest(3)
+        >>> table = study.worklist()                    # or pandas.read_csv, after it was filled in
+        >>> table["value"] = [0.5, None, 0.75]
+        >>> print(study.observe(table))
+        2 new, 0 unchanged, 1 rows without values, 0 refused
         """
         revision = self._n_read()
         _check_key(key)
-        given = ObserveArguments(
-            value, Facts(std, cost, duration, params, attrs), fidelity, bool(amend), bool(replicate)
+        facts = Facts(std, cost, duration, params, attrs)
+        if moved or dry_run or on_error != "skip" or type(trial) not in (Trial, int) or type(amend) is not bool:
+            check_table_options(trial, facts, fidelity, amend, replicate, moved, dry_run, on_error)
+            if is_table(trial):
+                if key is not None:
+                    raise InvalidSetting("key is for a single trial: a table that is read again changes nothing")
+                check = None if expected is None else partial(self._check_unchanged, expected)
+                return self._observe_table(trial, value, amend, moved, dry_run, on_error, check)
+        if expected is not None:
+            raise InvalidSetting("expected is for tables: pass a pandas DataFrame")
+        given = ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate))
+        return self._observe(self._number_of(trial), given, revision, key)
+
+    def _check_unchanged(self, expected: int, numbers: Sequence[int]) -> None:
+        """Raise an error if one of the trials has changed since the study had a number of events."""
+        since = whole_number(expected)
+        if since is None or not 0 <= since <= self._log.n_events():
+            raise InvalidSetting(
+                f"expected={short_repr(expected)} is not usable: pass a number of events of the study, from 0 to "
+                f"{self._log.n_events()}"
+            )
+        changed = sorted(set(self._log.history.changed(since)).intersection(numbers))
+        if changed:
+            raise InvalidSetting(
+                f"expected={since}, and {_numbers(changed)} of the trials of the table have changed since then: read "
+                "the study again (nothing was changed)"
+            )
+
+    def _sheet(self, as_of: int | None, numbers: Sequence[int]) -> Sheet | None:
+        log, problem_of = self._log, self._problem_of
+        if as_of is not None and as_of > log.n_events():
+            return None
+        if as_of is None or not set(log.history.changed(as_of)).intersection(numbers):
+            return Sheet(self._problem, problem_of, log.core, len(log), lambda: None)
+        earlier = log.at(as_of)
+        n = len(earlier.stages)
+        return Sheet(
+            earlier.stages[-1].problem,
+            lambda number: earlier.stages[number].problem,
+            earlier.core,
+            len(earlier),
+            lambda: log.carrier(n),
         )
-        self._observe(self._number_of(trial), given, revision, key)
 
     # Revisions of the problem.
 
@@ -925,10 +988,18 @@ class Study(Trials[SharedLog]):
         [{'number': 1, 'due_from': 'lease', 'late': False}]
         """
         log = self._current_log()
-        table = worklist(log, self._problem, self._problem_of, self.forbidden)
+        table = worklist(self._table_source(), log, self._problem, self._problem_of, self.forbidden)
         if path is not None:
             write_worklist(table, path)
         return table
+
+    def _table_source(self) -> Source:
+        return Source(self.name, self._study_id, self._log.n_events())
+
+    @property
+    def _study_id(self) -> str:
+        # A spreadsheet does not read this text as a number.
+        return f"id-{self._log.id:012x}"
 
     def worklist_html(self, path: "str | os.PathLike[str] | None" = None) -> str:
         """Return `worklist` as a page of HTML that is fit to be printed, with empty cells for values and remarks.
@@ -946,7 +1017,7 @@ class Study(Trials[SharedLog]):
             pandas is not installed.
         """
         log = self._current_log()
-        page = worklist_page(self.name, log, self._problem, self._problem_of, self.forbidden)
+        page = worklist_page(self._table_source(), log, self._problem, self._problem_of, self.forbidden)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(page)

@@ -173,7 +173,7 @@ def test_wrong_arguments_are_refused(arguments, error, message):
     opt = new()
     with pytest.raises(error, match=message):
         opt.add(table_of(), **arguments)
-    with pytest.raises(InvalidSetting, match="missing and on_error are for tables"):
+    with pytest.raises(InvalidSetting, match="missing, on_error and duplicates are for tables"):
         opt.add({"T": 50.0, "solvent": "water", "n": 1}, 1.0, on_error="skip")
     assert opt.n_trials == 0
 
@@ -276,8 +276,11 @@ def test_choices_that_print_alike_are_named_by_row():
 def test_rows_that_are_added_again_are_named():
     optimizer, table = new(), table_of(6)
     optimizer.add(table[:3], value="yield")
-    with pytest.warns(BelatedWarning, match=r"3 of the 6 added trials equal earlier trials .*\(numbers 3, 4, 5\)"):
+    with pytest.warns(BelatedWarning, match=r"3 rows equal earlier trials .* are added again: .*\(rows 0, 1, 2\)"):
         optimizer.add(table, value="yield")
+    assert len(optimizer.trials) == 9
+    with pytest.warns(BelatedWarning, match=r"6 rows equal earlier trials .* are left out"):
+        assert optimizer.add(table, value="yield", duplicates="skip") == []
     assert len(optimizer.trials) == 9
 
 
@@ -298,5 +301,5 @@ def test_values_of_outcomes_that_are_added_again_are_named():
     optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": bl.AtMost(1.0)}, seed=0)
     table = pd.DataFrame({"x": [0.25, 0.5], "a": [1.0, 2.0], "b": [None, 0.5]})
     optimizer.add(table)
-    with pytest.warns(BelatedWarning, match="1 of the 2 added trials"):
+    with pytest.warns(BelatedWarning, match=r"1 rows equal earlier trials .*\(rows 1\)"):
         optimizer.add(table.assign(b=[0.75, 0.5]))

@@ -163,10 +163,13 @@ USAGES = {
     "list": "STORE",
     "show": "STORE [NAME]",
     "suggest": "[-n N] [--key KEY] [--worklist FILE] STORE NAME",
-    "observe": "[--std STD] [--amend] [--remark TEXT] STORE NAME NUMBER VALUE [VALUE ...]",
+    "observe": (
+        "[--std STD] [--amend] [--value COLUMN] [--moved] [--dry-run] [--remark TEXT] [--sheet SHEET] [--decimal MARK]"
+        " STORE NAME NUMBER|FILE [VALUE ...]"
+    ),
     "worklist": "[--output FILE] STORE NAME",
     "export": "[--salvage] [--table FILE] STORE [NAME]",
-    "import": "[--value COLUMN] [--missing WHAT] [--skip] FILE STORE [NAME]",
+    "import": ("[--value COLUMN] [--missing WHAT] [--skip] [--new] [--sheet SHEET] [--decimal MARK] FILE STORE [NAME]"),
     "delete": "STORE NAME",
     "withdraw": "[--reason TEXT] [--outcome OUTCOME] STORE NAME NUMBER [NUMBER ...]",
     "check": "STORE",
@@ -187,9 +190,9 @@ def test_help_names_every_command_with_its_arguments(capsys, monkeypatch):
         shown = helped("study", name, "--help")
         assert shown.startswith(f"usage: belated study {name} [-h] {USAGES[name]}\n")
         assert text.lower() in shown.lower()
-        for argument in re.findall(r"--?\w+|[A-Z]+", re.sub(r"(--?\w+) [A-Z]+", r"\1", USAGES[name])):
+        for argument in re.findall(r"--?[\w-]+|[A-Z|]+", re.sub(r"(--?[\w-]+) [A-Z]+", r"\1", USAGES[name])):
             # Every argument is explained.
-            assert re.search(rf"^ +{argument} +\w", shown, re.MULTILINE)
+            assert re.search(rf"^ +{re.escape(argument)} +\w", shown, re.MULTILINE)
 
 
 def called(capsys, *arguments):

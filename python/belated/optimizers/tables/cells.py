@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from belated._core import InvalidSpace
+from belated._core import InvalidSpace, InvalidValue
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, number_in_text, real_number
 from belated.space.dimensions import Dimension, choices_of
@@ -32,6 +32,16 @@ _FORMULA = "=+-@\t\n\uff1d\uff0b\uff0d\uff20"
 
 # Characters that Excel's files cannot contain, and further control characters, which terminals execute.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+
+
+class UnreadableCell:
+    """A cell of a file without a usable content, such as an error of a spreadsheet; it is never an empty cell."""
+
+    def __init__(self, content: str, reason: str) -> None:
+        self.content, self.reason = content, reason
+
+    def __repr__(self) -> str:
+        return self.content
 
 
 def as_read(value: Any) -> float | str | None:
@@ -57,6 +67,8 @@ def number_in(cell: Any) -> Any:
 
     pandas reads a column as texts if one of its cells is not a number.
     """
+    if isinstance(cell, UnreadableCell):
+        raise InvalidValue(f"{cell}: {cell.reason}")
     number = number_in_text(cell) if isinstance(cell, str) else None
     return cell if number is None else number
 
@@ -94,6 +106,8 @@ def choice_in(dimension: Dimension, what: str, cell: Any) -> Any:
 
     `what` is the parameter, for messages.
     """
+    if isinstance(cell, UnreadableCell):
+        raise InvalidValue(f"{what}={cell}: {cell.reason}")
     choices = choices_of(dimension)
     assert choices is not None
     readings = [cell]
@@ -121,6 +135,8 @@ def _as_written(value: Any) -> float | str | None:
 
 def text_in(cell: Any) -> Any:
     """Return a text without the apostrophe that `shown` adds; return other cells unchanged."""
+    if isinstance(cell, UnreadableCell):
+        raise InvalidValue(f"{cell}: {cell.reason}")
     is_marked = isinstance(cell, str) and cell.startswith("'") and shown(cell[1:]) == cell
     return cell[1:] if is_marked else cell
 

@@ -1,18 +1,24 @@
-"""CSV and Excel files of trials, which `add` reads, and of worklists.
+"""CSV and Excel files of trials, which `add` reads, and of worklists, which `observe` reads.
 
 Texts that a spreadsheet would execute as formulas are marked by an apostrophe; see `shown`.
 """
 
 from __future__ import annotations
 
+import codecs
+import csv
+import io
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import Any
+from zipfile import BadZipFile
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.problem import Problem
-from belated.optimizers.tables.cells import shown
+from belated.optimizers.tables.cells import UnreadableCell, shown
 from belated.optimizers.tables.table import imported_pandas, trial_columns
 
 # The longest text in a cell of Excel.
@@ -105,3 +111,178 @@ def _file_columns(
     columns = trial_columns(problem, records, None, True, problem_of)
     times = ("started_at", "finished_at")
     return {name: cells if name in times else [shown(cell) for cell in cells] for name, cells in columns.items()}
+
+
+# The characters that separate the cells of a file, and the marks that tell its encoding.
+_SEPARATORS = (";", "\t", ",")
+_ENCODINGS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+
+# A number with one comma or point. The three digits after the first kind of number may be thousands.
+_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
+_DECIMAL = re.compile(r"[+-]?\d*([.,])\d*(?:[eE][+-]?\d+)?")
+
+
+def read_table(path: Any, decimal: str | None = None, sheet: str | None = None) -> Any:
+    """Read a .csv, .txt, .tsv or .xlsx file as a DataFrame of texts, whose index has the lines of the file.
+
+    Empty cells are None. Cells of an Excel file keep their types; those without a usable content are `UnreadableCell`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file. Cells are separated by commas, semicolons or tabs, in UTF-8, UTF-16 or Windows-1252.
+    decimal : {",", "."}, optional
+        The decimal separator of all numbers. Default None: the one that the file uses.
+    sheet : str, optional
+        The sheet of an Excel file. Default None: "worklist", "trials", or the only sheet that has cells.
+
+    Raises
+    ------
+    InvalidValue
+        The file cannot be read, or the decimal separator is unclear.
+    """
+    pandas = imported_pandas("a table")
+    if decimal not in (None, ",", "."):
+        raise InvalidSetting(f"decimal={decimal!r} is not usable: pass ',' or '.'")
+    suffix = PurePath(path).suffix.lower()
+    if suffix not in (".csv", ".txt", ".tsv", ".xlsx"):
+        raise InvalidSetting(f"path={str(path)!r} is not usable: pass a file whose name ends with .csv or .xlsx")
+    if sheet is not None and suffix != ".xlsx":
+        raise InvalidSetting(f"sheet={sheet!r} is for Excel files, and the file is {path}")
+    first, rows = _sheet_rows(path, sheet) if suffix == ".xlsx" else _csv_rows(path)
+    names = ["" if each is None else str(each).strip() for each in rows[0]] if rows else []
+    n_cells = len(names)
+    while names and not names[-1] and all(len(row) < len(names) or row[len(names) - 1] is None for row in rows[1:]):
+        names.pop()
+    twice = [name for name, n in Counter(names).items() if n > 1 and name]
+    if twice:
+        raise InvalidValue(f"{path} has the column {twice[0]!r} twice: rename or remove one of them")
+    for line, row in enumerate(rows[1:], first + 1):
+        if (
+            len(row) > n_cells
+            or any(each is not None for each in row[len(names) :])
+            or any(each is not None and not name for each, name in zip(row, names, strict=False))
+        ):
+            raise InvalidValue(
+                f"{path} has a line with more cells than the first line has names (line {line}): name every column, "
+                "and remove separators at the ends of lines"
+            )
+    body = [[*row[: len(names)], *[None] * (len(names) - len(row))] for row in rows[1:]]
+    lines = [i for i, row in enumerate(body) if any(each is not None for each in row)]
+    columns = {name: [body[i][k] for i in lines] for k, name in enumerate(names) if name}
+    used = _decimal_of(path, columns, lines, first + 1, decimal)
+    if used == ",":
+        columns = {name: [_with_point(cell) for cell in cells] for name, cells in columns.items()}
+    return pandas.DataFrame(columns, dtype=object, index=[first + 1 + i for i in lines])
+
+
+def _csv_rows(path: Any) -> tuple[int, list[list[Any]]]:
+    """Return the number of the line with the names, and the lines from there on."""
+    data = Path(path).read_bytes()
+    known = [encoding for mark, encoding in _ENCODINGS.items() if data.startswith(mark)]
+    try:
+        text = data.decode(known[0] if known else "utf-8")
+    except UnicodeDecodeError:
+        try:
+            text = data.decode("cp1252")
+        except UnicodeDecodeError as error:
+            raise InvalidValue(f"{path} is not text in UTF-8, UTF-16 or Windows-1252: {error}") from None
+    if "\0" in text:
+        raise InvalidValue(f"{path} is not a text file: save the table as .csv in UTF-8")
+    first = 1
+    separator = None
+    if text[:4].lower() == "sep=" and len(text) > 4:
+        separator, first = text[4], 2
+        text = text.partition("\n")[2]
+    line = re.sub(r'"[^"]*"', "", text.partition("\n")[0])
+    if separator is None:
+        separator = max(_SEPARATORS, key=line.count) if any(map(line.count, _SEPARATORS)) else ","
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True))
+    except csv.Error as error:
+        raise InvalidValue(f"{path} cannot be read as a table: {error}") from None
+    return first, [[cell if cell.strip() else None for cell in row] for row in rows]
+
+
+def _sheet_rows(path: Any, name: str | None) -> tuple[int, list[list[Any]]]:
+    """Return 1 and the rows of a sheet of an Excel file."""
+    check_packages("a table")
+    import openpyxl
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        values = openpyxl.load_workbook(path, data_only=True)
+        formulas = openpyxl.load_workbook(path)
+    except (InvalidFileException, KeyError, ValueError, OSError, BadZipFile) as error:
+        if isinstance(error, FileNotFoundError):
+            raise
+        raise InvalidValue(f"{path} cannot be read as an Excel file: {error}") from None
+    names = [each.title for each in values.worksheets]
+    filled = [each.title for each in values.worksheets if each.max_row > 1 or each.max_column > 1]
+    if name is None:
+        known = [each for each in ("worklist", "trials") if each in names]
+        if not known and len(filled) > 1:
+            raise InvalidValue(f"{path} has the sheets {names}: pass the name of one of them as sheet=")
+        name = known[0] if known else (filled or names)[0]
+    if name not in names:
+        raise InvalidValue(f"sheet={name!r} is not a sheet of {path}, which has {names}")
+    rows = []
+    for found, written in zip(values[name].iter_rows(), formulas[name].iter_rows(), strict=True):
+        rows.append([_content(value, formula) for value, formula in zip(found, written, strict=True)])
+    return 1, rows
+
+
+def _content(value: Any, formula: Any) -> Any:
+    """Return the content of a cell of a sheet."""
+    if value.data_type == "e":
+        return UnreadableCell(str(value.value), "the cell is an error of the spreadsheet: correct it")
+    if formula.data_type == "f" and value.value is None:
+        return UnreadableCell(str(formula.value), "the formula has no value: open and save the file in a spreadsheet")
+    content = value.value
+    return None if isinstance(content, str) and not content.strip() else content
+
+
+def _decimal_of(path: Any, columns: dict[str, list[Any]], lines: list[int], first: int, decimal: str | None) -> str:
+    """Return the decimal separator of a file, after checking that all of its numbers have the same one."""
+    found: dict[str, str] = {}
+    unclear: tuple[str, str] | None = None
+    for name, cells in columns.items():
+        marked: list[tuple[str, str, bool]] = []
+        for i, cell in zip(lines, cells, strict=True):
+            text = cell.strip() if isinstance(cell, str) else ""
+            match = _DECIMAL.fullmatch(text)
+            if match is not None and any(map(str.isdigit, text)):
+                what = f"{text!r} in line {first + i}, column {name!r}"
+                marked.append((match[1], what, _AMBIGUOUS.fullmatch(text) is not None))
+        if marked and all(is_unclear for *_, is_unclear in marked):
+            unclear = unclear or marked[0][:2]
+            continue
+        for mark, what, _ in marked:
+            found.setdefault(mark, what)
+    if decimal is not None:
+        other = found.get("." if decimal == "," else ",")
+        if other is not None:
+            raise InvalidValue(f"{path} has the number {other}, and decimal={decimal!r}: correct one of the two")
+        return decimal
+    if len(found) > 1:
+        raise InvalidValue(
+            f"{path} has the numbers {found[',']} and {found['.']}: write all numbers with the same decimal separator"
+        )
+    if not found and unclear is not None:
+        raise InvalidValue(
+            f"{path} has the number {unclear[1]}, in which {unclear[0]!r} may separate decimals or thousands: pass "
+            "decimal=',' or decimal='.'"
+        )
+    mark = next(iter(found), ".")
+    if unclear is not None and unclear[0] != mark:
+        raise InvalidValue(
+            f"{path} has the numbers {found[mark]} and {unclear[1]}: write all numbers with the same decimal "
+            "separator, and without separators of thousands"
+        )
+    return mark
+
+
+def _with_point(cell: Any) -> Any:
+    """Return a number that has a decimal comma with a point; return other cells unchanged."""
+    is_decimal = isinstance(cell, str) and "," in cell and _DECIMAL.fullmatch(cell.strip()) is not None
+    return cell.replace(",", ".") if is_decimal else cell

@@ -235,11 +235,6 @@ def is_trials_table(params: Any) -> bool:
     return points and {"number", "state", "value"} <= set(columns)
 
 
-def is_worklist(params: Any) -> bool:
-    """Return whether `params` is a table from `Study.worklist`."""
-    return is_table(params) and {"number", "since_utc", "due_utc"} <= set(map(str, params.columns))
-
-
 # The result of an outcome that has not arrived.
 _MISSING = Result("pending")
 
@@ -254,6 +249,18 @@ class Row(NamedTuple):
 
     add: Action
     rest: Callable[[int], Iterator[Dated]]
+    label: Any
+    #: A text that equals the result of `facts_of_record` for a trial with the same data.
+    facts: str
+    has_value: bool
+
+
+def facts_of_record(record: TrialRecord) -> str:
+    """Return the point, the values and the other data of a trial as a text, to find equal trials."""
+    point = record.place if record.run is None else record.run
+    values = [(value, std) for _, value, std, *_ in record.outcomes] or [(record.value, record.std)]
+    start = (point, list(record.context), record.fidelity)
+    return repr((*start, values, record.cost, record.duration, merged_attrs(record.attrs)))
 
 
 class Rows(NamedTuple):
@@ -270,6 +277,9 @@ class TableReader:
     was read to the present problem.
     """
 
+    #: Whether each row must have a complete point and a context.
+    needs_points = True
+
     def __init__(
         self,
         problem: Problem,
@@ -280,7 +290,9 @@ class TableReader:
         missing: str,
         carrier: Carrier | None = None,
     ) -> None:
-        of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
+        of_optuna = None
+        if self.needs_points:
+            of_optuna = optuna_table.converted(problem.outcomes, table, given["value"], missing)
         self._is_of_optuna = of_optuna is not None
         table = table if of_optuna is None else of_optuna
         self._problem, self._missing, self._carrier = problem, missing, carrier
@@ -336,8 +348,10 @@ class TableReader:
         self._others = [name for name in names if name not in known]
         self._locate_outcomes(table, given["value"])
         named = [name for name in (*given.values(), *self._outcomes.values()) if isinstance(name, str)]
-        self._has_values = bool(named) or (
-            given["value"] is None and any(name in self._others for name in ("value", "state"))
+        self._has_values = (
+            bool(named)
+            or not self.needs_points
+            or (given["value"] is None and any(name in self._others for name in ("value", "state")))
         )
         is_table_of_trials = self._has_values and {"state", _LEFT_OUT} <= set(self._others)
         self._left_out: list[Any] = self._cells[_LEFT_OUT] if is_table_of_trials else [None] * self._n
@@ -346,7 +360,8 @@ class TableReader:
         elif self._has_values or prefixed:
             unknown = [name.removeprefix("params_") for name in self._others if self._is_unknown(name)]
             space.core.check_known([repr(name) for name in unknown])
-            self._check_complete(space)
+            if self.needs_points:
+                self._check_complete(space)
         else:
             contexts = set(self._problem.context_space or ())
             kept = [name for name in table.columns if str(name) not in contexts]
@@ -404,7 +419,7 @@ class TableReader:
 
     def _locate_row(self, table: Any, named: list[str]) -> None:
         """Find the column with the indices of candidates, or the columns of their rows."""
-        if "index" in self._others or "index_run" in self._others:
+        if "index" in self._others or "index_run" in self._others or not self.needs_points:
             return
         if not self._has_values:
             self._plain = list(self._problem.domain.several(table) or ())
@@ -519,7 +534,7 @@ class TableReader:
                 raise InvalidContext(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
             if found:
                 self._context[name] = found[0]
-            elif self._n and contexts[name].width:
+            elif self._n and contexts[name].width and self.needs_points:
                 raise InvalidContext(
                     f"context misses [{name!r}]: the table has no column {name!r} or {f'context_{name}'!r}; add it, or "
                     "pass context="
@@ -642,7 +657,12 @@ class TableReader:
             curve=curve,
             what="this row",
         )
-        return Row(*trial.adding(place, context, fidelity, attrs))
+        values = [(each.value, each.std) for each in results]
+        costs = (amounts.get("cost"), amounts.get("duration"))
+        known = {} if attrs is None else merged_attrs([attrs])
+        facts = repr((place, list(context or ()), fidelity, values, *costs, known))
+        has_value = any(each.value is not None for each in results)
+        return Row(*trial.adding(place, context, fidelity, attrs), self._labels[i], facts, has_value)
 
     def _amount(self, name: str, column: str, given: Any) -> float | None:
         """Check the std, cost or duration that is given in a column."""
@@ -928,11 +948,13 @@ def separator_advice(names: Sequence[str]) -> str:
     return ""
 
 
-def check_policies(missing: Any, on_error: Any, table: bool) -> None:
-    """Check the arguments `missing` and `on_error` of `add`."""
+def check_policies(missing: Any, on_error: Any, duplicates: Any, table: bool) -> None:
+    """Check the arguments `missing`, `on_error` and `duplicates` of `add`."""
     if missing not in ("raise", "skip", "pending"):
         raise InvalidSetting(f'missing={short_repr(missing)} is not usable: pass "raise", "skip" or "pending"')
     if on_error not in ("raise", "skip"):
         raise InvalidSetting(f'on_error={short_repr(on_error)} is not usable: pass "raise" or "skip"')
-    if not table and (missing, on_error) != ("raise", "raise"):
-        raise InvalidSetting("missing and on_error are for tables: pass params as a pandas DataFrame")
+    if duplicates not in ("warn", "skip"):
+        raise InvalidSetting(f'duplicates={short_repr(duplicates)} is not usable: pass "warn" or "skip"')
+    if not table and (missing, on_error, duplicates) != ("raise", "raise", "warn"):
+        raise InvalidSetting("missing, on_error and duplicates are for tables: pass params as a pandas DataFrame")

@@ -27,6 +27,24 @@ td:nth-last-child(-n+FILLED) { min-width: 3cm; }
 """
 
 
+#: The last column of a worklist, which is to be filled in.
+REMARKS = "remarks"
+
+#: The columns of a worklist that `observe` does not read as values, points or attrs.
+WORKLIST_COLUMNS = (
+    *("study", "study_id", "number", "as_of", "missing", "since_utc", "due_utc", "due_from", "late", "forbidden"),
+    REMARKS,
+)
+
+
+class Source(NamedTuple):
+    """The study of a worklist: its name, its id, and the number of its events."""
+
+    study: str
+    study_id: str
+    as_of: int
+
+
 class Due(NamedTuple):
     """When the result of a trial is due, in seconds since 1970."""
 
@@ -34,7 +52,9 @@ class Due(NamedTuple):
     source: str | None
 
 
-def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem], forbidden: Mapping[int, str]) -> Any:
+def worklist(
+    source: Source, log: Log, problem: Problem, problem_of: Callable[[int], Problem], forbidden: Mapping[int, str]
+) -> Any:
     """Return the pending trials as a DataFrame, for `Study.worklist`.
 
     `problem_of` returns the problem after a number of revisions, and `forbidden` has the reasons for forbidden trials.
@@ -48,46 +68,49 @@ def worklist(log: Log, problem: Problem, problem_of: Callable[[int], Problem], f
         key=lambda each: (each[1].at is None, each[1].at or 0.0, each[0].number),
     )
     columns = trial_columns(problem, [record for record, _ in found], None, False, problem_of)
-    kept = {name: columns[name] for name in columns if name in ("number", "index")}
+    kept: dict[str, Any] = {"study": [source.study] * len(found), "study_id": [source.study_id] * len(found)}
+    kept |= {"number": columns["number"], "as_of": [source.as_of] * len(found)}
+    kept |= {name: columns[name] for name in columns if name == "index"}
     kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_", "x_"))}
     kept |= {name: cells for name, cells in columns.items() if name == "fidelity"}
     if problem.outcomes:
-        kept |= {f"outcome_{name}": columns[f"outcome_{name}"] for name in problem.outcomes}
         kept["missing"] = [", ".join(missing(problem.outcomes, record)) for record, _ in found]
     kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
     kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])
     kept["due_from"] = [due.source for _, due in found]
     kept["late"] = [record.number in late for record, _ in found]
     kept["forbidden"] = [forbidden.get(record.number, "") for record, _ in found]
+    # The columns to fill in come last.
+    if problem.outcomes:
+        kept |= {f"outcome_{name}": columns[f"outcome_{name}"] for name in problem.outcomes}
+    else:
+        kept["value"] = [None] * len(found)
+    kept[REMARKS] = [None] * len(found)
     return pandas.DataFrame(kept)
 
 
 def worklist_page(
-    name: str, log: Log, problem: Problem, problem_of: Callable[[int], Problem], forbidden: Mapping[int, str]
+    source: Source, log: Log, problem: Problem, problem_of: Callable[[int], Problem], forbidden: Mapping[int, str]
 ) -> str:
     """Return the page for `Study.worklist_html`."""
-    table = worklist(log, problem, problem_of, forbidden)
+    table = worklist(source, log, problem, problem_of, forbidden).drop(columns=["study", "study_id", "as_of"])
     table["late"] = ["late" if late else "" for late in table["late"]]
     if not any(table["forbidden"]):
         table = table.drop(columns="forbidden")
-    # The columns to fill in come last.
-    values = [f"outcome_{name}" for name in problem.outcomes]
-    table = table[[column for column in table.columns if column not in values] + values]
     names = [printable(_name(column)) for column in table.columns]
     head = [
         {"since_utc": "since (UTC)", "due_utc": "due (UTC)", "due_from": "due by"}.get(each, each) for each in names
     ]
-    cells = [map(_printed, table[column]) for column in table.columns]
-    to_fill = ["remarks"] if values else ["value", "remarks"]
-    rows = [[*row, *("" for _ in to_fill)] for row in zip(*cells, strict=True)]
+    rows = list(zip(*(map(_printed, table[column]) for column in table.columns), strict=True))
     written = _moment(problem.wall_time())
     n_forbidden = sum(map(bool, table["forbidden"])) if "forbidden" in table else 0
     warning = f", {n_forbidden} of them forbidden: do not run these" if n_forbidden else ""
-    caption = f"{len(rows)} trials are out{warning}; written on {_printed(written)} UTC"
-    body = f"<h1>{html.escape(name)}</h1><p>{caption}</p>{html_table([*head, *to_fill], rows)}"
+    caption = f"{len(rows)} trials are out{warning}; written on {_printed(written)} UTC, as of event {source.as_of}"
+    body = f"<h1>{html.escape(source.study)}</h1><p>{caption}</p>{html_table(head, rows)}"
+    n_filled = max(len(problem.outcomes), 1) + 1
     return (
-        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(name)}</title>'
-        f"<style>{_STYLE.replace('FILLED', str(max(len(values), 1) + 1))}</style></head><body>{body}</body></html>"
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{html.escape(source.study)}</title>'
+        f"<style>{_STYLE.replace('FILLED', str(n_filled))}</style></head><body>{body}</body></html>"
     )
 
 
