@@ -169,7 +169,7 @@ USAGES = {
     ),
     "worklist": "[--output FILE] STORE NAME",
     "export": "[--salvage] [--table FILE] STORE [NAME]",
-    "import": ("[--value COLUMN] [--missing WHAT] [--skip] [--new] [--sheet SHEET] [--decimal MARK] FILE STORE [NAME]"),
+    "import": "[--sheet SHEET] [--decimal MARK] [--value COLUMN] [--missing WHAT] [--skip] [--new] FILE STORE [NAME]",
     "delete": "STORE NAME",
     "withdraw": "[--reason TEXT] [--outcome OUTCOME] STORE NAME NUMBER [NUMBER ...]",
     "check": "STORE",

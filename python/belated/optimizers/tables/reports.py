@@ -511,19 +511,16 @@ class _Reports:
         if n_rounded > 1:
             self._decimals = found
 
-    def _moved_columns(self, row: _Row, number: int) -> list[str]:
-        """Return the columns of the point whose cells differ from the suggestion of a trial."""
-        known = self._known(row.at, number)
-        moved, reader = [], self._readers[row.at]
+    def _moved_columns(self, row: _Row, number: int) -> Iterator[str]:
+        """Yield the columns of the point whose cells differ from the suggestion of a trial."""
+        known, reader = self._known(row.at, number), self._readers[row.at]
         for column, key in reader.point_columns().items():
-            cell = self._cell(column, row.i)
+            cell, value = self._cell(column, row.i), known.get(key)
             if cell is None:
                 continue
-            value = known.get(key)
             is_same = is_shown(cell, value, self._decimals.get(column))
             if not is_same or reader.is_another_choice(column, cell, value):
-                moved.append(column)
-        return moved
+                yield column
 
     def _compare_point(self, row: _Row, rows: Sequence[_Row]) -> None:
         """Find the cells of the point that differ, and refuse the point of another trial."""
@@ -531,7 +528,7 @@ class _Reports:
         known = self._known(row.at, row.number)
         columns = self._readers[row.at].point_columns()
         row.n_points = sum(self._cell(column, row.i) is not None for column in columns)
-        row.moved = self._moved_columns(row, row.number)
+        row.moved = list(self._moved_columns(row, row.number))
         for column, key in self._readers[row.at].start_columns().items():
             cell = self._cell(column, row.i)
             if cell is not None and not is_shown(cell, known.get(key)):
@@ -542,7 +539,7 @@ class _Reports:
             return
         others = {other.number for other in rows if other.at == row.at} | self._pending(row.at)
         for number in sorted(other for other in others if other is not None and other != row.number):
-            if not self._moved_columns(row, number):
+            if next(self._moved_columns(row, number), None) is None:
                 self._refuse(
                     row,
                     row.moved[0],
