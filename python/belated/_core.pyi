@@ -106,12 +106,13 @@ def revision_event(
     map: str | None,
     keep: str | None,
     constrained: bool,
+    refused: list[int],
     time: float | None,
     now: float,
 ) -> str:
     """The event of a revision, as JSON. The definition and the next three arguments are JSON."""
 
-def revision_of(event: str) -> tuple[str, str | None, str | None, str | None, bool] | None:
+def revision_of(event: str) -> tuple[str, str | None, str | None, str | None, bool, list[int]] | None:
     """The arguments of `revision_event`, without the times, or None if the event is not a revision."""
 
 def without_time(event: str) -> str:
@@ -401,6 +402,9 @@ class Draft:
     @property
     def number(self) -> int | None:
         """The number of the trial of the event."""
+
+    def with_attrs(self, attrs: str) -> Draft:
+        """The same suggestion with attributes of its trial, as JSON."""
 
 @final
 class TrialRecord:

@@ -313,6 +313,9 @@ pub struct Revision {
     pub keep: Option<String>,
     /// Whether the constraints were replaced, too. Events do not contain the functions.
     pub constrained: bool,
+    /// The pending trials that the functions among the constraints refuse, for processes without the functions.
+    #[serde(default)]
+    pub refused: Vec<TrialNumber>,
 }
 
 /// The data of a report without data.

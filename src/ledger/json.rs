@@ -146,7 +146,7 @@ mod tests {
                 What::Enqueued(Queued { point: point.clone(), partial: false, fidelity: or, attrs: text.clone() }),
                 What::Revised(Revision {
                     definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
-                    constrained: full,
+                    constrained: full, refused: if full { vec![n] } else { vec![] },
                 }),
                 What::Noted(Noted { trial: n, attrs: text.clone(), remark: text.clone() }),
                 What::Added(Added {

@@ -1,5 +1,6 @@
 //! The Python classes `Observation`, `Action` (a report on a trial) and `TrialRecord` (the record of a trial).
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
 
@@ -62,6 +63,17 @@ pub struct Action {
     pub(super) core: ledger::Action,
 }
 
+/// Returns the entries of two JSON objects; those of the second replace those of the first.
+fn merged_attrs(earlier: Option<&str>, later: &str) -> PyResult<String> {
+    let read = |text: &str| {
+        serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text)
+            .map_err(|error| PyValueError::new_err(error.to_string()))
+    };
+    let mut found = read(earlier.unwrap_or("{}"))?;
+    found.extend(read(later)?);
+    Ok(serde_json::Value::from(found).to_string())
+}
+
 /// An event that a core drafted, and the number of its trial.
 #[pyclass(frozen, module = "belated._core")]
 pub struct Draft {
@@ -84,6 +96,18 @@ impl Draft {
     #[getter]
     fn text(&self) -> PyResult<String> {
         Ok(self.core.event.to_json()?)
+    }
+
+    /// The same suggestion with attributes of its trial, as JSON. Attributes of an enqueued point with other keys stay.
+    fn with_attrs(&self, attrs: &str) -> PyResult<Self> {
+        let mut core = self.core.clone();
+        if let What::Suggested(it) = &mut core.event.what {
+            it.attrs = Some(merged_attrs(it.attrs.as_deref(), attrs)?);
+        }
+        Ok(Self {
+            core,
+            number: self.number,
+        })
     }
 }
 
@@ -160,13 +184,15 @@ pub fn without_note(event: &str) -> PyResult<String> {
 
 /// Returns the event of a revision. The definition and the arguments are JSON.
 #[pyfunction]
-#[pyo3(signature = (definition, fill, map, keep, constrained, time, now))]
+#[pyo3(signature = (definition, fill, map, keep, constrained, refused, time, now))]
+#[allow(clippy::too_many_arguments)]
 pub fn revision_event(
     definition: String,
     fill: Option<String>,
     map: Option<String>,
     keep: Option<String>,
     constrained: bool,
+    refused: Vec<TrialNumber>,
     time: Option<f64>,
     now: f64,
 ) -> PyResult<String> {
@@ -179,19 +205,34 @@ pub fn revision_event(
             map,
             keep,
             constrained,
+            refused,
         }),
     };
     Ok(event.to_json()?)
 }
 
-/// The texts and the flag of a revision.
-type Revision = (String, Option<String>, Option<String>, Option<String>, bool);
+/// The texts, the flag and the refused trials of a revision.
+type Revision = (
+    String,
+    Option<String>,
+    Option<String>,
+    Option<String>,
+    bool,
+    Vec<TrialNumber>,
+);
 
-/// Returns (definition, fill, map, keep, constrained) of the event of a revision, or None for another event.
+/// Returns (definition, fill, map, keep, constrained, refused) of the event of a revision, or None for another event.
 #[pyfunction]
 pub fn revision_of(event: &str) -> PyResult<Option<Revision>> {
     Ok(match Event::from_json(event)?.what {
-        What::Revised(it) => Some((it.definition, it.fill, it.map, it.keep, it.constrained)),
+        What::Revised(it) => Some((
+            it.definition,
+            it.fill,
+            it.map,
+            it.keep,
+            it.constrained,
+            it.refused,
+        )),
         _ => None,
     })
 }

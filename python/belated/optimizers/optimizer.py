@@ -15,6 +15,7 @@ from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
 from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds
 from belated.optimizers.problem import Problem, SpaceLike
+from belated.optimizers.report import attrs_of_trials
 from belated.optimizers.request import (
     Carrier,
     ReadRequest,
@@ -177,6 +178,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         fidelity: float | None = None,
         fixed: Mapping[Any, Any] | None = None,
         shared: Sequence[Any] | None = None,
+        attrs: Any = None,
     ) -> Trial | list[Trial]:
         """Start one or several trials, without waiting for pending trials.
 
@@ -198,6 +200,9 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
             Names of parameters that have one value in all of these trials, such as the temperature of an oven. The
             first trial is suggested as without `shared`, and the others with its values as `fixed`. Parameters with
             conditions cannot be shared.
+        attrs : mapping or list of mappings, optional
+            Data to store with the trials, such as wells or lots; one mapping for all trials, or one for each. See
+            `observe`.
 
         Returns
         -------
@@ -234,7 +239,12 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         """
         wanted = 1 if n is None else number_of_trials(n)
         read = read_request(self._problem, context, fidelity, fixed, shared)
-        return self._started(self._start_read(wanted, read) if wanted else [], n is None)
+        texts = () if attrs is None else attrs_of_trials(attrs, wanted)
+        numbers = self._start_read(wanted, read) if wanted else []
+        for number, text in zip(numbers, texts, strict=False):
+            if text is not None:
+                self._log.record(Action.note(number, text, None), self._problem.wall_time())
+        return self._started(numbers, n is None)
 
     def _start_trials(self, request: Request, *, limit: Limit | None = None) -> list[int]:
         """Start trials. `limit` is the limit of the run, and the share of it that has been used."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidValue
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, in_seconds, is_gap, one_line, real_number, whole_number
+from belated.space.arguments import finite, in_seconds, is_gap, is_list, one_line, real_number, whole_number
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -352,3 +352,13 @@ def merged_attrs(texts: Iterable[str]) -> dict[str, Any]:
     for text in texts:
         attrs |= json.loads(text)
     return attrs
+
+
+def attrs_of_trials(attrs: Any, n: int) -> list[str | None]:
+    """Return the attributes of n trials as JSON; `attrs` is one mapping for all trials, or a list of n mappings."""
+    if attrs is None:
+        return []
+    each = list(attrs) if is_list(attrs) else [attrs] * n
+    if len(each) != n:
+        raise InvalidValue(f"attrs has {len(each)} entries for {n} trials: pass one mapping for each, or one for all")
+    return [attrs_as_json(one, f"attrs[{i}]" if is_list(attrs) else "attrs") for i, one in enumerate(each)]

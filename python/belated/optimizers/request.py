@@ -25,6 +25,7 @@ class SuggestOptions(TypedDict, total=False):
     fidelity: float | None
     fixed: Mapping[Any, Any] | None
     shared: Sequence[Any] | None
+    attrs: Any
 
 
 class StudySuggestOptions(SuggestOptions, total=False):

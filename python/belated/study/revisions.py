@@ -56,6 +56,8 @@ class Revision:
     keep: Mapping[str, Any]
     #: Whether the constraints were passed, too.
     constrained: bool
+    #: The pending trials that the functions among the constraints refuse.
+    refused: Sequence[int] = ()
 
     def to_event(self, time: float, now: float) -> str:
         """Return the event of the revision. `now` is the time on the optimizer's clock."""
@@ -69,7 +71,7 @@ class Revision:
         }
         texts = [json.dumps(data, allow_nan=False) if data else None for data in (fill, pairs, keep)]
         definition = json.dumps(self.definition, allow_nan=False, separators=(",", ":"))
-        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, time, now)
+        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, list(self.refused), time, now)
 
     @classmethod
     def from_event(cls, event: str) -> "Revision | None":
@@ -77,7 +79,7 @@ class Revision:
         found = revision_of(event)
         if found is None:
             return None
-        definition, *texts, constrained = found
+        definition, *texts, constrained, refused = found
         fill, renamed, keep = (json.loads(text or "{}") for text in texts)
         return cls(
             json.loads(definition),
@@ -85,6 +87,7 @@ class Revision:
             {name: [(value_from(old), value_from(new)) for old, new in pairs] for name, pairs in renamed.items()},
             {name: value_from(data) for name, data in keep.items()},
             constrained,
+            refused,
         )
 
 

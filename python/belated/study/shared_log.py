@@ -378,11 +378,13 @@ class SharedLog:
         key: str | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
+        attrs: Sequence[str | None] = (),
     ) -> list[int]:
         """Start trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
         The request is read in the present problem, and `constraints` returns the constraints of this problem.
-        `may_start` is called with the write lock held. If it returns False, return [].
+        `may_start` is called with the write lock held. If it returns False, return []. `attrs` has the attributes of
+        the trials as JSON.
         """
         n = request.n
         digest = None if key is None else request.digest()
@@ -419,6 +421,9 @@ class SharedLog:
                     return None
                 proposed = proposal()
             first = len(self.core)
+            for i, text in enumerate(attrs):
+                if text is not None:
+                    proposed[i] = proposed[i].with_attrs(text)
             events.extend((event, _stored_key("suggest", i, key, digest)) for i, event in enumerate(proposed))
             return list(range(first, first + n))
 

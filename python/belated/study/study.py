@@ -7,7 +7,7 @@ import time as clocks
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, overload
@@ -22,7 +22,7 @@ from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.outcomes import position
 from belated.optimizers.problem import LATEST, Problem, SpaceLike, seconds
-from belated.optimizers.report import attrs_as_json, merged_attrs, usable_attrs
+from belated.optimizers.report import attrs_as_json, attrs_of_trials, merged_attrs, usable_attrs
 from belated.optimizers.request import (
     Carrier,
     Facts,
@@ -459,9 +459,10 @@ class Study(Trials[SharedLog]):
         key: str | None = None,
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
+        attrs: Sequence[str | None] = (),
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
-        return self._log.suggest(request, lambda: self._constraints_for("suggest"), key, may_start, limit)
+        return self._log.suggest(request, lambda: self._constraints_for("suggest"), key, may_start, limit, attrs)
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -543,6 +544,7 @@ class Study(Trials[SharedLog]):
         fidelity: float | None = None,
         fixed: Mapping[Any, Any] | None = None,
         shared: Sequence[Any] | None = None,
+        attrs: Any = None,
         key: str | None = None,
         expires_after: float | timedelta | None = None,
     ) -> Trial | list[Trial]:
@@ -554,9 +556,11 @@ class Study(Trials[SharedLog]):
             The fidelity of the trial, if the optimizer has a fidelity.
         fixed, shared : optional
             The values that the trials have, and the parameters that have one value in all of them.
+        attrs : mapping or list of mappings, optional
+            Data to store with the trials, such as wells; one mapping for all trials, or one for each.
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
-            trials are returned. All arguments except expires_after must be the same as in the first request.
+            trials are returned. All arguments except expires_after and attrs must be the same as in the first request.
         expires_after : float or timedelta, optional
             The model counts the trial as pending for this time; a number is in seconds. A later result is still
             accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
@@ -573,7 +577,8 @@ class Study(Trials[SharedLog]):
         request = Request(wanted, context, fidelity, fixed, shared, lease, revision)
         if not wanted:
             request.read_in(self._problem)  # checks the other arguments
-        started = self._started(self._start_trials(request, key=key) if wanted else [], n is None)
+        texts = attrs_of_trials(attrs, wanted)
+        started = self._started(self._start_trials(request, key=key, attrs=texts) if wanted else [], n is None)
         if lease is not None:
             self._check_limit("expires_after", lease, 0.5)
         if key is not None and len(self._log.stages) > 1:  # the trials may have been started before a revision
@@ -790,9 +795,26 @@ class Study(Trials[SharedLog]):
         has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
         checked = checked_revision(self._problem, made._problem, changes, has_trials)
         revision = Revision(definition, *checked, "constraints" in arguments)
+        if made._constraints is not None:
+            stages = [*self._log.stages, Stage(made, definition, revision, len(self._log))]
+            revision = replace(revision, refused=self._refused(Converter(stages), made._constraints))
         time = self._problem.wall_time()
         event = revision.to_event(time, self._log.now(time))
         return event, Stage(made, definition, revision, len(self._log))
+
+    def _refused(self, converter: Converter, constraints: Constraints) -> list[int]:
+        """Return the pending trials that constraints of the next problem refuse."""
+        refused = []
+        for number in self._log.numbers("pending"):
+            place = converter.trial(self._log.trial(number))[0]
+            if place is not None:
+                try:
+                    is_refused = constraints.first_violated(constraints.params_at(place)) is not None
+                except InvalidSetting:  # a constraint has failed at this point
+                    is_refused = True
+                if is_refused:
+                    refused.append(number)
+        return refused
 
     def _revised(self, arguments: Mapping[str, Any], caller: str) -> Optimizer:
         """Return an optimizer without trials, with the settings of the study and these arguments."""
@@ -832,8 +854,8 @@ class Study(Trials[SharedLog]):
         """The pending trials that `revise` has forbidden since they were suggested, by number, each with the reason.
 
         A pending trial is forbidden if it lies beyond a bound, if it is not a candidate any longer, if a revision left
-        it out, or if it violates a constraint. Constraints that are functions are examined only in processes that have
-        these functions. A value of a forbidden trial is accepted.
+        it out, or if it violates a constraint. In a process without the functions among the constraints, the trials are
+        those that the functions refused when they were passed to `revise`. A value of a forbidden trial is accepted.
         """
         log = self._current_log()
         if len(log.stages) == 1:
@@ -848,7 +870,9 @@ class Study(Trials[SharedLog]):
         if record.outside:
             return "it is not a point of the present problem"
         if self._constraints is None:
-            return None
+            last = self._log.stages[-1].revision
+            is_refused = last is not None and record.number in last.refused
+            return "it violates a constraint that is a function" if is_refused else None
         try:
             violated = self._constraints.first_violated(self._constraints.params_at(record.place))
         except InvalidSetting as error:  # a constraint has failed at this point

@@ -24,6 +24,7 @@ fn event() -> Event {
             map: None,
             keep: None,
             constrained: false,
+            refused: vec![],
         }),
     }
 }

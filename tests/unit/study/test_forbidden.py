@@ -64,13 +64,12 @@ def test_forbidden_trials_are_named(study, change, tmp_path):
     assert not {2, 3, 4} & study.forbidden.keys()
 
 
-def test_a_process_without_the_functions_names_what_it_can_see(study, tmp_path):
+def test_a_process_with_the_functions_names_them(study, tmp_path):
     with pytest.warns(BelatedWarning):
         study.revise(constraints=[heat_is_low])
     other = bl.Study.load("oven", tmp_path / "a.db", constraints=[heat_is_low])
     assert other.forbidden == study.forbidden and len(study.forbidden) == 3
     assert all("heat_is_low" in reason for reason in study.forbidden.values())
-    assert bl.Study.load("oven", tmp_path / "a.db").forbidden == {}
 
 
 def test_constraints_are_not_examined_again_without_a_revision(tmp_path):
@@ -131,3 +130,13 @@ def test_trials_that_lack_a_new_outcome_are_listed(tmp_path):
     assert study.lacking("error") == []
     with pytest.raises(InvalidValue, match="cost"):
         study.lacking("cost")
+
+
+def test_a_process_without_the_functions_knows_what_they_refused(study, tmp_path):
+    with pytest.warns(BelatedWarning, match="must not be run any longer"):
+        study.revise(constraints=[cold_or_small])
+    other = bl.Study.load("oven", tmp_path / "a.db")
+    assert other.forbidden.keys() == study.forbidden.keys() == {2, 3, 4}
+    assert set(other.forbidden.values()) == {"it violates a constraint that is a function"}
+    study.revise(constraints=None)
+    assert bl.Study.load("oven", tmp_path / "a.db").forbidden == {}

@@ -72,7 +72,7 @@ def worklist(
     kept |= {"number": columns["number"], "as_of": [source.as_of] * len(found)}
     kept |= {name: columns[name] for name in columns if name == "index"}
     kept |= {name: cells for name, cells in columns.items() if name.startswith(("params_", "context_", "x_"))}
-    kept |= {name: cells for name, cells in columns.items() if name == "fidelity"}
+    kept |= {name: cells for name, cells in columns.items() if name == "fidelity" or name.startswith("attrs_")}
     if problem.outcomes:
         kept["missing"] = [", ".join(missing(problem.outcomes, record)) for record, _ in found]
     kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
@@ -115,7 +115,7 @@ def worklist_page(
 
 
 def _name(column: str) -> str:
-    for prefix in ("params_", "context_", "outcome_"):
+    for prefix in ("params_", "context_", "attrs_", "outcome_"):
         if column.startswith(prefix):
             return column.removeprefix(prefix)
     return column
