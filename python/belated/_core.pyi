@@ -147,6 +147,9 @@ class Parameter:
     def described(labels: list[str], vectors: list[list[float]]) -> Parameter:
         """Choices without an order, each with a vector of descriptors."""
 
+    def offered(self, numbers: list[float]) -> Parameter:
+        """This parameter, of which only these values are suggested. Raises InvalidSpace."""
+
     @property
     def width(self) -> int:
         """Number of encoded columns."""
@@ -638,6 +641,7 @@ class Optimizer:
         time: float | None,
         feasible: _Feasible | None = None,
         n: int = 1,
+        fixed: list[tuple[float, float] | list[float] | None] | list[int] | None = None,
     ) -> list[tuple[_Place, float, float]]:
         """Up to n distinct recommended points, and the posterior mean and standard deviation of f, as
         (place, mean, std). The best point is the first.
