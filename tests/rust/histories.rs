@@ -482,7 +482,12 @@ impl Step {
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);
-                optimizer.recommend(&context, later, Feasible::EVERYWHERE, 1, stop)?;
+                let request = Request {
+                    context: &context,
+                    time: later,
+                    ..Request::default()
+                };
+                optimizer.recommend(1, request, stop)?;
             }
             Step::Surrogate { pending } => {
                 optimizer.surrogate(later, pending, None, stop)?;

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import Action, DelayDistribution, Draft, DurationModel, GaussianProcess, TrialRecord
+from belated.optimizers.fixed import Fixed
 from belated.space.space import Place
 
 Array = NDArray[np.float64]
@@ -30,9 +31,14 @@ class Log(Protocol):
         """
 
     def recommend(
-        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1
+        self,
+        context: list[float] | None,
+        time: float | None,
+        feasible: Feasible | None = None,
+        n: int = 1,
+        fixed: Fixed | None = None,
     ) -> list[tuple[Place, float, float]]:
-        """Return (place, mean, std) for up to n distinct recommended points, best first."""
+        """Return (place, mean, std) for up to n distinct recommended points with the fixed values, best first."""
 
     def predict(
         self, points: Array, time: float | None, pending: bool, outcome: int | None = None

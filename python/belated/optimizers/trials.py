@@ -26,6 +26,7 @@ from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
+from belated.optimizers.fixed import fixed_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
@@ -387,7 +388,13 @@ class Reading(ABC):
     # The model.
 
     @checks_arguments
-    def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
+    def recommend(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        n: int | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+    ) -> Any:
         """Return the point to use after the search, or a list of the n best points.
 
         `BayesOpt` returns the best observed point if all values are exact: their noise is declared to be zero, or the
@@ -408,6 +415,8 @@ class Reading(ABC):
         n : int, optional
             The number of distinct points in the list, best first. The list is shorter if there are fewer points among
             which to choose. If n is None, a single point is returned.
+        fixed : mapping, optional
+            The values of some parameters, as for `suggest`: a point with these values is recommended.
 
         Returns
         -------
@@ -420,8 +429,10 @@ class Reading(ABC):
             No trial has been observed yet.
         InvalidContext
             The context is missing, was not declared, or is out of its space.
+        InvalidPoint
+            A fixed name is unknown, its value is not in the space, or no point has all fixed values.
         InvalidSetting
-            n is not an integer >= 1.
+            n is not an integer >= 1, or the optimizer does not support fixed values.
         """
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or not 1 <= wanted < 2**32:
@@ -430,9 +441,11 @@ class Reading(ABC):
         log = source._current_log()
         numbers = source._problem.context_numbers(context)
         constraints = source._constraints_for("recommend")
-        found = log.recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted)
+        held = fixed_of(source._problem, fixed)
+        found = log.recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted, fixed=held)
         if not found:
-            where = "" if constraints is None else " whose params satisfy the constraints"
+            where = " with the fixed values" if fixed else ""
+            where += "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
         points = [source._problem.domain.params_at(place) for place, _, _ in found]
         if has_bounds(source._problem.outcomes) and source._has_model:

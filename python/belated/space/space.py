@@ -373,7 +373,7 @@ class Space(Mapping[str, Dimension]):
             return self._rows(params)
         return list(params) if isinstance(params, (list, tuple)) else None
 
-    def _rows(self, array: Any) -> list[dict[str, Any]]:
+    def _rows(self, array: Any) -> list[Mapping[str, Any]]:
         """Return the rows of an array of numbers as values by name. NaN means that the parameter is inactive."""
         what, names = self.point_argument, self.array_names
         choices = [name for name in names if isinstance(self[name], Categorical)]
