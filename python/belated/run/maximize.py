@@ -93,7 +93,8 @@ def _optimize(
     used = None
     if n_trials is None and total is None:
         used = partial(_used, start, seconds, spending)
-    request = Request(1, fixed=fixed, revision=revision)
+    # Without fixed values, a request has the present problem, also after a revision during the run.
+    request = Request(1, fixed=fixed, revision=None if fixed is None else revision)
     request.read_in(chosen._problem)  # checks the fixed values
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
