@@ -168,10 +168,10 @@ impl Restriction {
         let given: Vec<usize> = (0..allowed.len())
             .filter(|&i| allowed[i].is_some() && is_active[i])
             .collect();
-        for i in given {
+        for &i in &given {
             activate(product, i, &mut allowed).map_err(|()| Unusable::Inactive(i))?;
         }
-        let is_certain = with_parents(product, is_active);
+        let is_certain = always_active(product, given);
         let mut map = Map {
             full: full.clone(),
             origin: vec![0.0; full.width()],
@@ -594,11 +594,9 @@ fn activate(
     Ok(())
 }
 
-/// Whether each coordinate is active at all members, because it does not have conditions, or because it or a
-/// child must be active.
-fn with_parents(product: &Product, is_active: &[bool]) -> Vec<bool> {
+/// Whether each coordinate is active at all members: it does not have conditions, or it or a child is in `left`.
+fn always_active(product: &Product, mut left: Vec<usize>) -> Vec<bool> {
     let mut found = vec![false; product.len()];
-    let mut left: Vec<usize> = (0..product.len()).filter(|&i| is_active[i]).collect();
     while let Some(i) = left.pop() {
         found[i] = true;
         left.extend(product.conditions_of(i).iter().map(|each| each.0));
