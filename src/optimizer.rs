@@ -517,6 +517,21 @@ impl Optimizer {
         Ok((now, delays, self.ledger.view().in_flight(now, time)))
     }
 
+    /// As `delays`, in wall-clock time.
+    pub(crate) fn wall_delays(
+        &self,
+        time: f64,
+        outcome: Option<usize>,
+    ) -> Result<(f64, Arc<Delays>, BTreeMap<TrialNumber, f64>)> {
+        self.ledger.now(Some(time))?; // checks the time
+        let view = match outcome {
+            Some(outcome) => self.ledger.declared(outcome)?,
+            None => self.ledger.view(),
+        };
+        let delays = Arc::new(view.wall_delays(time));
+        Ok((time, delays, view.in_flight_in_wall_time(time)))
+    }
+
     /// Returns the time for which a pending trial counts as arriving, on the clock, or None without a limit.
     pub(crate) fn window(&mut self) -> Result<Option<f64>> {
         self.strategy.catch_up(self.ledger.view())?;

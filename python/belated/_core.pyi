@@ -720,10 +720,10 @@ class Optimizer:
         failure if the curve diverged, or a stop by the rule ``stopping``. The log is unchanged."""
 
     def delays(
-        self, time: float | None, outcome: int | None = None
+        self, time: float | None, outcome: int | None = None, in_wall_time: bool = False
     ) -> tuple[float, DelayDistribution, dict[int, float]]:
         """The time on the clock, the delay distribution of the suggested trials, and the age of each suggested trial in
-        flight by its number.
+        flight by its number; all in wall-clock time if ``in_wall_time`` is True, which needs a time.
 
         A trial whose lease has ended counts as if it were abandoned at the end of the lease. If the clock counts
         seconds, the distribution is fitted anew after an event, and when the time that has passed since the last event

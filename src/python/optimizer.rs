@@ -616,14 +616,19 @@ impl Optimizer {
 
     /// The time on the clock, the delay distribution, and the ages of the trials in flight by number. The distribution is
     /// fitted without the lock.
-    #[pyo3(signature = (time, outcome=None))]
+    #[pyo3(signature = (time, outcome=None, in_wall_time=false))]
     fn delays(
         &self,
         py: Python<'_>,
         time: Option<f64>,
         outcome: Option<usize>,
+        in_wall_time: bool,
     ) -> PyResult<(f64, DelayDistribution, BTreeMap<usize, f64>)> {
-        let (now, delays, in_flight) = self.with_core(py, |core, _| core.delays(time, outcome))?;
+        let (now, delays, in_flight) =
+            self.with_core(py, |core, _| match time.filter(|_| in_wall_time) {
+                Some(time) => core.wall_delays(time, outcome),
+                None => core.delays(time, outcome),
+            })?;
         let distribution = DelayDistribution::of(py, delays, &Options::default())?;
         Ok((now, distribution, in_flight))
     }

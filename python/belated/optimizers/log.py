@@ -68,9 +68,12 @@ class Log(Protocol):
         """Return the model of durations; None if fewer than two positive durations are known."""
 
     def delays(
-        self, time: float | None, outcome: int | None = None
+        self, time: float | None, outcome: int | None = None, in_wall_time: bool = False
     ) -> tuple[float, DelayDistribution, dict[int, float]]:
-        """Return the time on the clock, the delay distribution, and the ages of the trials in flight by number."""
+        """Return the time on the clock, the delay distribution, and the ages of the trials in flight by number.
+
+        If `in_wall_time` is True, all times are wall-clock times.
+        """
 
     def arrivals(self, in_wall_time: bool) -> tuple[Array, Array]:
         """Return the starts and ends of the suggested trials that were observed; a time that is not known is NaN."""
