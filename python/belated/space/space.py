@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import axes, is_gap, is_table
+from belated.space.arguments import axes, is_gap, is_table, real_number
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.linear import CoreLinear
 from belated.space.nested import Nesting
@@ -183,6 +183,12 @@ class Space(Mapping[str, Dimension]):
         """The names of the parameters that are searched, which are all parameters except constants."""
         names = list(self)
         return [names[i] for i in self.core.searched]
+
+    @property
+    def constant_numbers(self) -> dict[str, float]:
+        """The values of those constants that are numbers and always active."""
+        constants = {name: each.member(0) for name, each in self.items() if not each.width and each.when is None}
+        return {name: float(number) for name, number in constants.items() if real_number(number) is not None}
 
     @property
     def array_names(self) -> list[str]:
