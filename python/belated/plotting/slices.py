@@ -174,7 +174,7 @@ def positions(dimension: Dimension, values: Sequence[Any]) -> list[Any]:
     return (
         list(values)
         if choices_of(dimension) is None
-        else [int(dimension.to_number(value, measured=True)) for value in values]
+        else [dimension.to_number(value, measured=True) for value in values]
     )
 
 

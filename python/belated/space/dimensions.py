@@ -6,9 +6,11 @@ number is the *level* of a value. Each kind of parameter defines which number re
 encodes and decodes these numbers.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, get_args
 
 import numpy as np
@@ -440,7 +442,8 @@ class Ordinal(Choices):
     Parameters
     ----------
     values : sequence
-        Two or more different objects of any kind, in order.
+        Two or more different objects of any kind, in order. If the values are increasing or decreasing numbers, a trial
+        may also have been measured between two of them; its place between these is then linear in the number.
     when : mapping, optional
         As for `Real`.
     offered : sequence, optional
@@ -466,6 +469,32 @@ class Ordinal(Choices):
     _kind = "ordinal"
     _least = 2
     _advice = "give at least two, or write a constant as its value"
+
+    @cached_property
+    def _axis(self) -> tuple[int, NDArray[np.float64]] | None:
+        """A sign, and the values times this sign as increasing numbers; None for other values."""
+        found = [real_number(value) for value in self.options]
+        numbers = np.array([math.nan if each is None else each for each in found])
+        sign = 1 if numbers[-1] > numbers[0] else -1
+        return (sign, sign * numbers) if (np.diff(sign * numbers) > 0).all() else None
+
+    def _number(self, value: Any) -> float | None:
+        found, given = super()._number(value), real_number(value)
+        if found is not None or given is None or self._axis is None:
+            return found
+        sign, numbers = self._axis
+        inside = numbers[0] <= sign * given <= numbers[-1]
+        return float(np.interp(sign * given, numbers, np.arange(len(numbers)))) if inside else None
+
+    def from_number(self, number: float) -> Any:
+        """Return the value at this position, or the number between two values."""
+        if number == int(number) or self._axis is None:
+            return super().from_number(number)
+        sign, numbers = self._axis
+        value = sign * float(np.interp(number, np.arange(len(numbers)), numbers))
+        # Interpolation rounds. Numbers with up to 12 digits are read back exactly.
+        short = float(f"{value:.12g}")
+        return short if self._number(short) == number else value
 
 
 @dataclass(frozen=True, repr=False)

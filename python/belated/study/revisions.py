@@ -221,6 +221,8 @@ def _known(old: Dimension, new: Dimension, used: set[Any]) -> Dimension:
     before, after = choices_of(old), choices_of(new)
     if after is None and not new.width:
         after = [new.member(0)]
+    if before is not None:
+        used = used & {_key(value) for value in before}  # without numbers between two levels
     if after is None or used <= {_key(value) for value in after}:
         return new
     is_constant = len(after) == 1
