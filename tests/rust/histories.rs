@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use belated::{
-    Action, Again, Clock, Curve, CurveValue, Data, Definition, Direction, Error, Failure, Feasible,
-    Fidelity, Members, Observation, Optimizer, Parameter, Point, Problem, Queued, Real, Request,
-    State, Stop,
+    Action, Again, Clock, Curve, CurveValue, Data, Definition, Direction, Error, Failure, Fidelity,
+    Members, Observation, Optimizer, Parameter, Point, Problem, Queued, Real, Request, State, Stop,
 };
 use proptest::collection::vec;
 use proptest::option;

@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use belated::{Clock, Error, Feasible, Optimizer, Request};
+use belated::{Clock, Error, Optimizer, Request};
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
