@@ -203,7 +203,7 @@ def with_known(stages: Sequence[Stage], log: Log, new: Space, renamed: Any) -> S
     `renamed` is the argument `map` of the revision.
     """
     old = stages[-1].problem.domain
-    if not isinstance(old, Space):
+    if not isinstance(old, Space) or isinstance(old, NamedCandidates):
         return new
     groups = () if new.nesting is None else new.nesting.choices
     used, found = _used_values(old, log, len(stages) - 1), dict(new)

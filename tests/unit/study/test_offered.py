@@ -193,3 +193,27 @@ def test_no_warning_is_given_where_all_trials_stay(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         study.revise(space=WITHOUT_A)
+
+
+def test_importances_are_those_of_the_offered_values(tmp_path):
+    study = filled(tmp_path, SOLVENTS | {"k": (1, 5)}, lambda params: value(params) - params["k"] / 5)
+    study.revise(space=WITHOUT_A | {"k": 3})
+    found = study.importances()
+    assert found["k"] == 0.0 and found["T"] > found["s"]
+
+
+def test_calls_that_were_made_before_the_revision(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    waiting = study.suggest(fixed={"s": "b"})
+    other = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")
+    study.revise(space=WITHOUT_A)
+    other.observe(waiting.number, 0.5, params={"s": "a", "T": 47.0})
+    assert study.trial(waiting.number).outside and study.trial(waiting.number).params_run["s"] == "a"
+    first = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db", revision=1)
+    assert first.domain["s"].options == ("a", "b", "c") and not any(t.outside for t in first.trials)
+    study.revise(space=SOLVENTS)
+    later = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")
+    study.revise(space=WITHOUT_A)
+    with pytest.raises(bl.errors.InvalidPoint, match="one of the offered values"):
+        later.suggest(fixed={"s": "a"})
+    assert later.suggest(fixed={"s": ["b", "c"]}).params["s"] != "a"
