@@ -16,7 +16,7 @@ use crate::ledger::revise::RevisedTrial;
 use crate::ledger::{Action, Event, Ledger, Suggested, TrialNumber, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
-use crate::problem::{Fixed, Point, Problem};
+use crate::problem::{Fixed, Member, Point, Problem, Restriction};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::stopping::{Stopping, divergence};
@@ -128,6 +128,14 @@ impl Optimizer {
         threads::read_setting()?;
         let strategy = definition.strategy()?;
         definition.stopping.map_or(Ok(()), |rule| rule.check())?;
+        if let Some(offered) = definition.problem.fixed_or_offered(None) {
+            if !strategy.supports().restrictions {
+                let strategy = registry::name_of(&definition.strategy);
+                let what = "values that are not offered";
+                return Err(Error::Unsupported { strategy, what });
+            }
+            definition.problem.restrict(&offered)?;
+        }
         Ok(Self {
             ledger: Ledger::new(definition.problem.clone()),
             definition,
@@ -288,36 +296,54 @@ impl Optimizer {
         Ok(numbers.into_iter().next().flatten())
     }
 
-    /// Returns up to `n` distinct recommended points, best first. Before the first observation, the list is empty.
+    /// Returns up to `n` distinct recommended points with the fixed values of the request, best first. Before the first
+    /// observation, the list is empty. The fidelity, the limit and the shared values of the request have no effect.
     pub fn recommend(
         &mut self,
-        context: &[f64],
-        time: Option<f64>,
-        feasible: Feasible,
         n: usize,
+        request: Request,
         stop: &mut Stop,
     ) -> Result<Vec<Recommended>> {
         let problem = self.definition.problem.clone();
-        problem.check_context(context)?;
-        self.check_constraints(feasible)?;
-        let now = self.ledger.now(time)?;
-        let query = Query {
-            now,
-            context: &problem.encode_context(context),
-            feasible,
+        problem.check_context(request.context)?;
+        self.check_constraints(request.feasible)?;
+        self.check_restrictions(request)?;
+        let fixed = problem.fixed_or_offered(request.fixed);
+        let restriction = fixed.map(|fixed| problem.restrict(&fixed)).transpose()?;
+        let mut query = Query {
+            now: self.ledger.now(request.time)?,
+            context: &problem.encode_context(request.context),
+            feasible: request.feasible,
             ..Query::default()
         };
+        if let Some(only) = restriction.as_ref().and_then(Restriction::single) {
+            if !query.feasible.holds(&only.x)? {
+                return Ok(Vec::new());
+            }
+            query.feasible = Feasible::EVERYWHERE;
+        }
         self.strategy.catch_up(self.ledger.view())?;
         let mut rng = stream(self.definition.seed, RECOMMENDATION);
         let call = &mut Call::new(&mut rng, stop);
-        let found = self
-            .strategy
-            .recommend(self.ledger.view(), query, n, call)?;
+        let log = self.ledger.view();
+        let found = match &restriction {
+            None => self.strategy.recommend(log, query, n, call)?,
+            Some(restriction) => query.under(restriction, |query| {
+                self.strategy.recommend(log, query, n, call)
+            })?,
+        };
+        let point_of = |best: &Member| {
+            let mut point = problem.decode(&best.x, best.index);
+            if let (Point::Numbers(numbers), Some(restriction)) = (&mut point, &restriction) {
+                restriction.hold(numbers);
+            }
+            point
+        };
         let recommended = |best: Recommendation| Recommended {
             point: match self.ledger.between_steps(&best.point.x) {
                 // The nearest member was not measured.
                 Some(number) => self.ledger.point(number),
-                None => problem.decode(&best.point.x, best.point.index),
+                None => point_of(&best.point),
             },
             mean: problem.direction.oriented(best.mean),
             std: best.std,
@@ -489,6 +515,21 @@ impl Optimizer {
             .delays_in_steps(self.delays.take(), now, time);
         let delays = self.delays.insert(found).delays.clone();
         Ok((now, delays, self.ledger.view().in_flight(now, time)))
+    }
+
+    /// As `delays`, in wall-clock time.
+    pub(crate) fn wall_delays(
+        &self,
+        time: f64,
+        outcome: Option<usize>,
+    ) -> Result<(f64, Arc<Delays>, BTreeMap<TrialNumber, f64>)> {
+        self.ledger.now(Some(time))?; // checks the time
+        let view = match outcome {
+            Some(outcome) => self.ledger.declared(outcome)?,
+            None => self.ledger.view(),
+        };
+        let delays = Arc::new(view.wall_delays(time));
+        Ok((time, delays, view.in_flight_in_wall_time(time)))
     }
 
     /// Returns the time for which a pending trial counts as arriving, on the clock, or None without a limit.

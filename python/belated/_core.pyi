@@ -148,6 +148,9 @@ class Parameter:
     def described(labels: list[str], vectors: list[list[float]]) -> Parameter:
         """Choices without an order, each with a vector of descriptors."""
 
+    def offered(self, numbers: list[float]) -> Parameter:
+        """This parameter, of which only these values are suggested. Raises InvalidSpace."""
+
     @property
     def width(self) -> int:
         """Number of encoded columns."""
@@ -642,6 +645,7 @@ class Optimizer:
         time: float | None,
         feasible: _Feasible | None = None,
         n: int = 1,
+        fixed: list[tuple[float, float] | list[float] | None] | list[int] | None = None,
     ) -> list[tuple[_Place, float, float]]:
         """Up to n distinct recommended points, and the posterior mean and standard deviation of f, as
         (place, mean, std). The best point is the first.
@@ -720,10 +724,10 @@ class Optimizer:
         failure if the curve diverged, or a stop by the rule ``stopping``. The log is unchanged."""
 
     def delays(
-        self, time: float | None, outcome: int | None = None
+        self, time: float | None, outcome: int | None = None, in_wall_time: bool = False
     ) -> tuple[float, DelayDistribution, dict[int, float]]:
         """The time on the clock, the delay distribution of the suggested trials, and the age of each suggested trial in
-        flight by its number.
+        flight by its number; all in wall-clock time if ``in_wall_time`` is True, which needs a time.
 
         A trial whose lease has ended counts as if it were abandoned at the end of the lease. If the clock counts
         seconds, the distribution is fitted anew after an event, and when the time that has passed since the last event

@@ -11,7 +11,7 @@ from typing import Any
 # The arguments of `maximize` and `minimize` that are not arguments of the optimizer.
 RUN_ARGUMENTS = (
     *("f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget"),
-    *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"),
+    *("n_workers", "executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress", "fixed"),
 )
 
 _STOPPING = "pass curve=bl.Curve(steps), and stopping=bl.ASHA() or bl.MedianStopping() for another rule"

@@ -94,6 +94,17 @@ impl<'a> View<'a> {
         ages
     }
 
+    /// The wall-clock ages of the suggested trials in flight, without trials whose lease has ended or whose start is not
+    /// known.
+    pub(crate) fn in_flight_in_wall_time(self, now: f64) -> BTreeMap<TrialNumber, f64> {
+        let in_flight = self.in_flight(0.0, Some(now)).into_keys();
+        let aged = in_flight.map(|number| (number, now - self.span(&self.of(number), true).0));
+        let known = aged.filter(|(_, age)| !age.is_nan());
+        known
+            .map(|(number, age)| (number, age.clamp(0.0, MAX_AGE)))
+            .collect()
+    }
+
     /// The delay of each suggested trial that has ended, and the age of each other suggested trial. A pending trial whose
     /// lease has ended counts as if it were abandoned at the end of the lease.
     pub(crate) fn delays(self, now: f64, wall_time: Option<f64>) -> Delays {

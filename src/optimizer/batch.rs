@@ -1,14 +1,12 @@
 //! Batches of suggestions: drafts with fixed values, and batches that share values.
 
-use ndarray::ArrayView2;
-
 use super::{Optimizer, Request};
 use crate::error::{Error, Result, Stop, check, refuse};
 use crate::ledger::{Event, Queued, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::problem::{Fixed, Held, Member, Point, Problem, Restriction};
 use crate::random::{Call, Rng, stream};
-use crate::strategy::{Proposal, Query, Within, registry};
+use crate::strategy::{Proposal, Query, registry};
 
 /// The warning for an enqueued point without a completion that satisfies the constraints.
 const VIOLATES: &str = "no values were found with which the enqueued point satisfies the constraints: the suggested point \
@@ -36,20 +34,12 @@ impl Optimizer {
         problem.check_context(request.context)?;
         problem.check_fidelity(request.fidelity)?;
         self.check_constraints(request.feasible)?;
-        if request.fixed.is_some() || request.shared.is_some() {
-            let kind = registry::name_of(&self.definition.strategy);
-            if !self.strategy.supports().restrictions {
-                let what = if request.fixed.is_some() {
-                    "fixed"
-                } else {
-                    "shared"
-                };
-                return Err(Error::Unsupported {
-                    strategy: kind,
-                    what,
-                });
-            }
-        }
+        self.check_restrictions(request)?;
+        let fixed = self.definition.problem.fixed_or_offered(request.fixed);
+        let request = Request {
+            fixed: fixed.as_ref(),
+            ..request
+        };
         let end = self.ledger.len();
         let drafted = match request.shared {
             Some(shared) if n > 0 => self.draft_shared(n, request, shared, stop),
@@ -59,6 +49,22 @@ impl Optimizer {
             self.truncate(end);
         }
         drafted
+    }
+
+    /// Refuses fixed and shared values if the strategy does not support them.
+    pub(super) fn check_restrictions(&self, request: Request) -> Result<()> {
+        let what = match (request.fixed, request.shared) {
+            (Some(_), _) => "fixed",
+            (None, Some(_)) => "shared",
+            (None, None) => return Ok(()),
+        };
+        match self.strategy.supports().restrictions {
+            true => Ok(()),
+            false => Err(Error::Unsupported {
+                strategy: registry::name_of(&self.definition.strategy),
+                what,
+            }),
+        }
     }
 
     /// Appends n suggestions whose points agree with `fixed`.
@@ -211,20 +217,9 @@ impl Optimizer {
                 ..Proposal::at(Member::default())
             });
         }
-        let lifted = |rows: ArrayView2<f64>| {
-            let rows = restriction.lift_rows(rows);
-            query.feasible.of_rows(rows.view())
-        };
-        let feasible = match query.feasible.is_constrained() {
-            true => Feasible::by(&lifted),
-            false => query.feasible,
-        };
-        let within = Some(Within {
-            restriction,
-            feasible,
-        });
-        let query = Query { within, ..query };
-        self.strategy.propose(self.ledger.view(), query, call)
+        query.under(restriction, |query| {
+            self.strategy.propose(self.ledger.view(), query, call)
+        })
     }
 
     /// Appends n suggestions that have the shared values in common: the values of the first suggestion.

@@ -45,7 +45,9 @@ pub use domain::{Domain, Member, Objective};
 pub use fidelity::{Fidelity, PowerCost};
 pub use linear::Linear;
 pub use outcomes::{Goal, Interval, Outcome};
-pub use parameter::{Cell, Choices, Coordinate, Described, Integer, Kind, Parameter, Real};
+pub use parameter::{
+    Cell, Choices, Coordinate, Described, Integer, Kind, Offered, Parameter, Real,
+};
 pub use point::Point;
 pub(crate) use product::indices;
 pub use product::{Product, columns};
@@ -295,6 +297,17 @@ impl Problem {
                 "the fixed values of candidates are given as row numbers".to_string(),
             )),
             (_, Fixed::Rows(rows)) => Restriction::to_rows(self.domain(), rows.clone()),
+        }
+    }
+
+    /// The fixed values of a request. If the space has values that are not offered, they are restricted, even if the
+    /// request does not fix values.
+    pub(crate) fn fixed_or_offered(&self, fixed: Option<&Fixed>) -> Option<Fixed> {
+        match &self.members {
+            Members::Space(space) if fixed.is_none() && space.has_offered() => {
+                Some(Fixed::Parameters(vec![None; space.searched().len()]))
+            }
+            _ => fixed.cloned(),
         }
     }
 

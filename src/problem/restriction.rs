@@ -112,17 +112,20 @@ impl Restriction {
         })
     }
 
-    /// The restriction of a box to the allowed values of its coordinates. `held` has the numbers that the user gave.
+    /// The restriction of a box to the allowed values of its coordinates. A coordinate with `is_active` is active at
+    /// each of the members. `held` has the allowed numbers.
     ///
     /// If a linear constraint cannot hold with some choices of a parameter, because they make parts inactive, these
     /// choices are left out.
     pub(super) fn of_box(
         full: &Arc<Domain>,
         allowed: Vec<Option<Allowed>>,
+        is_active: &[bool],
         held: Vec<Option<Held>>,
     ) -> std::result::Result<Self, Unusable> {
-        let made = |allowed| Self::of_allowed(full, allowed, held.clone());
-        let found = made(allowed.clone());
+        let made =
+            |allowed, is_active: &[bool]| Self::of_allowed(full, allowed, is_active, held.clone());
+        let found = made(allowed.clone(), is_active);
         let (Err(Unusable::Contradiction), Some(product)) = (&found, full.product()) else {
             return found;
         };
@@ -137,9 +140,10 @@ impl Restriction {
                 _ => continue,
             };
             let with = |levels| {
-                let mut narrowed = allowed.clone();
+                let (mut narrowed, mut is_active) = (allowed.clone(), is_active.to_vec());
                 narrowed[parent] = Some(Allowed::Levels(levels));
-                made(narrowed)
+                is_active[parent] = true;
+                made(narrowed, &is_active)
             };
             let kept = levels
                 .into_iter()
@@ -155,17 +159,19 @@ impl Restriction {
     fn of_allowed(
         full: &Arc<Domain>,
         mut allowed: Vec<Option<Allowed>>,
+        is_active: &[bool],
         held: Vec<Option<Held>>,
     ) -> std::result::Result<Self, Unusable> {
         let Some(product) = full.product() else {
             return Err(Unusable::Inactive(0));
         };
         let given: Vec<usize> = (0..allowed.len())
-            .filter(|&i| allowed[i].is_some())
+            .filter(|&i| allowed[i].is_some() && is_active[i])
             .collect();
-        for i in given {
+        for &i in &given {
             activate(product, i, &mut allowed).map_err(|()| Unusable::Inactive(i))?;
         }
+        let is_certain = always_active(product, given);
         let mut map = Map {
             full: full.clone(),
             origin: vec![0.0; full.width()],
@@ -185,7 +191,8 @@ impl Restriction {
                 map.origin[at.clone()].fill(coordinate.inactive());
                 continue;
             }
-            if let Some(restricted) = map.add(i, coordinate, at, allowed[i].as_ref(), width) {
+            let own = (allowed[i].as_ref(), is_certain[i]);
+            if let Some(restricted) = map.add(i, coordinate, at, own, width) {
                 position[i] = Some(coordinates.len());
                 coordinates.push(restricted);
                 map.kept.push((**coordinate, at.clone()));
@@ -486,13 +493,13 @@ impl Map {
     }
 
     /// Adds full coordinate i, whose first restricted column is `first`. Returns the restricted coordinate, or None if
-    /// one value is allowed.
+    /// one value is allowed and the coordinate `is_certain` to be active.
     fn add(
         &mut self,
         i: usize,
         coordinate: &Coordinate,
         at: &Range<usize>,
-        allowed: Option<&Allowed>,
+        (allowed, is_certain): (Option<&Allowed>, bool),
         first: usize,
     ) -> Option<Coordinate> {
         let member = |level: u64| {
@@ -527,7 +534,9 @@ impl Map {
                 _ => vec![member(*bottom)],
             },
         };
-        if let [only] = &choices[..] {
+        if let [only] = &choices[..]
+            && is_certain
+        {
             self.origin[at.clone()].copy_from_slice(only);
             return None;
         }
@@ -583,6 +592,18 @@ fn activate(
         activate(product, *parent, allowed)?;
     }
     Ok(())
+}
+
+/// Whether each coordinate is active at all members: it does not have conditions, or it or a child is in `left`.
+fn always_active(product: &Product, mut left: Vec<usize>) -> Vec<bool> {
+    let mut found = vec![false; product.len()];
+    while let Some(i) = left.pop() {
+        found[i] = true;
+        left.extend(product.conditions_of(i).iter().map(|each| each.0));
+    }
+    (0..product.len())
+        .map(|i| found[i] || product.conditions_of(i).is_empty())
+        .collect()
 }
 
 /// Whether each coordinate is inactive at all allowed members.
@@ -687,12 +708,14 @@ mod tests {
             let (full, allowed) = random_box(&mut rng);
             let product = full.product().unwrap();
             let held = vec![None; product.len()];
+            let forced: Vec<bool> = (0..product.len()).map(|_| rng.random()).collect();
             let is_member = |x: &Vec<f64>| {
                 let (active, indices) = (product.active(x), indices(product, x));
                 allowed.iter().enumerate().all(|(i, allowed)| {
                     let is_active = active.as_ref().is_none_or(|active| active[i]);
                     match allowed {
                         None => true,
+                        Some(_) if !is_active && !forced[i] => true,
                         Some(Allowed::Levels(levels)) => is_active && levels.contains(&indices[i]),
                         Some(Allowed::Steps(first, last)) => {
                             is_active && (*first..=*last).contains(&indices[i])
@@ -706,7 +729,7 @@ mod tests {
                 all.outer_iter().map(|row| row.to_vec()).collect()
             };
             let expected: Vec<Vec<f64>> = rows(&full).into_iter().filter(is_member).collect();
-            let Ok(restriction) = Restriction::of_box(&full, allowed.clone(), held) else {
+            let Ok(restriction) = Restriction::of_box(&full, allowed.clone(), &forced, held) else {
                 assert!(expected.is_empty());
                 n_refused += 1;
                 continue;
@@ -783,7 +806,7 @@ mod tests {
             Some(Allowed::Steps(2, 5)),
             Some(Allowed::Columns(vec![0.1])),
         ];
-        let restriction = Restriction::of_box(&full, allowed, vec![None; 5]).unwrap();
+        let restriction = Restriction::of_box(&full, allowed, &[true; 5], vec![None; 5]).unwrap();
         assert_eq!(restriction.domain().width(), 6);
         let x = [0.3, 1.0, 0.0, 0.0, 1.0, 0.6];
         let (mut waves, mut gradient) = (Waves, [0.0; 6]);

@@ -161,7 +161,11 @@ impl Space {
                     "has {name:?}, which is not searched: name parameters of {names}"
                 ));
             };
-            let range = match &self.declared[i].parameter {
+            let parameter = &self.declared[i].parameter;
+            let range = match parameter.whole() {
+                Parameter::Real(_) if linear.step.is_some() && parameter.offered().is_some() => {
+                    None
+                }
                 Parameter::Real(real) => real.linear_range(linear.step),
                 _ => None,
             };
@@ -221,7 +225,7 @@ impl Space {
 
     /// The range (low, high) of searched parameter k, which is a Real.
     fn range(&self, k: usize, step: Option<f64>) -> (f64, f64) {
-        match &self.declared[self.searched[k]].parameter {
+        match self.declared[self.searched[k]].parameter.whole() {
             Parameter::Real(real) => real.linear_range(step).unwrap_or_default(),
             _ => (0.0, 0.0),
         }
@@ -374,11 +378,17 @@ impl Space {
     /// The first column of each parameter whose choices have descriptors, and the vectors of its choices.
     pub(crate) fn descriptors(&self) -> Vec<(usize, Vec<Vec<f64>>)> {
         let searched = self.searched.iter().zip(&self.at);
-        let described = searched.filter_map(|(&i, at)| match &self.declared[i].parameter {
+        let described = searched.filter_map(|(&i, at)| match self.declared[i].parameter.whole() {
             Parameter::Described(choices) => Some((at.start, choices.vectors().to_vec())),
             _ => None,
         });
         described.collect()
+    }
+
+    /// Whether some values of a parameter are not suggested.
+    pub(crate) fn has_offered(&self) -> bool {
+        let offered = |each: &Declaration| each.parameter.offered().is_some();
+        self.declared.iter().any(offered)
     }
 
     /// The number of parameters, including constants.
@@ -564,7 +574,8 @@ impl Space {
     }
 
     /// The restriction to the members with these values of the searched parameters. A parameter with values is active
-    /// at each of these members. `argument` is the name of the argument in messages.
+    /// at each of these members. The other parameters have offered values. `argument` is the name of the argument in
+    /// messages.
     pub(crate) fn restrict(&self, held: &[Option<Held>], argument: &str) -> Result<Restriction> {
         if held.len() != self.searched.len() {
             let n = self.searched.len();
@@ -574,13 +585,17 @@ impl Space {
             );
             return Err(Error::InvalidPoint(message));
         }
+        let is_active: Vec<bool> = held.iter().map(Option::is_some).collect();
+        let own = held.iter().enumerate();
+        let own = own.map(|(k, held)| self.held_or_offered(self.searched[k], held.as_ref()));
+        let held: Vec<Option<Held>> = own.collect();
         let allowed = held.iter().enumerate().map(|(k, held)| {
             let held = held.as_ref();
             held.map(|held| self.allowed(self.searched[k], held, argument))
                 .transpose()
         });
         let allowed: Result<Vec<Option<Allowed>>> = allowed.collect();
-        Restriction::of_box(&self.domain, allowed?, held.to_vec()).map_err(|found| {
+        Restriction::of_box(&self.domain, allowed?, &is_active, held).map_err(|found| {
             let name = |k: usize| &self.declared[self.searched[k]].name;
             Error::InvalidPoint(match found {
                 Unusable::Inactive(k) => format!(
@@ -602,6 +617,19 @@ impl Space {
                 }
             })
         })
+    }
+
+    /// The values that parameter i may have in a suggestion, given the values that a request allows.
+    fn held_or_offered(&self, i: usize, held: Option<&Held>) -> Option<Held> {
+        match (self.declared[i].parameter.offered(), held) {
+            (Some(offered), None) => Some(Held::Values(offered.to_vec())),
+            (Some(offered), Some(Held::Range(low, high))) => {
+                let inside = offered.iter().copied();
+                let inside = inside.filter(|number| (*low..=*high).contains(number));
+                Some(Held::Values(inside.collect()))
+            }
+            (_, held) => held.cloned(),
+        }
     }
 
     /// The allowed part of the coordinate of parameter i.
@@ -626,7 +654,7 @@ impl Space {
                     return refuse(format!("{number:?}"), &kind.expected());
                 }
                 if values.is_empty() {
-                    return refuse("[]".to_string(), "at least one value");
+                    return refuse("[]".to_string(), &kind.expected());
                 }
                 Ok(match coordinate.levels() {
                     Some(_) => {

@@ -435,7 +435,7 @@ impl Optimizer {
         self.with_core(py, |core, _| Ok(core.ledger().len()))
     }
 
-    #[pyo3(signature = (context, time, feasible=None, n=1))]
+    #[pyo3(signature = (context, time, feasible=None, n=1, fixed=None))]
     fn recommend(
         &self,
         py: Python<'_>,
@@ -443,10 +443,19 @@ impl Optimizer {
         time: Option<f64>,
         feasible: Option<Py<PyAny>>,
         n: usize,
+        fixed: Option<Fixed>,
     ) -> PyResult<Vec<(Point, f64, f64)>> {
         let context = context.unwrap_or_default();
+        let fixed = fixed.map(Fixed::core);
         let found = self.under_constraints(py, feasible, |core, feasible, stop| {
-            core.recommend(&context, time, feasible, n, stop)
+            let request = Request {
+                context: &context,
+                time,
+                feasible,
+                fixed: fixed.as_ref(),
+                ..Request::default()
+            };
+            core.recommend(n, request, stop)
         })?;
         let found = found.into_iter();
         Ok(found.map(|it| (it.point, it.mean, it.std)).collect())
@@ -607,14 +616,19 @@ impl Optimizer {
 
     /// The time on the clock, the delay distribution, and the ages of the trials in flight by number. The distribution is
     /// fitted without the lock.
-    #[pyo3(signature = (time, outcome=None))]
+    #[pyo3(signature = (time, outcome=None, in_wall_time=false))]
     fn delays(
         &self,
         py: Python<'_>,
         time: Option<f64>,
         outcome: Option<usize>,
+        in_wall_time: bool,
     ) -> PyResult<(f64, DelayDistribution, BTreeMap<usize, f64>)> {
-        let (now, delays, in_flight) = self.with_core(py, |core, _| core.delays(time, outcome))?;
+        let (now, delays, in_flight) =
+            self.with_core(py, |core, _| match time.filter(|_| in_wall_time) {
+                Some(time) => core.wall_delays(time, outcome),
+                None => core.delays(time, outcome),
+            })?;
         let distribution = DelayDistribution::of(py, delays, &Options::default())?;
         Ok((now, distribution, in_flight))
     }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::error::{Error, Result};
 use crate::problem::{
     self, Choices, Clock, Column, Curve, CurveValue, Declaration, Described, Direction, Goal,
-    Integer, Interval, Linear, Members, Outcome, Point, PowerCost, Real, Role,
+    Integer, Interval, Linear, Members, Offered, Outcome, Point, PowerCost, Real, Role,
 };
 use crate::python::domain::Domain;
 use crate::python::owned2;
@@ -65,6 +65,11 @@ impl Parameter {
     fn described(labels: Vec<String>, vectors: Vec<Vec<f64>>) -> PyResult<Self> {
         let made = Described::new(labels, vectors)?;
         Ok(Self::new(problem::Parameter::Described(made)))
+    }
+
+    fn offered(&self, numbers: Vec<f64>) -> PyResult<Self> {
+        let made = Offered::new(self.core.clone(), numbers)?;
+        Ok(Self::new(problem::Parameter::Offered(made)))
     }
 
     #[getter]

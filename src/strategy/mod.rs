@@ -26,7 +26,7 @@ pub mod theory;
 pub mod tree;
 pub mod units;
 
-pub use query::{Limit, Query, Resource, Within};
+pub use query::{Limit, Query, Resource};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -231,6 +231,7 @@ pub(crate) fn best_by_value(
 ) -> Result<Vec<Recommendation>> {
     let values = log.trials().enumerate();
     let values = values.filter(|(_, trial)| !trial.is_outside());
+    let values = values.filter(|(number, _)| query.allows(&log.member(*number)));
     let values = values.filter_map(|(number, trial)| Some((trial.value()? + 0.0, number)));
     let mut left: Vec<(f64, TrialNumber)> = values.collect();
     let is_here = |&(_, number): &(f64, TrialNumber)| log.context(number) == query.context;

@@ -1,9 +1,10 @@
 //! The arguments of a proposal.
 
+use ndarray::ArrayView2;
 use serde::{Deserialize, Serialize};
 
 use crate::maximize::feasible::Feasible;
-use crate::problem::{Domain, Restriction};
+use crate::problem::{Domain, Member, Restriction};
 
 /// The request for a proposal.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,6 +34,23 @@ pub struct Within<'a> {
 }
 
 impl<'a> Query<'a> {
+    /// Calls a function with the query under a restriction.
+    pub fn under<T>(self, restriction: &Restriction, ask: impl FnOnce(Query) -> T) -> T {
+        let lifted = |rows: ArrayView2<f64>| {
+            let rows = restriction.lift_rows(rows);
+            self.feasible.of_rows(rows.view())
+        };
+        let feasible = match self.feasible.is_constrained() {
+            true => Feasible::by(&lifted),
+            false => self.feasible,
+        };
+        let within = Some(Within {
+            restriction,
+            feasible,
+        });
+        ask(Query { within, ..self })
+    }
+
     /// The domain that is searched, given the domain of the problem. A proposed point is a member of this domain.
     pub fn searched<'d>(self, domain: &'d Domain) -> &'d Domain
     where
@@ -50,6 +68,11 @@ impl<'a> Query<'a> {
     /// The restriction, if any.
     pub fn restriction(self) -> Option<&'a Restriction> {
         self.within.map(|within| within.restriction)
+    }
+
+    /// Whether a member of the domain of the problem may be proposed.
+    pub fn allows(self, member: &Member) -> bool {
+        self.within.is_none() || self.lower(&member.x, member.index).is_some()
     }
 
     /// The row of the domain of the problem for a row of the searched domain.

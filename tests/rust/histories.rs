@@ -4,9 +4,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use belated::{
-    Action, Again, Clock, Curve, CurveValue, Data, Definition, Direction, Error, Failure, Feasible,
-    Fidelity, Members, Observation, Optimizer, Parameter, Point, Problem, Queued, Real, Request,
-    State, Stop,
+    Action, Again, Clock, Curve, CurveValue, Data, Definition, Direction, Error, Failure, Fidelity,
+    Members, Observation, Optimizer, Parameter, Point, Problem, Queued, Real, Request, State, Stop,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -482,7 +481,12 @@ impl Step {
             }
             Step::Recommend(place) => {
                 let context = place.context(optimizer);
-                optimizer.recommend(&context, later, Feasible::EVERYWHERE, 1, stop)?;
+                let request = Request {
+                    context: &context,
+                    time: later,
+                    ..Request::default()
+                };
+                optimizer.recommend(1, request, stop)?;
             }
             Step::Surrogate { pending } => {
                 optimizer.surrogate(later, pending, None, stop)?;

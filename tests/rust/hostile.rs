@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use belated::{Clock, Error, Feasible, Optimizer, Request};
+use belated::{Clock, Error, Optimizer, Request};
 use ndarray::Array2;
 use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq, proptest};
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ proptest! {
                 prop_assert!(!surrogate.units.center.is_nan() && surrogate.units.scale > 0.0);
             }
         }
-        match optimizer.recommend(&context, Some(0.0), Feasible::EVERYWHERE, 2, &mut go_on()) {
+        match optimizer.recommend(2, Request { context: &context, time: Some(0.0), ..Request::default() }, &mut go_on()) {
             Ok(found) => {
                 let ledger = optimizer.ledger();
                 prop_assert!(found.is_empty() || ledger.view().n_observed() > 0);

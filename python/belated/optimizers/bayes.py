@@ -41,6 +41,11 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
         limit. Once 20 results have arrived, a number below the 25 % quantile of their delays gives a `BelatedWarning`.
     search : Search, optional
         The search for the maximum of the acquisition. Default None: ``Search()``.
+    repeats : bool, default True
+        Whether a point may be suggested again while others have not been observed. Pass False if every candidate is a
+        sample that exists once: a point that was observed or has failed is then suggested again only after all points
+        have been (with contexts, all in this context). The argument is for candidates and spaces without continuous
+        parameters; elsewhere it has no effect.
 
     Raises
     ------
@@ -70,6 +75,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     initial: settings.Initial | int | None = None
     window: float | timedelta | Literal["auto"] | None = None
     search: settings.Search | None = None
+    repeats: bool = True
 
     _has_model = True
 

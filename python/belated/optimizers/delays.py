@@ -289,7 +289,7 @@ class Delays:
 
     def _or_time(self, both: bool) -> str:
         if self.clock != "seconds":
-            return ', counted in suggestions; create the optimizer with clock="seconds" to forecast in time'
+            return ", counted in suggestions; forecast of the optimizer takes a datetime or a timedelta"
         return ", in seconds, a datetime or a timedelta" if both else ", in seconds, or a timedelta"
 
     def _when(self, time: float, by: Any) -> str:

@@ -108,6 +108,8 @@ def _params(space: Space, u: Array) -> dict[str, Any]:
 
 
 def _value(dimension: Dimension, share: float) -> Any:
+    if dimension.offered is not None:
+        return dimension.offered[int(share * len(dimension.offered))]
     if isinstance(dimension, Categorical):
         return dimension.choices[int(share * len(dimension.choices))]
     return dimension.decode(np.array([share]))

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import Action, DelayDistribution, Draft, DurationModel, GaussianProcess, TrialRecord
+from belated.optimizers.fixed import Fixed
 from belated.space.space import Place
 
 Array = NDArray[np.float64]
@@ -30,9 +31,14 @@ class Log(Protocol):
         """
 
     def recommend(
-        self, context: list[float] | None, time: float | None, feasible: Feasible | None = None, n: int = 1
+        self,
+        context: list[float] | None,
+        time: float | None,
+        feasible: Feasible | None = None,
+        n: int = 1,
+        fixed: Fixed | None = None,
     ) -> list[tuple[Place, float, float]]:
-        """Return (place, mean, std) for up to n distinct recommended points, best first."""
+        """Return (place, mean, std) for up to n distinct recommended points with the fixed values, best first."""
 
     def predict(
         self, points: Array, time: float | None, pending: bool, outcome: int | None = None
@@ -62,9 +68,12 @@ class Log(Protocol):
         """Return the model of durations; None if fewer than two positive durations are known."""
 
     def delays(
-        self, time: float | None, outcome: int | None = None
+        self, time: float | None, outcome: int | None = None, in_wall_time: bool = False
     ) -> tuple[float, DelayDistribution, dict[int, float]]:
-        """Return the time on the clock, the delay distribution, and the ages of the trials in flight by number."""
+        """Return the time on the clock, the delay distribution, and the ages of the trials in flight by number.
+
+        If `in_wall_time` is True, all times are wall-clock times.
+        """
 
     def arrivals(self, in_wall_time: bool) -> tuple[Array, Array]:
         """Return the starts and ends of the suggested trials that were observed; a time that is not known is NaN."""

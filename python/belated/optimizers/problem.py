@@ -15,7 +15,7 @@ from belated.optimizers.outcomes import Maximize, Minimize, Outcomes
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.fidelity import Fidelity
-from belated.space.linear import AnyLinear, CoreLinear
+from belated.space.linear import AnyLinear, without_constants
 from belated.space.space import ContextSpace, Space
 from belated.warn import warn
 
@@ -53,7 +53,7 @@ class Problem:
             raise InvalidSpace(f"space={space!r} are candidates: pass them as candidates=")
         self.domain: Space | Candidates = read_candidates(candidates) if space is None else Space(space)
         if self.linear:
-            self._constrain([each.core for each in self.linear])
+            self._constrain(self.linear)
         self.context_space = None if context is None else ContextSpace(context)
         if isinstance(self.domain, Space) and self.context_space is not None:
             both = [name for name in self.context_space if name in self.domain]
@@ -88,13 +88,16 @@ class Problem:
         found = [name for name, goal in self.outcomes.items() if isinstance(goal, (Minimize, Maximize))]
         return found[0] if len(found) == 1 else None
 
-    def _constrain(self, linear: Sequence[CoreLinear]) -> None:
+    def _constrain(self, linear: Sequence[AnyLinear]) -> None:
         """Replace the space by the space with linear constraints. Warn of constraints that are not needed."""
         if not isinstance(self.domain, Space) or isinstance(self.domain, NamedCandidates):
             raise InvalidSetting(
                 "constraints are for spaces, and candidates are given: leave out the rows that violate them"
             )
-        self.domain = Space.from_flat(dict(self.domain), self.domain.nesting, linear)
+        constants = self.domain.constant_numbers
+        found = [without_constants(each, constants) for each in linear]
+        left = [each for each in found if each is not None]
+        self.domain = Space.from_flat(dict(self.domain), self.domain.nesting, left)
         redundant = self.domain.core.redundant
         if redundant:
             warn(f"constraints {redundant} hold wherever the other constraints hold: they can be left out")

@@ -26,6 +26,7 @@ from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping
 from belated.optimizers.delays import Delays, Forecast, Overdue
 from belated.optimizers.durations import Durations, durations_of
+from belated.optimizers.fixed import fixed_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
@@ -56,6 +57,7 @@ from belated.optimizers.tables.table import (
     trials_dataframe,
 )
 from belated.optimizers.trial import Trial, trials_html
+from belated.optimizers.values import checked
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, is_list, is_table, whole_number
 from belated.space.candidates import Candidates
@@ -311,12 +313,17 @@ class Reading(ABC):
         """The distribution of delays, estimated from all suggested trials up to now."""
         return self._delays_of(None)
 
-    def _delays_of(self, outcome: str | None) -> Delays:
-        """Return the distribution of the delays of an outcome; of whole trials for None."""
+    def _delays_of(self, outcome: str | None, wall_time: bool = False) -> Delays:
+        """Return the distribution of the delays of an outcome; of whole trials for None.
+
+        If `wall_time` is True, a clock that counts suggestions is replaced by the wall clock.
+        """
         source = self._source
         log = source._current_log()
         problem = source._problem
-        return Delays(problem.clock, *log.delays(problem.wall_time(), source._position(outcome)))
+        wall_time = wall_time and problem.clock == "iterations"
+        found = log.delays(problem.wall_time(), source._position(outcome), wall_time)
+        return Delays("seconds" if wall_time else problem.clock, *found)
 
     @property
     def window_(self) -> float | None:
@@ -335,8 +342,9 @@ class Reading(ABC):
         Parameters
         ----------
         by : float, datetime or timedelta, optional
-            A time on the optimizer's clock. If the clock is "seconds", also a datetime, or a timedelta from now.
-            Default None: the median delay from now.
+            A time on the optimizer's clock; or a datetime, or a timedelta from now. If the clock counts suggestions,
+            the delays in wall-clock time are used for a datetime and a timedelta. Default None: the median delay from
+            now.
         outcome : str, optional
             The name of a declared outcome, whose values are counted. Default None: trials of which all outcomes are
             known.
@@ -361,16 +369,16 @@ class Reading(ABC):
         >>> str(optimizer.forecast(by=20))
         '8 pending, no forecast: no trial has arrived'
         """
-        forecast = self._delays_of(outcome).forecast(by)
+        forecast = self._delays_of(outcome, isinstance(by, (datetime, timedelta))).forecast(by)
         if forecast.n_pending:
             self._source._check_hand_overs()
         return forecast
 
     @checks_arguments
-    def overdue(self, *, outcome: str | None = None) -> list[Overdue]:
+    def overdue(self, *, outcome: str | None = None, wall_time: bool = False) -> list[Overdue]:
         """Return the trials in flight that are late and whose results probably never arrive.
 
-        The age of such a trial, here on the optimizer's clock, exceeds the 95 % quantile of the delays of trials that
+        The age of such a trial, on the optimizer's clock, exceeds the 95 % quantile of the delays of trials that
         arrive, and the 98 % interval of the probability that its result arrives lies below 1/2. The trials are sorted
         by this probability; the least likely result comes first. The list is empty before the first result. Early in a
         study and with few results, it is often empty, because long delays and lost trials look the same.
@@ -380,6 +388,8 @@ class Reading(ABC):
         outcome : str, optional
             The name of a declared outcome: the trials in which this outcome is late. Default None: the trials that are
             late as a whole; see `Trial.missing`.
+        wall_time : bool, default False
+            Whether ages and delays are in seconds of wall-clock time, also if the clock counts suggestions.
 
         Examples
         --------
@@ -391,13 +401,19 @@ class Reading(ABC):
         >>> [(late.trial.number, late.age) for late in optimizer.overdue()]
         [(0, 21.0)]
         """
-        found = self._delays_of(outcome).overdue()
+        found = self._delays_of(outcome, checked(wall_time, bool, "wall_time")).overdue()
         return [Overdue(Trial(self._source, number), age, arrives) for number, age, arrives in found]
 
     # The model.
 
     @checks_arguments
-    def recommend(self, context: Mapping[str, Any] | None = None, *, n: int | None = None) -> Any:
+    def recommend(
+        self,
+        context: Mapping[str, Any] | None = None,
+        *,
+        n: int | None = None,
+        fixed: Mapping[Any, Any] | None = None,
+    ) -> Any:
         """Return the point to use after the search, or a list of the n best points.
 
         `BayesOpt` returns the best observed point if all values are exact: their noise is declared to be zero, or the
@@ -418,6 +434,8 @@ class Reading(ABC):
         n : int, optional
             The number of distinct points in the list, best first. The list is shorter if there are fewer points among
             which to choose. If n is None, a single point is returned.
+        fixed : mapping, optional
+            The values of some parameters, as for `suggest`: a point with these values is recommended.
 
         Returns
         -------
@@ -430,8 +448,10 @@ class Reading(ABC):
             No trial has been observed yet.
         InvalidContext
             The context is missing, was not declared, or is out of its space.
+        InvalidPoint
+            A fixed name is unknown, its value is not in the space, or no point has all fixed values.
         InvalidSetting
-            n is not an integer >= 1.
+            n is not an integer >= 1, or the optimizer does not support fixed values.
         """
         wanted = 1 if n is None else whole_number(n)
         if wanted is None or not 1 <= wanted < 2**32:
@@ -440,9 +460,11 @@ class Reading(ABC):
         log = source._current_log()
         numbers = source._problem.context_numbers(context)
         constraints = source._constraints_for("recommend")
-        found = log.recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted)
+        held = fixed_of(source._problem, fixed)
+        found = log.recommend(numbers, source._problem.wall_time(), feasible=constraints, n=wanted, fixed=held)
         if not found:
-            where = "" if constraints is None else " whose params satisfy the constraints"
+            where = " with the fixed values" if fixed else ""
+            where += "" if constraints is None else " whose params satisfy the constraints"
             raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
         points = [source._problem.domain.params_at(place) for place, _, _ in found]
         if has_bounds(source._problem.outcomes) and source._has_model:

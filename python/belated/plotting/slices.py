@@ -171,7 +171,11 @@ def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any, probable: A
 
 def positions(dimension: Dimension, values: Sequence[Any]) -> list[Any]:
     """Return the positions of values on an axis; the values of a list are at 0, 1, …."""
-    return list(values) if choices_of(dimension) is None else [int(dimension.to_number(value)) for value in values]
+    return (
+        list(values)
+        if choices_of(dimension) is None
+        else [dimension.to_number(value, measured=True) for value in values]
+    )
 
 
 def set_parameter(ax: Axes, axis: Literal["x", "y"], space: Space, name: str) -> None:

@@ -72,6 +72,8 @@ class Evaluations:
     limit: Callable[[], Limit] | None = None
     # Trials that were pending before the run; these trials are evaluated first.
     waiting: list[Trial] = field(default_factory=list)
+    # What the optimizer is asked for when a new trial is started.
+    request: Request = field(default_factory=lambda: Request(1))
     # What workers use to report the steps of curves.
     reports: "Reports | None" = None
     # The number of the problem at the start of the run, whose outcomes f returns; see `Submission`.
@@ -136,7 +138,7 @@ class Evaluations:
         """
         trial = self.next_waiting()
         if trial is None and len(self.trials) < self.n_trials:
-            trial = self.suggest() if self.total is None else self.total.suggest()
+            trial = self.suggest() if self.total is None else self.total.suggest(self.request)
         if trial is None:
             self.n_trials = len(self.trials)
             return
@@ -148,9 +150,10 @@ class Evaluations:
     def suggest(self) -> Trial:
         """Start a new trial. If a limit on time or cost alone ends the run, the optimizer is told which share of the
         limit has been used."""
-        if self.limit is None:
+        if self.limit is None and self.request.fixed is None:
             return self.optimizer.suggest()
-        return Trial(self.optimizer, self.optimizer._start_trials(Request(1), limit=self.limit())[0])
+        limit = None if self.limit is None else self.limit()
+        return Trial(self.optimizer, self.optimizer._start_trials(self.request, limit=limit)[0])
 
     def next_waiting(self) -> Trial | None:
         """Return the next waiting trial that is still pending, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from datetime import timedelta
@@ -20,6 +20,7 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.problem import SpaceLike
+from belated.optimizers.request import Request
 from belated.optimizers.trial import Trial
 from belated.optimizers.values import checked
 from belated.run import arguments
@@ -68,6 +69,7 @@ def _optimize(
     catch: Catch = Exception,
     callbacks: Iterable[Callback] = (),
     progress: bool | None = None,
+    fixed: Mapping[Any, Any] | None = None,
     **settings: Unpack[BayesOptSettings],
 ) -> Result:
     chosen = arguments.chosen_optimizer(direction, space, candidates, optimizer, settings)
@@ -91,6 +93,9 @@ def _optimize(
     used = None
     if n_trials is None and total is None:
         used = partial(_used, start, seconds, spending)
+    # Without fixed values, a request has the present problem, also after a revision during the run.
+    request = Request(1, fixed=fixed, revision=None if fixed is None else revision)
+    request.read_in(chosen._problem)  # checks the fixed values
     size = arguments.size(n_workers, executor)
     n_retries = arguments.count("retries", retries, 0)
     arguments.check_processes(processes, executor)
@@ -121,6 +126,7 @@ def _optimize(
         bar,
         used,
         waiting,
+        request,
         reports=reports,
         revision=revision,
     )
@@ -301,6 +307,9 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     progress : bool, optional
         Whether to show a progress bar, which requires tqdm. None: show a progress bar in a terminal or notebook if tqdm
         is installed.
+    fixed : mapping, optional
+        The values that the new trials of this run have, as for `Optimizer.suggest`. Trials that are pending at the
+        start of the run keep their values.
     acquisition, initial, constraints, seed, curve, stopping, outcomes
         As for `BayesOpt`.
 

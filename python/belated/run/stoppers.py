@@ -34,8 +34,8 @@ class NoImprovement(Stopper):
 
     Failed trials do not count as results. A better value that another process of the study reports is also an
     improvement. Each run starts its own count. If outcomes were declared, the best value is the best value within the
-    bounds. Trials whose objective or bounded outcomes are missing do not count, nor do trials before the first one
-    within the bounds.
+    bounds, and a run in which no trial lies within the bounds ends after n results. Trials whose objective or bounded
+    outcomes are missing do not count.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class NoImprovement(Stopper):
         """Raise `StopRun` if this is the n-th consecutive result without an improvement."""
         best, goals = optimizer.best_trial_, optimizer._problem.outcomes
         is_incomplete = any(not isinstance(goals[name], Record) for name in trial.missing)
-        if trial.value is None or is_incomplete or (goals and best is None):
+        if trial.value is None or is_incomplete:
             return
         first, before = self._best is None, self._best
         self._best = None if best is None else best.value

@@ -83,14 +83,16 @@ class Total:
         # There may be many abandoned trials, so read abandoned trials only if necessary.
         return self._n_suggested() < self.limit or self._left() > 0
 
-    def suggest(self) -> Trial | None:
+    def suggest(self, request: Request) -> Trial | None:
         """Start a trial; return None if the total is reached."""
         if not isinstance(self.optimizer, Study):
             with _lock:
-                return self.optimizer.suggest() if self._may_start() else None
+                if not self._may_start():
+                    return None
+                return Trial(self.optimizer, self.optimizer._start_trials(request)[0])
         self.optimizer.sync()
         if not self._may_start():
             return None
         # The store's lock is held from the count to the suggestion.
-        numbers = self.optimizer._start_trials(Request(1), may_start=self._may_start)
+        numbers = self.optimizer._start_trials(request, may_start=self._may_start)
         return Trial(self.optimizer, numbers[0]) if numbers else None

@@ -462,7 +462,7 @@ class NamedCandidates(Space):
         """Return whether these values are a candidate."""
         return isinstance(self.locate(values, measured=True), int)
 
-    def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
+    def without_missing(self, record: Mapping[str, Any], is_complete: bool = True) -> Mapping[str, Any]:
         """Return a row of a table as a dict, without gaps."""
         return {name: value for name, value in record.items() if not (name in self.optional and is_gap(value))}
 

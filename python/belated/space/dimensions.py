@@ -6,9 +6,11 @@ number is the *level* of a value. Each kind of parameter defines which number re
 encodes and decodes these numbers.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, ClassVar, TypeAlias, get_args
 
 import numpy as np
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, copied, real_number, shown, whole_number
+from belated.space.arguments import checks_arguments, copied, is_list, real_number, shown, whole_number
 from belated.space.descriptors import read_descriptors, vectors, written
 
 # The type of the columns of a single value. Reading a list is several times as fast as reading an array.
@@ -29,6 +31,7 @@ class Parameter(ABC):
 
     core: _core.Parameter
     when: Mapping[str, Any] | None
+    offered: Sequence[Any] | None
 
     @abstractmethod
     def _number(self, value: Any) -> float | None:
@@ -42,6 +45,23 @@ class Parameter(ABC):
         """Set the core's parameter and the conditions. `call` is the user's declaration as text, for messages."""
         object.__setattr__(self, "core", core)
         object.__setattr__(self, "when", _read_when(self.when, call))
+        if self.offered is not None:
+            self._offer(self.offered, call)
+
+    def _offer(self, given: Any, call: str) -> None:
+        """Restrict the values that are suggested."""
+        wrong = f"{call} has offered={short_repr(given)}: pass a list of one or more of its values"
+        if not is_list(given) or not len(given):
+            raise InvalidSpace(wrong)
+        try:
+            numbers = list(dict.fromkeys(self.to_number(each) for each in given))
+        except ValueError as expected:
+            raise InvalidSpace(f"{wrong}, each {expected}") from None
+        if len(numbers) == self.n_levels:
+            object.__setattr__(self, "offered", None)
+            return
+        object.__setattr__(self, "core", self.core.offered(numbers))
+        object.__setattr__(self, "offered", [self.from_number(number) for number in numbers])
 
     def _written(self) -> dict[str, Any]:
         """Return the arguments that the repr writes in a different form."""
@@ -186,6 +206,9 @@ class Real(Range):
         The condition under which this parameter is active: a mapping from the name of another parameter to a value, or
         to a list of values. This parameter is active if every parameter in the mapping has one of its listed values. An
         inactive parameter is left out of the params. Default None: this parameter is always active.
+    offered : sequence, optional
+        The values that may be suggested. The model also learns from trials with other values, which count as measured
+        outside, as beyond a bound. Default None: all values may be suggested.
 
     Raises
     ------
@@ -207,6 +230,7 @@ class Real(Range):
     log: bool = False
     step: float | None = None
     when: Mapping[str, Any] | None = field(default=None, hash=False)
+    offered: Sequence[float] | None = field(default=None, hash=False)
 
     _kind = "real"
     _bounds = "finite real numbers"
@@ -232,6 +256,8 @@ class Integer(Range):
         Default None: all integers from low to high.
     when : mapping, optional
         As for `Real`.
+    offered : sequence, optional
+        As for `Real`.
 
     Raises
     ------
@@ -253,6 +279,7 @@ class Integer(Range):
     log: bool = False
     step: int | None = None
     when: Mapping[str, Any] | None = field(default=None, hash=False)
+    offered: Sequence[int] | None = field(default=None, hash=False)
 
     _kind = "integer"
     _bounds = "integers within ±2**40; use Real for other bounds"
@@ -415,8 +442,11 @@ class Ordinal(Choices):
     Parameters
     ----------
     values : sequence
-        Two or more different objects of any kind, in order.
+        Two or more different objects of any kind, in order. If the values are increasing or decreasing numbers, a trial
+        may also have been measured between two of them; its place between these is then linear in the number.
     when : mapping, optional
+        As for `Real`.
+    offered : sequence, optional
         As for `Real`.
 
     Raises
@@ -433,11 +463,38 @@ class Ordinal(Choices):
 
     values: Sequence[Any]
     when: Mapping[str, Any] | None = field(default=None, hash=False)
+    offered: Sequence[Any] | None = field(default=None, hash=False)
 
     _field = "values"
     _kind = "ordinal"
     _least = 2
     _advice = "give at least two, or write a constant as its value"
+
+    @cached_property
+    def _axis(self) -> tuple[int, NDArray[np.float64]] | None:
+        """A sign, and the values times this sign as increasing numbers; None for other values."""
+        found = [real_number(value) for value in self.options]
+        numbers = np.array([math.nan if each is None else each for each in found])
+        sign = 1 if numbers[-1] > numbers[0] else -1
+        return (sign, sign * numbers) if (np.diff(sign * numbers) > 0).all() else None
+
+    def _number(self, value: Any) -> float | None:
+        found, given = super()._number(value), real_number(value)
+        if found is not None or given is None or self._axis is None:
+            return found
+        sign, numbers = self._axis
+        inside = numbers[0] <= sign * given <= numbers[-1]
+        return float(np.interp(sign * given, numbers, np.arange(len(numbers)))) if inside else None
+
+    def from_number(self, number: float) -> Any:
+        """Return the value at this position, or the number between two values."""
+        if number == int(number) or self._axis is None:
+            return super().from_number(number)
+        sign, numbers = self._axis
+        value = sign * float(np.interp(number, np.arange(len(numbers)), numbers))
+        # Interpolation rounds. Numbers with up to 12 digits are read back exactly.
+        short = float(f"{value:.12g}")
+        return short if self._number(short) == number else value
 
 
 @dataclass(frozen=True, repr=False)
@@ -460,6 +517,8 @@ class Categorical(Choices):
         choices, are dropped with a `BelatedWarning`; the same warning names columns with missing entries, which are
         replaced by the mean. Afterwards, the attribute is a list with a dict for each choice. Default None: the model
         treats all pairs of different choices alike.
+    offered : sequence, optional
+        As for `Real`.
 
     Raises
     ------
@@ -479,6 +538,7 @@ class Categorical(Choices):
     choices: Sequence[Any]
     when: Mapping[str, Any] | None = field(default=None, hash=False)
     descriptors: Any = field(default=None, hash=False)
+    offered: Sequence[Any] | None = field(default=None, hash=False)
 
     _field = "choices"
     _kind = "categorical"

@@ -23,7 +23,8 @@ class Linear:
     Parameters
     ----------
     coefficients : mapping
-        The coefficient of each parameter by name. The parameters are `Real` without ``log`` and ``step``.
+        The coefficient of each parameter by name. The parameters are `Real` without ``log`` and ``step``, or constant
+        numbers.
     equals : float, optional
         The value of the sum.
     at_most, at_least : float, optional
@@ -121,7 +122,7 @@ class Mixture:
     Parameters
     ----------
     names : list of str
-        The names of the parts, at least two. The parts are `Real` without ``log`` and ``step``.
+        The names of the parts, at least two. The parts are `Real` without ``log`` and ``step``, or constant numbers.
     total : float, default 1.0
         The sum of the parts.
     step : float, optional
@@ -183,6 +184,25 @@ class Mixture:
 
 
 AnyLinear: TypeAlias = Linear | Mixture
+
+
+def without_constants(linear: AnyLinear, constants: Mapping[str, float]) -> CoreLinear | None:
+    """Return a constraint in the form that the core takes, in which constants are subtracted from the bounds.
+
+    Return None if all of its parameters are constants and their sum lies within the bounds.
+    """
+    terms, low, high, step = linear.core
+    held = sum(a * constants[name] for name, a in terms if name in constants)
+    searched = [(name, a) for name, a in terms if name not in constants]
+    if len(searched) == len(terms):
+        return linear.core
+    slack = 1e-9 * sum(abs(a * constants[name]) for name, a in terms if name in constants)
+    if searched:
+        low, high = (None if bound is None else bound - held for bound in (low, high))
+        return searched, low, high, step
+    if (low is not None and held < low - slack) or (high is not None and held > high + slack):
+        raise InvalidSpace(f"constraint {linear!r} cannot hold: all of its parameters are constants, with sum {held!r}")
+    return None
 
 
 def linear_from(data: Mapping[str, Any]) -> AnyLinear:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated import _core
 from belated._core import InvalidContext, InvalidPoint, InvalidSpace
 from belated.short_repr import short_repr
-from belated.space.arguments import axes, is_table
+from belated.space.arguments import axes, is_gap, is_table, real_number
 from belated.space.dimensions import Categorical, Dimension
 from belated.space.linear import CoreLinear
 from belated.space.nested import Nesting
@@ -57,8 +57,8 @@ class Space(Mapping[str, Dimension]):
 
     Notes
     -----
-    A parameter with ``when=`` is *inactive* if its conditions do not hold: suggested params then omit it, and params
-    that include it are refused.
+    A parameter with ``when=`` is *inactive* if its conditions do not hold: suggested params then omit it. Params
+    may include it with the value None or NaN, and are refused if they include it with another value.
 
     Examples
     --------
@@ -185,6 +185,12 @@ class Space(Mapping[str, Dimension]):
         return [names[i] for i in self.core.searched]
 
     @property
+    def constant_numbers(self) -> dict[str, float]:
+        """The values of those constants that are numbers and always active."""
+        constants = {name: each.member(0) for name, each in self.items() if not each.width and each.when is None}
+        return {name: float(number) for name, number in constants.items() if real_number(number) is not None}
+
+    @property
     def array_names(self) -> list[str]:
         """The names of the columns of an array of points."""
         return self.searched
@@ -221,7 +227,7 @@ class Space(Mapping[str, Dimension]):
             raise self.point_error(
                 f"{self.point_argument}={short_repr(params)} is not usable: pass a dict with the names {list(self)}"
             )
-        params = self.flat(params)
+        params = self.without_missing(self.flat(params))
         unknown = [repr(name) for name in params if name not in self._dimensions]
         numbers: list[float | None] = [None] * len(self)
         refused: list[_core.BelatedError] = []
@@ -240,7 +246,7 @@ class Space(Mapping[str, Dimension]):
 
     def checked_part(self, params: Mapping[str, Any], measured: bool = False) -> dict[str, Any]:
         """Return the values of some parameters, by flat name, after checking their ranges, but not conditions."""
-        params = self.flat(params)
+        params = self.without_missing(self.flat(params), is_complete=False)
         self.core.check_known([repr(name) for name in params if name not in self._dimensions])
         return {name: self[name].from_number(self._number(name, value, measured)) for name, value in params.items()}
 
@@ -346,16 +352,24 @@ class Space(Mapping[str, Dimension]):
 
     def contains(self, values: Mapping[str, Any]) -> bool:
         """Return whether each of the values, by flat name, is a value of its parameter."""
-        return all(
-            self[name].core.checked(self[name].to_number(value, True)) is not None for name, value in values.items()
-        )
+        try:
+            return all(
+                self[name].core.checked(self[name].to_number(each, True)) is not None for name, each in values.items()
+            )
+        except ValueError:
+            return False
 
-    def without_missing(self, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a row of a table as a dict. If an inactive parameter has the entry None or NaN, it is left out."""
-        if not self._conditional:
-            return dict(record)
-        kept = {*self.active_names(record), *(name for name in record if name not in self._dimensions)}
-        return {name: value for name, value in record.items() if name in kept or not (value is None or value != value)}
+    def without_missing(self, record: Mapping[str, Any], is_complete: bool = True) -> Mapping[str, Any]:
+        """Return values by flat name without those inactive parameters whose value is None or NaN.
+
+        Unless `is_complete`, None is kept if it is a choice of the parameter, which may be active at missing values.
+        """
+        gaps = [name for name in self._conditional if name in record and is_gap(record[name])]
+        gaps = [name for name in gaps if is_complete or not self.contains({name: record[name]})]
+        if not gaps:
+            return record
+        inactive = {*gaps} - {*self.active_names(record)}
+        return {name: value for name, value in record.items() if name not in inactive}
 
     def several(self, params: Any, listed: bool = False) -> list[Any] | None:
         """Return the points in a list, a table or an array; None for a single point. Only `Candidates` use `listed`."""
@@ -365,7 +379,7 @@ class Space(Mapping[str, Dimension]):
             return self._rows(params)
         return list(params) if isinstance(params, (list, tuple)) else None
 
-    def _rows(self, array: Any) -> list[dict[str, Any]]:
+    def _rows(self, array: Any) -> list[Mapping[str, Any]]:
         """Return the rows of an array of numbers as values by name. NaN means that the parameter is inactive."""
         what, names = self.point_argument, self.array_names
         choices = [name for name in names if isinstance(self[name], Categorical)]

@@ -21,7 +21,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.values import Value, as_data, from_data
 from belated.short_repr import short_repr
 from belated.space.candidates import LISTS, Candidates, NamedCandidates
-from belated.space.dimensions import KINDS, Categorical, Dimension
+from belated.space.dimensions import KINDS, Categorical, Dimension, choices_of
 from belated.space.fidelity import Fidelity, PowerCost
 from belated.space.linear import linear_from
 from belated.space.nested import Nesting
@@ -82,7 +82,7 @@ def _dimension_as_data(dimension: Dimension, what: str, complete: bool) -> dict[
     data: dict[str, Any] = {"kind": type(dimension).__name__}
     for field in fields(dimension):
         given = getattr(dimension, field.name)
-        if field.name in ("choices", "values"):
+        if field.name in ("choices", "values", "offered") and given is not None:
             data[field.name] = [value_as_data(value, what, complete) for value in given]
         elif field.name == "when" and given is not None:
             # A condition is stored as pairs, because comparisons of JSON objects ignore the order.
@@ -98,7 +98,7 @@ def _dimension_as_data(dimension: Dimension, what: str, complete: bool) -> dict[
 def _dimension(data: Mapping[str, Any]) -> Dimension:
     """Return the dimension from the data that `_dimension_as_data` returned."""
     arguments = {name: value for name, value in data.items() if name not in ("name", "kind", "path", "options")}
-    for name in ("choices", "values"):
+    for name in ("choices", "values", "offered"):
         if name in arguments:
             arguments[name] = [value_from(value) for value in arguments[name]]
     if "when" in arguments:
@@ -260,13 +260,27 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
             yield f"the nesting of {name}", stored, given
         else:
             for ours, theirs in zip(here, there, strict=True):
-                if not _same(theirs, ours):
+                if not _same(theirs, ours) and not _offers(theirs, ours):
                     yield f"{name}[{ours['name']!r}]", theirs, ours
     elif isinstance(there, dict) and isinstance(here, dict) and there.get("kind") == here.get("kind"):
         for field in there | here:
             yield from _differences(f"{name}.{field}", there.get(field), here.get(field))
     elif not _same(there, here):
         yield name, there, here
+
+
+def _offers(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:
+    """Return whether a parameter that keeps other values for its model offers exactly the values of another one."""
+    if "offered" not in there or "offered" in here:
+        return False
+    same = [_same(there.get(name), here.get(name)) for name in ("name", "when", "path", "options")]
+    if not all(same):
+        return False
+    dimension = _dimension(here)
+    values = choices_of(dimension)
+    if values is None:
+        values = [] if dimension.width else [dimension.member(0)]
+    return _same(there["offered"], [value_as_data(value, "", False) for value in values])
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -6,7 +6,8 @@ of an earlier stage is converted by the names and values of its parameters, one 
 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -32,7 +33,7 @@ from belated.optimizers.request import Request
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.candidates import Candidates, NamedCandidates
-from belated.space.dimensions import Dimension, choices_of
+from belated.space.dimensions import Categorical, Dimension, Ordinal, choices_of
 from belated.space.space import Place, Space
 from belated.study.definition import optimizer_from, value_as_data, value_from
 
@@ -197,6 +198,77 @@ def _checked_map(before: Dimension, after: Dimension, pairs: Any, name: str) -> 
         (_value(before, value, f"a key of {what}, {value!r},"), _value(after, new, f"{what}[{value!r}]"))
         for value, new in pairs.items()
     ]
+
+
+def with_known(stages: Sequence[Stage], log: Log, new: Space, renamed: Any) -> Space:
+    """Return the new space, in which models know the values of trials that the new space does not offer.
+
+    `renamed` is the argument `map` of the revision.
+    """
+    old = stages[-1].problem.domain
+    if not isinstance(old, Space) or isinstance(old, NamedCandidates):
+        return new
+    groups = () if new.nesting is None else new.nesting.choices
+    used, found = _used_values(old, log, len(stages) - 1), dict(new)
+    for name, each in new.items():
+        if name in used and name not in groups and each.offered is None:
+            pairs = renamed.get(name) if isinstance(renamed, Mapping) else None
+            kept = used[name] - {_key(value) for value in (pairs if isinstance(pairs, Mapping) else ())}
+            with suppress(BelatedError):
+                found[name] = _known(old[name], each, kept)
+    return new if all(found[name] is new[name] for name in new) else Space.from_flat(found, new.nesting)
+
+
+def _known(old: Dimension, new: Dimension, used: set[Any]) -> Dimension:
+    """Return the new parameter together with the used values of the old parameter, which it does not offer."""
+    before, after = choices_of(old), choices_of(new)
+    if after is None and not new.width:
+        after = [new.member(0)]
+    if before is not None:
+        used = used & {_key(value) for value in before}  # without numbers between two levels
+    if after is None or used <= {_key(value) for value in after}:
+        return new
+    is_constant = len(after) == 1
+    if before is None:
+        return replace(old, when=new.when, offered=after) if is_constant else new
+    if isinstance(old, Ordinal):
+        places = {_key(value): place for place, value in enumerate(before)}
+        order = [places.get(_key(value), -1) for value in after]
+        is_part = (isinstance(new, Ordinal) or is_constant) and min(order) >= 0 and order == sorted(order)
+        return replace(old, when=new.when, offered=after) if is_part else new
+    if isinstance(new, Ordinal):
+        return new
+    known = {_key(value) for value in after}
+    lost = [value for value in before if _key(value) in used and _key(value) not in known]
+    described = _descriptors(old, new, after, lost)
+    if described is None and isinstance(new, Categorical) and new.descriptors is not None:
+        return new
+    return Categorical([*after, *lost], when=new.when, descriptors=described, offered=after)
+
+
+def _descriptors(old: Dimension, new: Dimension, after: Sequence[Any], lost: Sequence[Any]) -> Any:
+    """Return the descriptors of the choices, those of lost choices as before; None if some choices lack them."""
+    own = {
+        _key(choice): row
+        for each in (old, new)
+        if isinstance(each, Categorical) and each.descriptors is not None
+        for choice, row in zip(each.options, each.descriptors, strict=True)
+    }
+    rows = [own.get(_key(choice)) for choice in (*after, *lost)]
+    names = {frozenset(row or ()) for row in rows}
+    return rows if None not in rows and len(names) == 1 else None
+
+
+def _used_values(domain: Space, log: Log, era: int) -> dict[str, set[Any]]:
+    """Return keys of the values of all trials that the present problem has, by flat name."""
+    used = dict[str, set[Any]]()
+    for number in range(len(log)):
+        record = log.trial(number)
+        for place, own in ((record.place, record.era), (record.run, record.era_of_run)):
+            if place is not None and own == era:
+                for name, value in domain.named_at(place).items():
+                    used.setdefault(name, set()).add(_key(value))
+    return used
 
 
 def check_feasible(optimizer: Optimizer) -> None:

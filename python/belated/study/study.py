@@ -37,8 +37,10 @@ from belated.optimizers.tables.reports import Sheet, check_table_options
 from belated.optimizers.tables.worklist import Source, worklist, worklist_page
 from belated.optimizers.trial import Trial, utc
 from belated.optimizers.trials import Trials
+from belated.optimizers.values import checked
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, in_seconds, is_table, name_of, whole_number
+from belated.space.space import Space
 from belated.store import Header, Store, open_store
 from belated.store.checksums import header, read_header, with_checksum
 from belated.store.forks import register_study
@@ -54,6 +56,7 @@ from belated.study.revisions import (
     checked_revision,
     parameters,
     removal_of,
+    with_known,
 )
 from belated.study.shared_log import Read, SharedLog
 from belated.warn import warn
@@ -708,6 +711,7 @@ class Study(Trials[SharedLog]):
         fill: Mapping[str, Any] | None = None,
         map: Mapping[str, Mapping[Any, Any]] | None = None,
         keep: Mapping[str, Any] | None = None,
+        drop: bool = False,
         **arguments: Any,
     ) -> None:
         """Change the problem or the settings of the optimizer, and keep all trials.
@@ -720,6 +724,9 @@ class Study(Trials[SharedLog]):
             For a parameter, the choices that are renamed: ``{"solvent": {"Water ": "water"}}``.
         keep : mapping, optional
             For each parameter that is removed, its value in the new problem.
+        drop : bool, default False
+            Whether to leave out the trials with a choice that the new space lacks, or with another value of a parameter
+            that becomes a constant. By default, the model keeps these trials.
         **arguments
             The constructor arguments of the optimizer that change, such as ``space``, ``constraints``, ``candidates``
             or ``surrogate__kernel``. Other arguments stay. The seed, the clock and `time` cannot change.
@@ -744,12 +751,15 @@ class Study(Trials[SharedLog]):
 
         A trial beyond a new bound, or at a row that is not a candidate any longer, counts as measured outside: the
         model uses the value at its point, `best_trial_` ignores it, and `Trial.outside` is True. Between two new steps,
-        a trial is an ordinary observation.
+        a trial is an ordinary observation. A trial with a choice that was removed, or with another value of a parameter
+        that became a constant, counts as measured outside, too: the space keeps the values of trials and has the new
+        ones as ``offered``, as in ``Categorical(["b", "c", "a"], offered=["b", "c"])``.
 
         If the new problem cannot express a trial, the trial is *left out*: the model and `best_trial_` ignore it, and
-        `Trial.left_out` is the reason. Examples are a choice that was removed, another value than `keep`, a value ≤ 0
-        on a logarithmic scale, and a context or fidelity out of range. If a trial that is left out is reported with
-        `params` of the new problem, it is used again.
+        `Trial.left_out` is the reason. Examples are another value than `keep`, a value ≤ 0 on a logarithmic scale, a
+        constant beyond the former bounds, and a context or fidelity out of range; also a choice that was removed, if
+        the optimizer does not support fixed values or the new choices have other descriptors. If a trial that is left
+        out is reported with `params` of the new problem, it is used again.
 
         The next suggestion fits the model again, unless the encoded points and the settings of the optimizer are equal.
         New constraints hold for later suggestions only. Other processes use the new problem as soon as they read the
@@ -768,9 +778,10 @@ class Study(Trials[SharedLog]):
         12.0
         """
         _check_revisable(arguments)
+        checked(drop, bool, "drop")
         before, forbidden, outcomes = self.left_out, self.forbidden, [*self._problem.outcomes]
         known = [trial.values for trial in self.trials] if self._problem.outcomes else []
-        self._log.revise(lambda: self._revise((fill, map, keep), arguments))
+        self._log.revise(lambda: self._revise((fill, map, keep), arguments, drop))
         left_out = [number for number in self.left_out if number not in before]
         if left_out:
             found = f"{_numbers(left_out)} of the {self.n_trials} trials of study {self.name!r}"
@@ -788,9 +799,15 @@ class Study(Trials[SharedLog]):
                     "and report the values by observe"
                 )
 
-    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any]) -> tuple[str, Stage]:
+    def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any], drop: bool) -> tuple[str, Stage]:
         """Return the event of a revision and the next stage; this is called with the write lock held."""
         made = self._revised(arguments, "revise")
+        if not drop and isinstance(made.domain, Space):
+            space = with_known(self._log.stages, self._log, made.domain, changes[1])
+            if space is not made.domain:
+                # The optimizer may refuse values that are not offered. Then the trials are left out.
+                with suppress(BelatedError):
+                    made = self._revised(arguments | {"space": space}, "revise")
         definition = json.loads(json.dumps(definition_of(made), allow_nan=False))
         has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
         checked = checked_revision(self._problem, made._problem, changes, has_trials)

@@ -1,4 +1,5 @@
-//! Lists of values, with or without an order. A value is represented by its position in the list, from 0.
+//! Lists of values, with or without an order. A value is represented by its position in the list, from 0. A measurement
+//! between two ordered values has a position between theirs.
 
 use serde::{Deserialize, Serialize};
 
@@ -52,12 +53,24 @@ impl<const ORDERED: bool> Kind for Choices<ORDERED> {
         is_place.then_some(number + 0.0)
     }
 
+    fn measured(&self, number: f64) -> Option<f64> {
+        let is_between = ORDERED && (0.0..=self.labels.len() as f64 - 1.0).contains(&number);
+        self.checked(number).or(is_between.then_some(number))
+    }
+
     fn level(&self, number: f64) -> u64 {
-        number as u64
+        number.round() as u64
     }
 
     fn member(&self, level: u64) -> f64 {
         level as f64
+    }
+
+    fn encode(&self, number: f64, columns: &mut [f64]) {
+        match self.checked(number) {
+            Some(_) => self.coordinate().write(self.level(number), columns),
+            None => columns[0] = number / (self.labels.len() as f64 - 1.0),
+        }
     }
 
     fn label(&self, number: f64) -> String {

@@ -16,6 +16,7 @@ mod coordinate;
 mod decimal;
 mod described;
 mod integer;
+mod offered;
 mod range;
 mod real;
 
@@ -26,6 +27,7 @@ pub use choices::Choices;
 pub use coordinate::Coordinate;
 pub use described::Described;
 pub use integer::Integer;
+pub use offered::Offered;
 pub(super) use range::MAX_COLUMN;
 pub use real::Real;
 
@@ -42,6 +44,8 @@ pub enum Parameter {
     Categorical(Choices<false>),
     /// A choice from a list without an order, whose choices have descriptors.
     Described(Described),
+    /// A parameter of which only some values are suggested.
+    Offered(Offered),
 }
 
 /// The interface of a kind of parameter.
@@ -101,6 +105,23 @@ impl Parameter {
             Parameter::Ordinal(kind) => kind,
             Parameter::Categorical(kind) => kind,
             Parameter::Described(kind) => kind,
+            Parameter::Offered(kind) => kind,
+        }
+    }
+
+    /// The parameter with all values that a model knows, whether or not they are suggested.
+    pub(crate) fn whole(&self) -> &Parameter {
+        match self {
+            Parameter::Offered(offered) => offered.whole(),
+            whole => whole,
+        }
+    }
+
+    /// The values that may be suggested, or None if all values may be suggested.
+    pub(crate) fn offered(&self) -> Option<&[f64]> {
+        match self {
+            Parameter::Offered(offered) => Some(offered.numbers()),
+            _ => None,
         }
     }
 

@@ -373,7 +373,12 @@ impl Strategy for BayesOpt {
         let is_outside = |row: usize| log.of(self.objective.training.fold.rows[row]).is_outside();
         let is_observed =
             |&row: &usize| matches!(values[row], RowValue::Observed { .. }) && !is_outside(row);
-        let observed: Vec<usize> = (0..values.len()).filter(is_observed).collect();
+        let rows = &self.objective.training.fold.rows;
+        let is_allowed = |&row: &usize| query.allows(&log.member(rows[row]));
+        let observed: Vec<usize> = (0..values.len())
+            .filter(is_observed)
+            .filter(is_allowed)
+            .collect();
         let Some(posterior) = self.objective.training.posterior(log, query, call.stop)? else {
             return Ok(Vec::new());
         };
@@ -387,7 +392,7 @@ impl Strategy for BayesOpt {
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
-            domain: &self.domain,
+            domain: query.searched(&self.domain),
             full: &self.domain,
             settings: &self.settings,
             pool: self.pool.as_ref(),

@@ -29,7 +29,7 @@ const MANY_DIMENSIONS: usize = 5;
 pub const MAX_INITIAL: usize = 10;
 
 /// The settings of Bayesian optimisation.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Settings {
     pub acquisition: Acquisition,
@@ -44,6 +44,22 @@ pub struct Settings {
     pub initial: Initial,
     /// The window m: a pending trial counts as arriving for this time. `None` means that there is no limit.
     pub window: Option<Window>,
+    /// Whether a point of a finite domain may be suggested again while other points have not been observed.
+    pub repeats: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            acquisition: Acquisition::default(),
+            search: Search::default(),
+            pending: None,
+            surrogate: GP::default(),
+            initial: Initial::default(),
+            window: None,
+            repeats: true,
+        }
+    }
 }
 
 /// The window m.

@@ -1,6 +1,7 @@
 """Optimizers on conditional spaces: suggestions, accepted params, storage and repeated points."""
 
 import itertools
+import math
 import pickle
 import zlib
 
@@ -127,6 +128,8 @@ def test_a_refused_point_leaves_the_optimizer_unchanged(space, seed):
         bad, refusals = dict(params), [opt.add, lambda bad: opt.add([params, bad], [1.0, 2.0])]
         if name not in params:
             bad[name] = dimension.decode(np.zeros(max(dimension.width, 1)))
+            if bad[name] is None:
+                continue  # None may be given for an inactive parameter
             refusals.append(opt.enqueue)
         elif dimension.width:
             del bad[name]
@@ -255,3 +258,36 @@ def test_every_configuration_of_a_finite_space_is_counted_once():
     assert {key(trial) for trial in batch} == {
         repr({"k": i, f"p{i}": n}) for i, n in itertools.product(range(10), range(9))
     }
+
+
+NETS = {"net": ["N2", "N3"], "hidden": (1, 100), "hidden2": bl.Integer(1, 100, when={"net": "N3"})}
+
+
+@pytest.mark.parametrize("gap", [None, math.nan])
+def test_none_and_nan_leave_out_an_inactive_parameter(gap):
+    opt = bl.BayesOpt(NETS, seed=0)
+    point, expected = {"net": "N2", "hidden": 50, "hidden2": gap}, {"net": "N2", "hidden": 50}
+    opt.enqueue(point)
+    assert opt.suggest().params == expected
+    assert opt.add(point, 1.0).params == opt.add([point], [1.0])[0].params == expected
+    trial = opt.suggest()
+    trial.observe(1.0, params=point)
+    assert trial.params_run == expected
+    assert opt.predict(point)[0] == opt.predict(expected)[0]
+    opt.enqueue({"hidden": 7, "hidden2": gap})
+    assert opt.suggest().params["hidden"] == 7
+
+
+def test_none_for_an_active_parameter_and_numbers_for_an_inactive_parameter_are_refused():
+    opt = bl.BayesOpt(NETS, seed=0)
+    for add in (opt.enqueue, lambda point: opt.add(point, 1.0)):
+        with pytest.raises(bl.errors.InvalidPoint, match=r"\['hidden2'\]=None is not usable"):
+            add({"net": "N3", "hidden": 50, "hidden2": None})
+        with pytest.raises(bl.errors.InvalidPoint, match=r"\['hidden2'\]=3 is inactive here: leave it out"):
+            add({"net": "N2", "hidden": 50, "hidden2": 3})
+
+
+def test_a_choice_none_is_kept_where_the_parent_is_missing():
+    opt = bl.RandomSearch({"a": [1, 2], "b": bl.Categorical([None, "x"], when={"a": 2}), "x": (0.0, 1.0)}, seed=0)
+    opt.enqueue([{"b": None}] * 5)
+    assert all(trial.params["a"] == 2 and trial.params["b"] is None for trial in opt.suggest(n=5))

@@ -176,11 +176,11 @@ def test_times_that_are_not_times_on_the_clock_are_refused(by):
         opt.forecast(by)
 
 
-def test_datetimes_are_refused_on_the_clock_of_iterations():
+def test_delays_on_the_clock_of_iterations_refuse_datetimes():
     opt = bl.RandomSearch(SPACE, seed=0)
     for by in (datetime(2100, 1, 1), timedelta(1)):
-        with pytest.raises(bl.errors.InvalidValue, match="counted in suggestions"):
-            opt.forecast(by)
+        with pytest.raises(bl.errors.InvalidValue, match="counted in suggestions; forecast of the optimizer takes"):
+            opt.delays_.forecast(by)
     for q in (0, 1, math.nan, "half"):
         with pytest.raises(bl.errors.InvalidValue, match="is not a share"):
             opt.delays_.quantile(q)
@@ -292,3 +292,27 @@ def test_the_table_of_trials_has_ages_and_forecasts_of_trials_in_flight():
     table = opt.trials_dataframe(delays=True)
     assert table["age"].tolist() == [2.0, 1.0] and table["arrival_probability"].isna().all()
     assert list(bl.RandomSearch(SPACE).trials_dataframe(delays=True)["age"]) == []
+
+
+def test_forecasts_in_days_of_a_study_whose_clock_counts_suggestions():
+    day = 86400.0
+    now = [1e9]
+    opt = bl.RandomSearch(SPACE, time=lambda: now[0], seed=0)
+    other = bl.RandomSearch(SPACE, clock="seconds", time=lambda: now[0], seed=0)
+    for _ in range(30):
+        for each in (opt, other):
+            lost = each.suggest() if len(each.trials) == 0 else None
+            trial = each.suggest()
+            assert lost is None or trial.number == 1
+        now[0] += day
+        opt.observe(opt.trials[-1], 1.0)
+        other.observe(other.trials[-1], 1.0)
+    opt.suggest(n=4), other.suggest(n=4)
+    for by in (timedelta(days=2), datetime.fromtimestamp(now[0] + day / 2, timezone.utc)):
+        assert opt.forecast(by=by) == other.forecast(by=by)
+    assert opt.forecast(by=timedelta(days=2)).expected == pytest.approx(4, abs=0.5)
+    assert opt.forecast(by=40).when == "suggestion 40"
+    assert [(late.trial.number, late.age) for late in opt.overdue(wall_time=True)] == [(0, 30 * day)]
+    assert opt.overdue()[0].age == 35.0 and other.overdue() == other.overdue(wall_time=True)
+    with pytest.raises(bl.errors.InvalidValue, match="by="):
+        opt.forecast(by=timedelta(days=-1))

@@ -384,3 +384,74 @@ def test_two_handles_of_a_study_and_repeated_requests(tmp_path):
         second.suggest(n=3, fixed={"T": 961.0})
     shared = first.suggest(n=4, shared=["T"])
     assert [t.params for t in shared] == [t.params for t in twin.suggest(n=4, shared=["T"])]
+
+
+def test_a_run_holds_the_fixed_values():
+    opt = bl.BayesOpt({"T": (20.0, 90.0), "x": (0.0, 2.0)}, seed=0)
+    waiting = opt.suggest()
+
+    def f(params):
+        return -((params["T"] / 50 - params["x"]) ** 2)
+
+    result = bl.maximize(f, optimizer=opt, n_trials=8, fixed={"T": 60.0}, retry_pending=True)
+    assert [trial.params["T"] == 60.0 for trial in result.trials] == [False, *[True] * 8]
+    assert result.trials[0] == waiting
+    for limit in ({"n_trials_total": 12}, {"timeout": 0.2}):
+        result = bl.maximize(f, optimizer=opt, fixed={"T": (60.0, 65.0)}, **limit)
+        assert result.trials and all(60.0 <= trial.params["T"] <= 65.0 for trial in result.trials)
+    n = len(opt.trials)
+    with pytest.raises(bl.errors.InvalidPoint, match="fixed has 'S', which is not a parameter"):
+        bl.maximize(f, optimizer=opt, n_trials=1, fixed={"S": 1.0})
+    assert len(opt.trials) == n
+
+
+@pytest.mark.parametrize("noise", [None, 0.0])
+def test_recommend_returns_a_point_with_the_fixed_values(noise):
+    opt = bl.BayesOpt({"T": (20.0, 90.0), "x": (0.0, 2.0)}, surrogate=bl.GP(noise_std=noise), seed=0)
+    for trial in opt.suggest(n=14):
+        trial.observe(-((trial.params["T"] / 50 - trial.params["x"]) ** 2))
+    found = opt.recommend(fixed={"T": 60.0})
+    assert found["T"] == 60.0 and abs(found["x"] - 1.2) < 0.1
+    assert opt.recommend(fixed={"T": 60.0, "x": 0.7}) == {"T": 60.0, "x": 0.7}
+    assert all(50.0 <= point["T"] <= 60.0 for point in opt.recommend(n=3, fixed={"T": (50.0, 60.0)}))
+    # An observed point is found again.
+    observed = opt.trials[3].params
+    assert observed in opt.recommend(n=2, fixed=observed)
+    for refused in ({"T": 100.0}, {"y": 1.0}):
+        with pytest.raises(bl.errors.InvalidPoint):
+            opt.recommend(fixed=refused)
+
+
+def test_recommend_with_fixed_values_keeps_constraints_choices_and_candidates():
+    def value(params):
+        return -((params["x"] - 0.7) ** 2) + {"a": 0.0, "b": -0.3, "c": 0.2}[params["s"]]
+
+    def constraint(params):
+        return params["x"] <= 0.5
+
+    opt = bl.BayesOpt({"s": ["a", "b", "c"], "x": (0.0, 1.0)}, constraints=[constraint], seed=0)
+    for trial in opt.suggest(n=12):
+        trial.observe(value(trial.params))
+    found = opt.recommend(fixed={"s": ["a", "b"]})
+    assert found["s"] == "a" and 0.45 < found["x"] <= 0.5
+    with pytest.raises(bl.errors.NotFitted, match="with the fixed values whose params satisfy the constraints"):
+        opt.recommend(fixed={"s": "a", "x": 0.9})
+    rows = [{"s": s, "x": x / 10} for s in "abc" for x in range(11)]
+    for kind in (bl.BayesOpt, bl.RandomSearch):
+        opt = kind(candidates=rows, seed=0)
+        for trial in opt.suggest(n=20):
+            trial.observe(value(trial.params))
+        assert opt.recommend(fixed={"s": "b"})["s"] == "b"
+    tree = bl.TreeSearch({"x": (0.0, 1.0)}, seed=0)
+    tree.suggest().observe(1.0)
+    with pytest.raises(bl.errors.InvalidSetting, match="fixed"):
+        tree.recommend(fixed={"x": 0.5})
+
+
+def test_recommend_with_fixed_values_where_no_point_lies_within_a_bound():
+    outcomes = {"y": bl.Maximize(), "purity": bl.AtLeast(0.9)}
+    opt = bl.BayesOpt({"T": (0.0, 1.0), "x": (0.0, 1.0)}, outcomes=outcomes, seed=0)
+    for trial in opt.suggest(n=10):
+        trial.observe({"y": trial.params["x"], "purity": 0.3 * trial.params["T"]})
+    with pytest.warns(bl.BelatedWarning, match="within their bounds with probability"):
+        assert opt.recommend(fixed={"T": 0.25})["T"] == 0.25

@@ -142,7 +142,7 @@ def test_other_calls(call, message):
 )
 def test_arguments_of_parameters(call, message):
     assert re.match(f".*{message}", message_of(call))
-    assert list(inspect.signature(bl.Real).parameters) == ["low", "high", "log", "step", "when"]
+    assert list(inspect.signature(bl.Real).parameters) == ["low", "high", "log", "step", "when", "offered"]
 
 
 @pytest.mark.parametrize(

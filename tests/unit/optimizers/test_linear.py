@@ -419,7 +419,7 @@ def test_contradictions_name_the_constraints_and_redundant_ones_are_warned_of():
         PARTS | {"c": (0, 1)},
         PARTS | {"c": ["u", "v"]},
         PARTS | {"c": bl.Real(0.0, 1.0, step=0.1)},
-        PARTS | {"c": 0.5},
+        PARTS | {"c": "u"},
         {"a": (0.0, 1.0), "b": (0.0, 1.0)},
     ],
 )
@@ -525,3 +525,35 @@ def test_definition_sent_to_a_server_may_have_linear_constraints():
     for bad in ({"kind": "Mixture"}, {"kind": "Line", "names": ["a", "b"]}, {"kind": "Linear", "coefficients": 3}, 1):
         with pytest.raises(InvalidSetting):
             read_definition(definition | {"problem": {"space": space, "linear": [bad]}})
+
+
+def test_constants_count_in_linear_constraints():
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": 0.25, "d": bl.Real(0.5, 0.5), "kind": "x"}
+    opt = bl.BayesOpt(space, constraints=[bl.Linear({"a": 1, "b": 1, "c": 2}, at_most=1.0)], seed=0)
+    trials = opt.suggest(n=20)
+    assert all(t.params["a"] + t.params["b"] <= 0.5 + 1e-8 for t in trials)
+    assert max(t.params["a"] + t.params["b"] for t in trials) > 0.25
+    mixed = bl.BayesOpt(space, constraints=[bl.Mixture(["a", "b", "c", "d"], total=1.0)], seed=0)
+    for trial in mixed.suggest(n=4):
+        assert sum(trial.params[name] for name in "abcd") == pytest.approx(1.0, abs=1e-8)
+    stepped = bl.BayesOpt(space, constraints=[bl.Mixture(["a", "b", "c"], step=0.25)], seed=0)
+    assert all(t.params["a"] + t.params["b"] == 0.75 for t in stepped.suggest(n=4))
+    again = pickle.loads(pickle.dumps(opt))
+    assert again.suggest().params == opt.suggest().params
+    bl.BayesOpt(space, constraints=[bl.Linear({"c": 1, "d": 1}, equals=0.75)], seed=0).suggest()
+    for refused in (bl.Linear({"c": 1, "d": 1}, at_most=0.7), bl.Linear({"a": 1, "kind": 1}, at_most=1.0)):
+        with pytest.raises(bl.errors.InvalidSpace, match="all of its parameters are constants|not searched"):
+            bl.BayesOpt(space, constraints=[refused], seed=0)
+
+
+def test_a_part_of_a_mixture_becomes_a_constant(tmp_path):
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
+    opt = bl.BayesOpt(space, constraints=[bl.Mixture(["a", "b", "c"])], seed=0)
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt)
+    for trial in study.suggest(n=6):
+        trial.observe(trial.params["a"])
+    study.revise(space=space | {"c": 0.2})
+    assert study.left_out == {}
+    for trial in study.suggest(n=4):
+        assert trial.params["c"] == 0.2 and trial.params["a"] + trial.params["b"] == pytest.approx(0.8, abs=1e-8)
+    assert bl.Study.load("s", f"sqlite:///{tmp_path}/s.db").suggest().params["c"] == 0.2

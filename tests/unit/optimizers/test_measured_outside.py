@@ -199,3 +199,38 @@ def test_a_history_with_values_outside_is_restored(tmp_path):
     assert again.trial(trial.number).outside and again.best_trial_ == again.trial(study.best_trial_.number)
     copy = study.copy("copy")
     assert copy.n_trials == study.n_trials and copy.best_trial(outside=True).value == 9.0
+
+
+@pytest.mark.parametrize(
+    "levels", [[25.0, 40.0, 60.0, 100.0], [100.0, 60.0, 40.0, 25.0], [25, 40, 60, 100], [0, -30, -40]]
+)
+def test_an_ordinal_may_be_measured_between_two_levels(tmp_path, levels):
+    sign = -1 if levels[0] == 0 else 1
+    bath = sign * 39.7
+    opt = bl.BayesOpt({"T": bl.Ordinal(levels), "x": (0.0, 1.0)}, seed=0, initial=4)
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", opt)
+    trial = study.suggest()
+    trial.observe(1.0, params={"T": bath, "x": 0.5})
+    added = study.add([{"T": sign * 33.3333333333, "x": 0.25}, {"T": levels[1], "x": 0.5}], [0.5, 0.0])
+    for each in (study, bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")):
+        assert each.trial(0).params_run == {"T": bath, "x": 0.5} and each.trial(0).outside is False
+        assert [each.trial(t.number).params["T"] for t in added] == [sign * 33.3333333333, levels[1]]
+        assert each.best_params_["T"] == bath
+    assert all(t.params["T"] in levels for t in study.suggest(n=8))
+    mean = [study.predict({"T": sign * t, "x": 0.5})[0] for t in (35.0, 39.7)]
+    assert mean[0] != mean[1]
+    for wrong in (sign * 101.0, "warm", sign * -3.0):
+        with pytest.raises(bl.errors.InvalidPoint, match="one of"):
+            study.add({"T": wrong, "x": 0.5}, 1.0)
+    with pytest.raises(bl.errors.InvalidPoint, match="one of"):
+        study.enqueue({"T": bath, "x": 0.5})
+    study.to_csv(tmp_path / "t.csv")
+    other = bl.BayesOpt({"T": bl.Ordinal(levels), "x": (0.0, 1.0)}, seed=0)
+    table = pytest.importorskip("pandas").read_csv(tmp_path / "t.csv")
+    assert other.add(table[table.state == "observed"], value="value")[0].params["T"] == bath
+
+
+def test_ordinals_of_texts_have_no_values_between():
+    opt = bl.BayesOpt({"T": bl.Ordinal(["low", "high"]), "x": (0.0, 1.0)}, seed=0)
+    with pytest.raises(bl.errors.InvalidPoint, match="one of"):
+        opt.add({"T": 0.5, "x": 0.5}, 1.0)

@@ -128,3 +128,34 @@ def test_after_a_failure_equal_values_with_a_declared_noise_are_not_exact(declar
         return Counter(trial.params["x"] for trial in optimizer.trials)[1.0]
 
     assert largest(fails=False) >= 20 and largest(fails=True) >= 20
+
+
+ROWS = [{"carbon": a, "conc": x} for a in ("glc", "xyl", "gly") for x in (10, 20, 40, 80)]
+
+
+@pytest.mark.parametrize("pending", [None, "ignore"])
+@pytest.mark.parametrize(
+    "domain", [{"candidates": ROWS}, {"space": {"carbon": ["glc", "xyl", "gly"], "conc": bl.Ordinal([10, 20, 40, 80])}}]
+)
+def test_a_candidate_that_exists_once_is_not_suggested_again(domain, pending):
+    acquisition = "log_ei" if pending is None else "ucb"
+    opt = bl.BayesOpt(**domain, repeats=False, acquisition=acquisition, pending=pending, seed=1)
+    rng, seen = np.random.default_rng(0), []
+    for i in range(6):
+        for trial in opt.suggest(n=2):
+            seen.append((trial.params["carbon"], trial.params["conc"]))
+            if i == 3:
+                trial.fail()
+            else:
+                trial.observe((trial.params["carbon"] == "gly") + rng.normal())
+    assert len(set(seen)) == len(ROWS)
+    assert tuple(opt.suggest().params.values()) in seen
+
+
+def test_repeats_is_stored_with_a_study_and_can_be_revised(tmp_path):
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(candidates=ROWS, repeats=False, seed=0))
+    assert bl.Study.load("s", f"sqlite:///{tmp_path}/s.db").optimizer.repeats is False
+    study.revise(repeats=True)
+    assert study.optimizer.get_params()["repeats"] is True
+    with pytest.raises(bl.errors.InvalidSetting, match="repeats"):
+        bl.BayesOpt(candidates=ROWS, repeats="no")

@@ -18,7 +18,7 @@ RUNS = pytest.mark.parametrize("run", [bl.maximize, bl.minimize])
 def test_a_run_accepts_some_arguments_of_bayes_opt(run):
     of_bayes_opt = {"acquisition", "initial", "constraints", "seed", "curve", "stopping", "outcomes"}
     own = ["f", "space", "candidates", "optimizer", "n_trials", "n_trials_total", "timeout", "budget", "n_workers"]
-    own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress"]
+    own += ["executor", "processes", "retries", "retry_pending", "catch", "callbacks", "progress", "fixed"]
     shown = list(inspect.signature(run).parameters.values())
     assert [each.name for each in shown[: len(own)]] == own
     assert {each.name for each in shown[len(own) :]} == of_bayes_opt and len(shown) == len(own) + len(of_bayes_opt)

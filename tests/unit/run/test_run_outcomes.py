@@ -156,14 +156,21 @@ def test_a_run_without_any_value_raises():
 
 
 def test_no_improvement_counts_results_within_the_bounds():
-    memory = iter([9.0, 9.0, 9.0, 9.0, 1.0, 9.0, 1.0, 1.0, 1.0])
-    error = iter([0.0, 0.0, 0.0, 0.0, 5.0, 0.0, 6.0, 7.0, 8.0])
+    memory = iter([9.0, 9.0, 1.0, 9.0, 1.0, 1.0, 1.0])
+    error = iter([0.0, 0.0, 5.0, 0.0, 6.0, 7.0, 8.0])
 
     def f(params):
         return {"error": next(error), "memory": next(memory)}
 
     result = bl.minimize(f, optimizer=make(), n_trials=9, callbacks=[bl.NoImprovement(3)])
-    assert len(result.trials) == 8 and result.stop_reason == "stopped" and result.best_value_ == 5.0
+    assert len(result.trials) == 6 and result.stop_reason == "stopped" and result.best_value_ == 5.0
+
+
+def test_no_improvement_ends_a_run_without_a_trial_within_the_bounds():
+    result = bl.minimize(
+        lambda params: {"error": 0.0, "memory": 9.0}, optimizer=make(), n_trials=9, callbacks=[bl.NoImprovement(4)]
+    )
+    assert len(result.trials) == 4 and result.stop_reason == "stopped" and result.best_value_ is None
 
 
 def test_no_improvement_waits_for_bounded_outcomes():

@@ -110,7 +110,7 @@ def test_a_replicate_of_a_trial_that_is_left_out_needs_a_point(new_study, outcom
     study, load = new_study(outcomes=outcomes)
     first, second = (1.0, 2.0) if outcomes is None else ({"f": 1.0}, {"f": 2.0})
     study.add({"x": 0.5, "c": "c"}, first)
-    study.revise(space=TWO)
+    study.revise(space=TWO, drop=True)
     with pytest.raises(InvalidPoint, match="pass params= of the present problem"):
         study.observe(0, second, replicate=True)
     study.observe(0, second, params={"x": 0.5, "c": "a"}, replicate=True)
@@ -125,7 +125,7 @@ def test_an_equal_number_of_another_choice_is_another_point(new_study, outcomes)
     study, load = new_study(outcomes=outcomes)
     value = 5.0 if outcomes is None else {"f": 5.0}
     study.add({"x": 0.5, "c": "a"}, value)
-    study.revise(space=X | {"c": ["b", "c"]})  # "b" has the number that "a" had, and trial 0 is left out
+    study.revise(space=X | {"c": ["b", "c"]}, drop=True)  # "b" has the number that "a" had, and trial 0 is left out
     study.observe(0, value, params={"x": 0.5, "c": "b"}, amend=True)
     for each in (study, load()):
         assert (each.trials[0].left_out, each.trials[0].params_run) == (None, {"x": 0.5, "c": "b"})
@@ -136,7 +136,7 @@ def test_a_trial_without_missing_outcomes_is_not_pending(new_study, kept):
     study, load = new_study(outcomes=OUTCOMES | {"r": bl.Record()})
     study.suggest(2, fixed={"c": "c"})
     study.observe(0, {name: 1.0 for name in kept})
-    study.revise(space=TWO)
+    study.revise(space=TWO, drop=True)
     assert (study.trials[0].state, study.trials[1].state) == ("pending", "pending")
     study.revise(outcomes={name: OUTCOMES[name] for name in kept})
     for each in (study, load()):
@@ -152,7 +152,7 @@ def test_a_withdrawn_outcome_of_a_trial_that_is_left_out_is_missing_again(tmp_pa
     study = bl.Study("s", url, bl.BayesOpt(THREE, seed=0, initial=2, outcomes=outcomes))
     study.suggest(fixed={"c": "c"})
     study.observe(0, {"f": 1.0})
-    study.revise(space=TWO)
+    study.revise(space=TWO, drop=True)
     for i in range(3):
         study.add({"x": i / 4, "c": "ab"[i % 2]}, {"f": i * 1.0, "p": i / 2})
     study.withdraw(0)
@@ -167,7 +167,7 @@ def test_a_withdrawn_outcome_of_a_trial_that_is_left_out_is_missing_again(tmp_pa
 def test_a_withdrawal_keeps_the_value_of_a_trial_that_is_left_out(new_study):
     study, load = new_study(outcomes={"f": "minimize", "p": bl.Record()})
     study.add({"x": 0.5, "c": "c"}, {"f": 1.0, "p": 2.0})
-    study.revise(space=TWO)
+    study.revise(space=TWO, drop=True)
     study.withdraw(0, reason="typo")
     for each in (study, load()):
         withdrawal = each.trials[0].withdrawal

@@ -191,7 +191,7 @@ def test_trials_that_the_new_problem_lacks_are_left_out_and_return():
     ]
     study = memory(SOLVENTS, points, [9.0, 1.0, None])
     with pytest.warns(bl.BelatedWarning, match=r"2 \(numbers 0, 2\) of the 3 trials"):
-        study.revise(space=WITHOUT_OIL)
+        study.revise(space=WITHOUT_OIL, drop=True)
     first, second, pending = study.trials
     oil = {"heat": 110.0, "acid": 0.5, "solvent": "oil"}
     assert (first.state, first.value, first.params) == ("observed", 9.0, oil)
@@ -221,7 +221,7 @@ def test_the_model_ignores_trials_that_are_left_out(store, pending):
     study.fail(failed)
     inside = [each for each in SOLVENTS["solvent"] if each != lost.params["solvent"]]
     with pytest.warns(bl.BelatedWarning):
-        study.revise(space=LAB | {"solvent": inside})
+        study.revise(space=LAB | {"solvent": inside}, drop=True)
     out = study.left_out
     assert lost.number in out and 1 < len(out) < 12
     rows = [row for row in study._leave_one_out()[0]]
@@ -245,7 +245,7 @@ def test_the_model_with_trials_left_out_equals_the_model_of_the_others():
     study = bl.Study("s", MemoryStore(), bl.BayesOpt(SOLVENTS, seed=2))
     study.add(points, values)
     with pytest.warns(bl.BelatedWarning):
-        study.revise(space=WITHOUT_OIL)
+        study.revise(space=WITHOUT_OIL, drop=True)
     left = [i for i in range(14) if points[i]["solvent"] != "oil"]
     assert [*study.left_out] == [1, 4, 7, 10, 13]
     other = bl.BayesOpt(WITHOUT_OIL, seed=2)
@@ -411,7 +411,7 @@ def test_copies_and_exports_have_the_present_problem(store, tmp_path, capsys):
     study = make(store, n=4, space=SOLVENTS)
     gone = study.trial(0).params["solvent"]
     with pytest.warns(bl.BelatedWarning):
-        study.revise(space=LAB | {"solvent": [each for each in SOLVENTS["solvent"] if each != gone]})
+        study.revise(space=LAB | {"solvent": [each for each in SOLVENTS["solvent"] if each != gone]}, drop=True)
     with pytest.warns(bl.BelatedWarning, match="do not belong"):
         copied = study.copy("copied")
     assert copied.n_trials == 4 - len(study.left_out)
@@ -627,7 +627,7 @@ def test_a_copy_takes_the_same_arguments():
     with pytest.warns(bl.BelatedWarning, match="do not belong to the space"):
         copied = study.copy("copy", **new)
     with pytest.warns(bl.BelatedWarning, match="left out"):
-        study.revise(**new)
+        study.revise(**new, drop=True)
     kept = [trial for trial in study.trials if trial.left_out is None]
     assert [(trial.params, trial.value) for trial in copied.trials] == [(trial.params, trial.value) for trial in kept]
     assert len(kept) == 5 and copied.best_value_ == study.best_value_ == 0.0
@@ -663,7 +663,9 @@ def test_tables_and_files_of_a_revised_study_are_read_back(tmp_path):
     study = memory(SOLVENTS | {"heat": (0.0, 120.0)}, points, [1.0 / 3, 2.0, None, 4.0 / 3])
     with pytest.warns(bl.BelatedWarning):
         study.revise(
-            space={"time": (1.0, 24.0)} | WITHOUT_OIL | {"heat": (0.0, 100.0)}, fill={"time": 12.3456789012345678}
+            space={"time": (1.0, 24.0)} | WITHOUT_OIL | {"heat": (0.0, 100.0)},
+            fill={"time": 12.3456789012345678},
+            drop=True,
         )
     study.observe(2, 5.0, params={"time": 2.0, "acid": 0.3, "heat": 1.0 / 3, "solvent": "tea"})
     assert study.worklist().empty
@@ -916,8 +918,8 @@ def test_trees_go_on_with_the_values_inside_a_narrowed_space(store):
         ((0.0, 9.0), 3.5, (0, 5), "left out"),
         ((0.0, 1.0), 0.2, bl.Categorical([0.5, 0.7]), "left out"),
         ((0.0, 1.0), 0.5, bl.Categorical([0.5, 0.7]), "inside"),
-        (["a", "b"], "b", ["a", "c"], "left out"),
-        ((0.0, 1.0), 0.5, 0.7, "left out"),
+        (["a", "b"], "b", ["a", "c"], "outside"),
+        ((0.0, 1.0), 0.5, 0.7, "outside"),
         ((0.0, 1.0), 0.5, 0.5, "inside"),
     ],
 )

@@ -71,15 +71,28 @@ pub fn recommended(
             return Ok(found);
         }
     }
+    let failed = failed.iter();
+    let failed: Vec<_> = failed
+        .filter_map(|point| query.lower(&point.x, point.index))
+        .collect();
     search.excluded = Excluded::new(
         search.scope.domain,
-        failed.iter().map(|point| (&point.x[..], point.index)),
+        failed.iter().map(|(x, index)| (&x[..], *index)),
     );
     let rows = points
         .iter()
         .map(|point| [point.x.as_slice(), query.context].concat());
     if !measured.is_some_and(|measured| measured.suffices(rows)) {
-        let maximizer = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
+        let maximizer = match query.restriction() {
+            None => search.best_bounded(gp, MULTIPLIER, failures, bounds)?,
+            Some(restriction) => match restriction.single() {
+                Some(only) => only,
+                None => {
+                    let found = search.best_bounded(gp, MULTIPLIER, failures, bounds)?;
+                    restriction.lift_member(found)
+                }
+            },
+        };
         // If every point failed and the pending policy discards every value, the largest bound over all points remains.
         if points.is_empty() || !has_failed(&maximizer) {
             points.push(maximizer);
@@ -90,9 +103,9 @@ pub fn recommended(
     if !found.is_empty() {
         return Ok(found);
     }
-    if bounds.is_empty() {
+    if bounds.is_empty() || (numbers.is_empty() && query.within.is_some()) {
         // If failure is more likely than success everywhere, the best points do not depend on the model of success.
-        return best(search, &points, &lower, (None, bounds, measured), n);
+        return best(search, &points, &lower, (None, &[], measured), n);
     }
     Ok(Vec::new())
 }

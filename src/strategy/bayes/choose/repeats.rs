@@ -71,15 +71,16 @@ pub struct Repeats<'a> {
 impl Repeats<'_> {
     /// The points that are excluded while other points are left. Only points without an active continuous coordinate
     /// are excluded. A point is excluded if it is in flight, was abandoned after the last result, has an exact value, or
-    /// failed recently. Only trials in the context of the query count. Among the initial points, and in small domains
-    /// whose noise is unknown, every point is tried once before any point is repeated.
+    /// failed recently. Only trials in the context of the query count. Among the initial points, in small domains whose
+    /// noise is unknown, and by the setting `repeats`, every point is tried once before any point is repeated.
     pub fn excluded(&self, log: View, query: Query, first: bool) -> Excluded {
         let mut excluded = self.in_flight(log, query);
-        if self.settings.pending().repeats() || !self.domain.can_repeat() {
+        if self.may_repeat() || !self.domain.can_repeat() {
             return excluded;
         }
         let ended = || self.training.fold.ended.iter().copied();
-        if first || (self.has_few_members && !self.has_noise(log)) {
+        let is_small = || self.has_few_members && !self.has_noise(log);
+        if first || !self.settings.repeats || is_small() {
             let mut tried = excluded.clone();
             tried.extend(self.members(log, query, ended()));
             if first || !self.covers_domain(&tried) {
@@ -96,6 +97,11 @@ impl Repeats<'_> {
         excluded
     }
 
+    /// Whether points in flight and points with an exact value may be suggested again.
+    fn may_repeat(&self) -> bool {
+        self.settings.pending().repeats() && self.settings.repeats
+    }
+
     /// The points that were abandoned after the last result. Points in flight are also included, unless the policy
     /// allows repeating these points.
     pub fn in_flight(&self, log: View, query: Query) -> Excluded {
@@ -105,7 +111,7 @@ impl Repeats<'_> {
         // A trial is in flight while any of its outcomes is missing.
         let log = log.log.view();
         let mut excluded = self.members(log, query, log.recently_abandoned().into_iter());
-        if !self.settings.pending().repeats() {
+        if !self.may_repeat() {
             let pending = self.training.arriving(log, query).into_iter();
             excluded.extend(self.members(log, query, pending));
         }
@@ -114,7 +120,7 @@ impl Repeats<'_> {
 
     /// Whether the domain is exhausted: every point is `excluded`, and at least one point has an exact value.
     pub fn is_exhausted(&self, log: View, query: Query, excluded: &Excluded) -> bool {
-        !self.settings.pending().repeats()
+        !self.may_repeat()
             && self.covers_domain(excluded)
             && !self.exact(log, query, log.n_trials()).is_empty()
     }
@@ -259,9 +265,10 @@ impl Repeats<'_> {
         exact
     }
 
-    /// Whether an observed trial has an exact value.
+    /// Whether an observed trial has an exact value, or counts as exact because its point must not be repeated.
     fn is_exact(&self, trial: Viewed, trusts_fit: bool) -> bool {
         match trial.std().or(self.settings.surrogate.noise_std) {
+            _ if !self.settings.repeats => true,
             Some(std) => std == 0.0,
             None => {
                 let fit = self.training.fit().filter(|_| trusts_fit);

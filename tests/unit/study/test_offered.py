@@ -1,0 +1,219 @@
+"""Revisions after which some values are not suggested any more, and models keep the trials with these values."""
+
+import pickle
+import warnings
+
+import pytest
+
+import belated as bl
+
+SOLVENTS = {"s": ["a", "b", "c"], "T": (20.0, 120.0)}
+WITHOUT_A = SOLVENTS | {"s": ["b", "c"]}
+
+
+def value(params):
+    return -(((params["T"] - 47) / 40) ** 2) + {"a": 0.1, "b": 0.0, "c": -0.1, "d": 0.0}[params.get("s", "b")]
+
+
+def filled(tmp_path, space, f=value, n=14, **settings):
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(space, seed=0, **settings))
+    for _ in range(n):
+        trial = study.suggest()
+        trial.observe(f(trial.params))
+    return study
+
+
+def test_a_choice_that_is_not_offered_stays_in_the_model(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    waiting = study.suggest(fixed={"s": "a"})
+    with pytest.warns(bl.BelatedWarning, match="must not be run any longer"):
+        study.revise(space=WITHOUT_A)
+    assert repr(study.domain["s"]) == "Categorical(['b', 'c', 'a'], offered=['b', 'c'])"
+    assert study.left_out == {} and [*study.forbidden] == [waiting.number]
+    assert {t.outside for t in study.trials if t.params["s"] == "a"} == {True}
+    assert study.best_params_["s"] != "a" and study.recommend()["s"] != "a"
+    new = [*study.suggest(n=6), *study.suggest(n=2, fixed={"T": (40.0, 50.0)}), *study.suggest(n=2, shared=["s"])]
+    assert "a" not in {t.params["s"] for t in new}
+    for refuse in (lambda: study.suggest(fixed={"s": "a"}), lambda: study.enqueue({"s": "a", "T": 30.0})):
+        with pytest.raises(bl.errors.InvalidPoint, match=r"one of the offered values \['b', 'c'\]"):
+            refuse()
+    assert study.suggest(fixed={"s": ["b"]}).params["s"] == "b"
+    waiting.observe(0.05)
+    assert study.add({"s": "a", "T": 50.0}, 0.1).outside and waiting.outside
+    mean, _ = study.predict([{"s": "a", "T": 50.0}, {"s": "b", "T": 50.0}])
+    assert mean[0] > mean[1]
+
+
+def test_trials_with_a_choice_that_is_not_offered_show_where_the_best_point_is(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    study.revise(space=WITHOUT_A)
+    assert study.suggest().params["T"] == pytest.approx(47, abs=1)
+
+
+def test_other_processes_and_later_revisions_know_the_choice(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    first = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")
+    study.revise(space=WITHOUT_A)
+    # The script names the present choices only.
+    again = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(WITHOUT_A, seed=0))
+    for opened in (again, bl.Study.load("s", f"sqlite:///{tmp_path}/s.db"), first):
+        opened.sync()
+        assert repr(opened.domain) == repr(study.domain) and opened.left_out == {}
+    with pytest.raises(bl.errors.InvalidSetting, match=r"space\['s'\] is"):
+        bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(SOLVENTS | {"s": ["b", "a"]}, seed=0))
+    study.revise(space=SOLVENTS | {"s": ["d", "b"]})
+    assert study.domain["s"].offered == ["d", "b"] and {*study.domain["s"].options} == {"a", "b", "c", "d"}
+    study.revise(surrogate__kernel="matern52")
+    assert study.left_out == {} and {t.params["s"] for t in study.suggest(n=5)} <= {"b", "d"}
+    study.revise(space=SOLVENTS | {"s": ["a", "b", "c", "d"]})
+    assert study.domain["s"].offered is None and not any(t.outside for t in study.trials)
+    study.revise(space={"s": ["b", "c", "d"], "T": (20.0, 120.0)}, map={"s": {"a": "b"}})
+    assert study.domain["s"].offered is None and "a" not in {t.params["s"] for t in study.trials}
+
+
+def test_trials_with_a_choice_that_was_removed_are_left_out_on_request(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    n = sum(t.params["s"] == "a" for t in study.trials)
+    with pytest.warns(bl.BelatedWarning, match="left out of the new problem"):
+        study.revise(space=WITHOUT_A, drop=True)
+    assert len(study.left_out) == n and study.domain["s"].options == ("b", "c")
+    with pytest.raises(bl.errors.InvalidSetting, match="drop"):
+        study.revise(space=WITHOUT_A, drop="yes")
+
+
+def test_a_choice_that_no_trial_has_is_removed(tmp_path):
+    study = filled(tmp_path, SOLVENTS | {"s": ["a", "b", "c", "wtaer"]}, n=0)
+    study.add({"s": "a", "T": 50.0}, 1.0)
+    study.revise(space=SOLVENTS)
+    assert study.domain["s"].options == ("a", "b", "c")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "offered"),
+    [
+        ((1, 5), 3, [3]),
+        ((1, 5), bl.Integer(3, 3), [3]),
+        ((1.0, 5.0), 2.5, [2.5]),
+        (bl.Real(1.0, 100.0, log=True), 10.0, [10.0]),
+        (bl.Real(0.0, 1.0, step=0.25), 0.75, [0.75]),
+        (bl.Ordinal([1, 2, 4, 8]), 4, [4]),
+        (bl.Ordinal([1, 2, 4, 8]), bl.Ordinal([2, 8]), [2, 8]),
+        ([1, 2, 4], 4, [4]),
+    ],
+)
+def test_a_parameter_that_becomes_a_constant_keeps_its_trials(tmp_path, old, new, offered):
+    study = filled(tmp_path, {"p": old, "x": (0.0, 1.0)}, lambda p: -((p["p"] - 3) ** 2) - (p["x"] - 0.37) ** 2)
+    study.revise(space={"p": new, "x": (0.0, 1.0)})
+    assert study.left_out == {} and study.domain["p"].offered == offered
+    assert all(t.outside == (t.params["p"] not in offered) for t in study.trials)
+    trials = study.suggest(n=4)
+    assert all(t.params["p"] in offered for t in trials)
+    assert study.recommend()["p"] in offered
+    assert study.add({"x": 0.5, "p": offered[0]}, 0.0).outside is False
+    study.enqueue({"x": 0.25})
+    assert study.suggest().params == {"p": offered[0], "x": 0.25} or len(offered) > 1
+    again = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt({"p": new, "x": (0.0, 1.0)}, seed=0))
+    assert again.left_out == {} and repr(again.domain) == repr(study.domain)
+    study.revise(space={"p": old, "x": (0.0, 1.0)})
+    assert study.domain["p"].offered is None and not any(t.outside for t in study.trials)
+
+
+def test_all_parameters_may_become_constants_but_one(tmp_path):
+    study = filled(tmp_path, SOLVENTS | {"k": (1, 3)})
+    study.revise(space={"s": "b", "T": (20.0, 120.0), "k": 2})
+    assert study.left_out == {}
+    assert {(t.params["s"], t.params["k"]) for t in study.suggest(n=5)} == {("b", 2)}
+    found = study.recommend()
+    assert (found["s"], found["k"]) == ("b", 2) and abs(found["T"] - 47) < 5
+    study.revise(space={"s": "b", "T": bl.Real(20.0, 120.0, offered=[47.0]), "k": 2})
+    assert study.suggest().params == study.recommend() == {"s": "b", "T": 47.0, "k": 2}
+
+
+def test_conditional_parameters_may_have_offered_values(tmp_path):
+    def f(params):
+        return params["h"] / 10 - abs(params.get("k", 2) - 2)
+
+    space = {"net": ["one", "two"], "h": (0.0, 1.0), "k": bl.Categorical([1, 2, 3], when={"net": "two"})}
+    study = filled(tmp_path, space, f)
+    study.revise(space=space | {"k": bl.Categorical([2], when={"net": "two"})})
+    assert study.left_out == {}
+    params = [study.suggest().params for _ in range(12)]
+    assert {p["net"] for p in params} == {"one", "two"}
+    assert {p.get("k") for p in params} == {None, 2}
+
+
+@pytest.mark.parametrize("kind", [bl.RandomSearch, bl.BayesOpt])
+def test_offered_values_can_be_declared(kind):
+    space = {"s": bl.Categorical(["a", "b", "c"], offered=["b", "c"]), "n": bl.Integer(1, 9, offered=[2, 3, 5])}
+    opt = kind(space, seed=0)
+    assert eval(repr(space["n"]), vars(bl)) == space["n"]
+    opt.add([{"s": "a", "n": 9}, {"s": "b", "n": 2}], [3.0, 1.0])
+    assert opt.best_params_ == {"s": "b", "n": 2} == opt.recommend()
+    opt = pickle.loads(pickle.dumps(opt))
+    trials = opt.suggest(n=5)
+    seen = {(t.params["s"], t.params["n"]) for t in trials}
+    assert len(seen) == 5 and seen <= {(s, n) for s in "bc" for n in (2, 3, 5)} - {("b", 2)}
+    assert opt.suggest(fixed={"n": (3, 4)}).params["n"] == 3
+    with pytest.raises(bl.errors.InvalidPoint, match=r"fixed\['n'\]"):
+        opt.suggest(fixed={"n": (6, 9)})
+
+
+@pytest.mark.parametrize("offered", [[], "b", ["d"], 3])
+def test_offered_values_are_values_of_the_parameter(offered):
+    with pytest.raises(bl.errors.InvalidSpace, match="offered="):
+        bl.Categorical(["a", "b"], offered=offered)
+
+
+def test_optimizers_without_fixed_values_leave_trials_out_or_refuse(tmp_path):
+    with pytest.raises(bl.errors.InvalidSetting, match="offered"):
+        bl.TreeSearch({"n": bl.Integer(1, 9, offered=[2]), "x": (0.0, 1.0)}, seed=0)
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.TreeSearch({"n": (1, 3), "x": (0.0, 1.0)}, seed=0))
+    for trial in study.suggest(n=8):
+        trial.observe(0.0)
+    with pytest.raises(bl.errors.InvalidSetting, match="leaves out a trial"):
+        study.revise(space={"n": 2, "x": (0.0, 1.0)})
+
+
+def test_descriptors_of_the_other_choices_are_kept(tmp_path):
+    logp = {"a": 1.0, "b": 2.0, "c": 4.0}
+    described = {name: {"logP": logp[name]} for name in logp}
+    space = {"s": bl.Categorical(["a", "b", "c"], descriptors=described), "T": (20.0, 120.0)}
+    study = filled(tmp_path, space)
+    new = bl.Categorical(["c", "b"], descriptors={name: described[name] for name in "cb"})
+    study.revise(space=space | {"s": new})
+    assert study.domain["s"].descriptors == [{"logP": 4.0}, {"logP": 2.0}, {"logP": 1.0}]
+    assert study.left_out == {}
+    other = bl.Categorical(["c", "b"], descriptors={"c": {"mass": 4.0}, "b": {"mass": 2.0}})
+    with pytest.warns(bl.BelatedWarning, match="left out"):
+        study.revise(space=space | {"s": other})
+
+
+def test_no_warning_is_given_where_all_trials_stay(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        study.revise(space=WITHOUT_A)
+
+
+def test_importances_are_those_of_the_offered_values(tmp_path):
+    study = filled(tmp_path, SOLVENTS | {"k": (1, 5)}, lambda params: value(params) - params["k"] / 5)
+    study.revise(space=WITHOUT_A | {"k": 3})
+    found = study.importances()
+    assert found["k"] == 0.0 and found["T"] > found["s"]
+
+
+def test_calls_that_were_made_before_the_revision(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    waiting = study.suggest(fixed={"s": "b"})
+    other = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")
+    study.revise(space=WITHOUT_A)
+    other.observe(waiting.number, 0.5, params={"s": "a", "T": 47.0})
+    assert study.trial(waiting.number).outside and study.trial(waiting.number).params_run["s"] == "a"
+    first = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db", revision=1)
+    assert first.domain["s"].options == ("a", "b", "c") and not any(t.outside for t in first.trials)
+    study.revise(space=SOLVENTS)
+    later = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")
+    study.revise(space=WITHOUT_A)
+    with pytest.raises(bl.errors.InvalidPoint, match="one of the offered values"):
+        later.suggest(fixed={"s": "a"})
+    assert later.suggest(fixed={"s": ["b", "c"]}).params["s"] != "a"
