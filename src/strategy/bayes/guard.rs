@@ -10,7 +10,8 @@
 //! | is also less than a fifth of the smallest of the values, which have one sign | 2 | 4 |
 //! | also has the other sign | 2 | 2.5 |
 //!
-//! K is multiplied by 1 + 4/n for n values. Better values need a larger K, because optimizers look for them. A smaller K
+//! A better value lies beyond the range if it exceeds the range by a fiftieth of its width, because optimizers end with
+//! many values that are a little better. K is multiplied by 1 + 4/n for n values. Better values need a larger K, because optimizers look for them. A smaller K
 //! suffices for errors that seldom look like a value: a decimal point or a sign. Without a fit, only the range is used,
 //! and it is extended by four times its width on each side. Values that are marked do not extend the range.
 //!
@@ -44,6 +45,9 @@ const BETTER_SMALL: f64 = 4.0;
 
 /// K of a better value with the other sign.
 const BETTER_SIGN: f64 = 2.5;
+
+/// By this share of its width, the range is extended on the side of better values.
+const ABOVE: f64 = 0.02;
 
 /// K is multiplied by 1 + `FEW`/n.
 const FEW: f64 = 4.0;
@@ -125,7 +129,7 @@ impl Seen {
             let sign = at(BETTER_SIGN).max(0.0);
             high = high.min(small).min(sign);
         }
-        (low, high)
+        (low, high.max(most + ABOVE * (most - least)))
     }
 
     /// The extended range. Values of one sign may have a long tail, so the range is also extended by its width on a
