@@ -1,9 +1,10 @@
-"""Convert an export of studies in format 8 to format 10: python scripts/convert_log.py OLD NEW
+"""Convert an export of studies in format 8 or 10 to format 11: python scripts/convert_log.py OLD NEW
 
 OLD is what ``belated study export`` of the earlier version printed, and ``belated study import`` of this version reads
 NEW. Names, ids, definitions, attributes, times and keys are unchanged, and so are the digests in keys, because a digest
 depends only on the arguments of a call. The events of one call with a key become one event, so later events may have
-other numbers. An event whose time on the study's clock was not stored gets the time of the event before.
+other numbers. An event whose time on the study's clock was not stored gets the time of the event before. The events of
+format 10 are unchanged.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = dict[str, Any]
 
-OLD, NEW = 8, 10
+OLD, SAME, NEW = 8, 10, 11
 BODY = re.compile(r', "(definition|event)": ')
 KEY = re.compile(r"observe:\d+(-.*)", flags=re.DOTALL)
 DATA = ("cost", "duration", "point", "attrs")
@@ -219,6 +220,21 @@ class Converter:
         return found
 
 
+class Copy:
+    """The events of one study, unchanged."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[Fields, Fields]] = []
+
+    @property
+    def n_read(self) -> int:
+        return len(self.events)
+
+    def add(self, facts: Fields, event: Fields) -> None:
+        """Add an event, whose line has these facts."""
+        self.events.append((facts, event))
+
+
 def checksum(facts: Fields, version: int, body: str) -> str:
     """Return the checksum of a definition or an event, as docs/store_file.md states it."""
     text = json.dumps([facts["id"], facts["study"], body, facts["at"], version])
@@ -236,18 +252,19 @@ def line_of(facts: Fields, what: str, body: str) -> str:
 
 def converted(lines: Iterable[str]) -> list[str]:
     """Return the lines of an export in the new format."""
-    studies: dict[int, Converter] = {}
+    studies: dict[int, Converter | Copy] = {}
     headers: dict[int, tuple[Fields, str]] = {}
     for number, line in enumerate(filter(str.strip, lines), 1):
         found = BODY.search(line)
         facts = json.loads(f"{line[: found.start()]}}}") if found else {}
-        if not found or facts["version"] != OLD:
-            raise SystemExit(f"line {number} is not a line of an export in format {OLD}")
+        if not found or facts["version"] not in (OLD, SAME):
+            raise SystemExit(f"line {number} is not a line of an export in format {OLD} or {SAME}")
         body = line.rstrip("\r\n")[found.end() : -1]
-        if checksum(facts, OLD, body) != facts["checksum"]:
+        if checksum(facts, facts["version"], body) != facts["checksum"]:
             raise SystemExit(f"line {number} was changed: export it again")
         if found[1] == "definition":
-            headers[facts["id"]], studies[facts["id"]] = (facts, body), Converter(json.loads(body))
+            headers[facts["id"]] = facts, body
+            studies[facts["id"]] = Converter(json.loads(body)) if facts["version"] == OLD else Copy()
         elif facts["id"] in studies and facts["seq"] == studies[facts["id"]].n_read:
             studies[facts["id"]].add(facts, json.loads(body))
         else:
@@ -266,7 +283,7 @@ def converted(lines: Iterable[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old", metavar="OLD", help="an export in format 8")
+    parser.add_argument("old", metavar="OLD", help="an export in format 8 or 10")
     parser.add_argument("new", metavar="NEW", help="the file to write")
     arguments = parser.parse_args()
     with open(arguments.old, encoding="utf-8", newline="\n") as lines:

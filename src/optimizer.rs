@@ -4,6 +4,7 @@ mod batch;
 mod checks;
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ndarray::ArrayView2;
@@ -13,14 +14,14 @@ use crate::delays::Delays;
 use crate::error::{Error, Result, Stop};
 use crate::ledger::delays::LastDelays;
 use crate::ledger::revise::RevisedTrial;
-use crate::ledger::{Action, Event, Ledger, Suggested, TrialNumber, View, What};
+use crate::ledger::{Action, Event, Ledger, Mark, Reading, Suggested, TrialNumber, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
 use crate::problem::{Fixed, Member, Point, Problem, Restriction};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::stopping::{Stopping, divergence};
-use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
+use crate::strategy::model_based::{Durations, Forecast, Further, ModelBased, Surrogate};
 use crate::strategy::registry;
 use crate::strategy::{Limit, Query, Recommendation, Setup, Strategy};
 
@@ -280,18 +281,104 @@ impl Optimizer {
     }
 
     /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.
-    /// The log is not changed.
-    pub(crate) fn validate(&self, action: Action, time: Option<f64>) -> Result<Option<Draft>> {
+    /// The log is not changed. Values that are far from what the model expects are marked. If `fits`, the model is fitted
+    /// if necessary; otherwise, only a model that is at hand is used.
+    pub(crate) fn validate(
+        &mut self,
+        action: Action,
+        time: Option<f64>,
+        fits: bool,
+        stop: &mut Stop,
+    ) -> Result<Option<Draft>> {
         let now = self.ledger.now(time)?;
-        let event = self.ledger.validate(action, now, time)?;
         let at = self.ledger.len();
-        Ok(event.map(|event| Draft { event, at }))
+        let Some(mut event) = self.ledger.validate(action, now, time)? else {
+            return Ok(None);
+        };
+        let marks = self.marks_of(&event, time, fits, stop)?;
+        event.mark(marks);
+        Ok(Some(Draft { event, at }))
+    }
+
+    /// The marks of the new values of an event.
+    fn marks_of(
+        &mut self,
+        event: &Event,
+        time: Option<f64>,
+        fits: bool,
+        stop: &mut Stop,
+    ) -> Result<Vec<Mark>> {
+        let readings = event.new_readings();
+        if readings.is_empty() || self.strategy.model_based().is_none() {
+            return Ok(Vec::new());
+        }
+        let (point, context) = match &event.what {
+            What::Added(it) => (
+                Some(&it.point),
+                self.ledger.problem().encode_context(&it.context),
+            ),
+            What::Resulted(it) if self.ledger.left_out(it.trial).is_none() => {
+                (event.point(), self.ledger.context(it.trial).to_vec())
+            }
+            _ => return Ok(Vec::new()),
+        };
+        let mut row = match (point, event.trial_number(self.ledger.n_trials())) {
+            (Some(point), _) => self.ledger.problem().encode(point)?,
+            (None, Some(number)) => self.ledger.x(number).to_vec(),
+            (None, None) => return Ok(Vec::new()),
+        };
+        row.extend(context);
+        let mut marks = Vec::new();
+        for (outcome, Reading { value, std }) in readings {
+            let further = Further {
+                outcome: outcome as usize,
+                row: &row,
+                std,
+            };
+            let interval = self.with_model(time, stop, |model, log, query, call| {
+                model.expected(log, further, query, fits, call)
+            });
+            match interval {
+                Ok(Some((low, high))) if !(low..=high).contains(&value) => {
+                    marks.push(Mark { outcome, low, high });
+                }
+                Err(Error::Interrupted) => return Err(Error::Interrupted),
+                // A value is stored, whether or not the model can predict it.
+                Ok(_) | Err(_) => {}
+            }
+        }
+        Ok(marks)
+    }
+
+    /// Returns the interval in which a value of an outcome of a trial without this value is expected, or None if too
+    /// little is known. If `fits`, the model is fitted if necessary.
+    pub(crate) fn expected(
+        &mut self,
+        number: TrialNumber,
+        outcome: usize,
+        time: Option<f64>,
+        fits: bool,
+        stop: &mut Stop,
+    ) -> Result<Option<(f64, f64)>> {
+        self.ledger.trial(number)?;
+        if self.ledger.left_out(number).is_some() {
+            return Ok(None);
+        }
+        let row = self.ledger.row(number).to_vec();
+        let further = Further {
+            outcome,
+            row: &row,
+            std: None,
+        };
+        self.with_model(time, stop, |model, log, query, call| {
+            model.expected(log, further, query, fits, call)
+        })
     }
 
     /// Logs an action at this wall-clock time, and returns the number of its trial. Returns None for an enqueued point,
     /// or if the action has no effect.
     pub fn record(&mut self, action: Action, time: Option<f64>) -> Result<Option<TrialNumber>> {
-        let draft = self.validate(action, time)?;
+        let draft = self.validate(action, time, false, &mut || ControlFlow::Continue(()))?;
         let numbers = self.commit(draft.into_iter().collect())?;
         Ok(numbers.into_iter().next().flatten())
     }

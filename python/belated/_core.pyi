@@ -204,7 +204,7 @@ class Problem:
         minimize: bool = False,
         seconds: bool = False,
         curve: tuple[int, bool] | None = None,
-        outcomes: list[tuple[str, str, float | None, float | None]] = ...,
+        outcomes: list[tuple[str, str, float | None, float | None, tuple[float, float] | None]] = ...,
     ) -> Problem:
         """Create a problem. `fidelity` has a range, a bound on the bias, and (base, exponent, full) of the cost.
         `curve` is (last step, whether the best value counts). Each outcome has a name, "minimize", "maximize", "within"
@@ -381,6 +381,10 @@ class Action:
         """Attributes and a remark, without a result."""
 
     @staticmethod
+    def confirm(number: int, outcome: int | None = None) -> Action:
+        """Marked values of a trial are right."""
+
+    @staticmethod
     def add(
         place: _Place,
         context: list[float] | None,
@@ -401,6 +405,10 @@ class Draft:
     @property
     def text(self) -> str:
         """The event as JSON, as stores keep it."""
+
+    @property
+    def marks(self) -> list[tuple[int, float, float, float]]:
+        """The marked values: the position of the outcome, the value, and the interval in which it was expected."""
 
     @property
     def number(self) -> int | None:
@@ -438,6 +446,10 @@ class TrialRecord:
     @property
     def remarks(self) -> list[tuple[str, float | None]]:
         """The remarks in order of arrival, and their wall-clock times."""
+
+    @property
+    def marks(self) -> list[tuple[int, float, float]]:
+        """The outcomes whose values are marked, each with the interval in which the value was expected."""
 
     @property
     def attempt(self) -> int:
@@ -589,19 +601,33 @@ class Optimizer:
     def queued(self) -> list[tuple[_Place, bool]]:
         """The enqueued points that have not been suggested yet, and whether each is partial."""
 
-    def validate(self, action: Action, time: float | None) -> Draft | None:
+    def validate(self, action: Action, time: float | None, fits: bool = False) -> Draft | None:
         """The event that ``record`` would log. ``commit`` logs the event.
 
-        None if the action would have no effect. The log is unchanged."""
+        None if the action would have no effect. The log is unchanged. If ``fits``, the model that marks values is
+        fitted if necessary."""
 
     def commit(self, drafts: Sequence[Draft]) -> list[int | None]:
         """Log events that this core drafted, and return the number of the trial of each. Only a draft for another place
         in the log is checked again."""
 
-    def record(self, action: Action, time: float | None) -> int | None:
+    def record(
+        self,
+        action: Action,
+        time: float | None,
+        notice: Callable[[int, tuple[int, float, float, float]], object] | None = None,
+    ) -> int | None:
         """Log an action and return the number of its trial.
 
-        The result is None for an enqueued point, or if the action has no effect."""
+        The result is None for an enqueued point, or if the action has no effect. ``notice`` is called with the number
+        of the trial and each marked value, as in ``Draft.marks``."""
+
+    def expected(
+        self, number: int, outcome: int | None, time: float | None, fits: bool = False
+    ) -> tuple[float, float] | None:
+        """The interval in which a value of an outcome of a trial without this value is expected.
+
+        None if too little is known. If ``fits``, the model is fitted if necessary."""
 
     def extend(self, events: Sequence[str]) -> list[int | None]:
         """Check and log events of any process. If an event is invalid, the events before it are still logged.

@@ -62,6 +62,9 @@ impl Ledger {
                 reported.attrs.extend(it.attrs.clone());
                 let remark = it.remark.iter().map(|text| (event, text.clone()));
                 reported.remarks.extend(remark);
+                for outcome in it.confirms.iter().flatten() {
+                    self.results.set_mark(it.trial, *outcome as usize, None);
+                }
                 Ok(())
             }
             What::Revised(_) => Err(Error::Corrupt(
@@ -172,6 +175,12 @@ impl Ledger {
                 let is_new = self.entry(number, outcome).value().is_none();
                 self.columns[outcome].n_observed += usize::from(is_new && !left_out);
                 let known_std = self.entry(number, outcome).std();
+                if self.entry(number, outcome).value() != Some(reading.value) {
+                    // A report of another cost or of another point does not confirm a value.
+                    let mut marks = data.marks.iter().flatten();
+                    let mark = marks.find(|mark| mark.outcome as usize == outcome);
+                    self.results.set_mark(number, outcome, mark.copied());
+                }
                 self.results.stored_mut(number, outcome).value = reading.value;
                 if known_std != reading.std {
                     self.results.extra_mut(number, outcome).std = reading.std;

@@ -220,7 +220,7 @@ pub struct Step {
     pub attempt: u32,
 }
 
-/// Attributes or a remark of a trial, without a result.
+/// Attributes, a remark or a confirmation of a trial, without a result.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Noted {
@@ -232,6 +232,22 @@ pub struct Noted {
     /// A text, which is added to the earlier remarks of the trial.
     #[serde(default)]
     pub remark: Option<String>,
+    /// The outcomes whose values are right although they are marked.
+    #[serde(default)]
+    pub confirms: Option<Vec<u32>>,
+}
+
+/// A mark of a value that lies outside the interval in which it was expected. The model that expected the value had not
+/// read it. Models and decisions do not read marks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mark {
+    /// The outcome.
+    pub outcome: u32,
+    /// The smallest expected value.
+    pub low: f64,
+    /// The largest expected value.
+    pub high: f64,
 }
 
 /// The results that one report changed. Each outcome that the report concerns is listed once: a failure of the trial
@@ -293,6 +309,9 @@ pub struct Data {
     /// The reason of a withdrawal.
     #[serde(default)]
     pub reason: Option<String>,
+    /// The marks of new values.
+    #[serde(default)]
+    pub marks: Option<Vec<Mark>>,
 }
 
 /// A revision. Trials keep their numbers, states and values. All texts are JSON that the caller wrote, and that only
@@ -326,6 +345,7 @@ static NO_DATA: Data = Data {
     attrs: None,
     error: None,
     reason: None,
+    marks: None,
 };
 
 impl Data {
@@ -342,6 +362,15 @@ impl Added {
 }
 
 impl Resulted {
+    /// The values that are reported for the first time.
+    pub(crate) fn new_readings(&self) -> Vec<(u32, Reading)> {
+        let new = self.results.iter().filter_map(|(outcome, it)| match it {
+            Happened::New(reading) => Some((*outcome, *reading)),
+            _ => None,
+        });
+        new.collect()
+    }
+
     pub(crate) fn data(&self) -> &Data {
         self.data.as_deref().unwrap_or(&NO_DATA)
     }
@@ -377,6 +406,34 @@ impl Event {
             What::Resulted(it) => Some(it.trial),
             What::Noted(it) => Some(it.trial),
             What::Enqueued(_) | What::Revised(_) => None,
+        }
+    }
+
+    /// The values of outcomes that this event reports for the first time, in the user's sign.
+    pub(crate) fn new_readings(&self) -> Vec<(u32, Reading)> {
+        match &self.what {
+            What::Added(it) => it.results.clone(),
+            What::Resulted(it) => it.new_readings(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The marks of the values that this event reports.
+    pub(crate) fn marks(&self) -> &[Mark] {
+        let data = match &self.what {
+            What::Added(it) => it.data(),
+            What::Resulted(it) => it.data(),
+            _ => &NO_DATA,
+        };
+        data.marks.as_deref().unwrap_or_default()
+    }
+
+    /// Adds marks to the values that this event reports.
+    pub(crate) fn mark(&mut self, marks: Vec<Mark>) {
+        if let (false, What::Added(Added { data, .. }) | What::Resulted(Resulted { data, .. })) =
+            (marks.is_empty(), &mut self.what)
+        {
+            data.get_or_insert_default().marks = Some(marks);
         }
     }
 
@@ -489,6 +546,13 @@ pub enum Action {
     Enqueue(Queued),
     /// Attributes or a remark of a trial. Attributes that are known have no effect, and neither has the last remark.
     Note(Noted),
+    /// Marked values of a trial are right. Values without a mark are not changed.
+    Confirm {
+        /// The trial.
+        number: TrialNumber,
+        /// The outcome whose value is right, or None for all outcomes.
+        outcome: Option<usize>,
+    },
 }
 
 impl Action {

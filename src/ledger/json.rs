@@ -95,8 +95,8 @@ mod tests {
     use super::*;
     use crate::error::Error;
     use crate::ledger::{
-        Added, Data, Event, Failure, Happened, Noted, Queued, Reading, Resulted, Revision, Step,
-        Suggested, What,
+        Added, Data, Event, Failure, Happened, Mark, Noted, Queued, Reading, Resulted, Revision,
+        Step, Suggested, What,
     };
     use crate::problem::Point;
     use proptest::prelude::*;
@@ -135,6 +135,7 @@ mod tests {
             let reading = Reading { value: x, std: or };
             let data = Some(Box::new(Data {
                 cost: or, duration: or, point: full.then(|| point.clone()), attrs: text.clone(), error, reason: text.clone(),
+                marks: full.then(|| vec![Mark { outcome: 1, low: x, high: x }]),
             }));
             let results = vec![
                 (0, Happened::New(reading)), (1, Happened::Amended(reading)), (2, Happened::Failed), (3, Happened::Abandoned),
@@ -148,7 +149,7 @@ mod tests {
                     definition: text.clone().unwrap_or_default(), fill: text.clone(), map: None, keep: text.clone(),
                     constrained: full, refused: if full { vec![n] } else { vec![] },
                 }),
-                What::Noted(Noted { trial: n, attrs: text.clone(), remark: text.clone() }),
+                What::Noted(Noted { trial: n, attrs: text.clone(), remark: text.clone(), confirms: full.then(|| vec![0, 3]) }),
                 What::Added(Added {
                     point: point.clone(), context: vec![x], fidelity: or, results: vec![(0, reading)], awaited: full, data,
                     attrs: text.clone(),
@@ -232,7 +233,7 @@ mod tests {
             (r#"{"value":1.0}"#, "{}"),
             (
                 r#""trial":0"#,
-                r#""trial":0,"data":[null,null,null,null,null,null]"#,
+                r#""trial":0,"data":[null,null,null,null,null,null,null]"#,
             ),
             (r#""trial":0"#, r#""trial":0,"data":{"point":[0.5]}"#),
             (

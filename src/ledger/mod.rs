@@ -38,8 +38,8 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 pub use event::{
-    Action, Again, Data, Event, Failure, Noted, Observation, Queued, Reading, Revision, Suggested,
-    TrialNumber, What,
+    Action, Again, Data, Event, Failure, Mark, Noted, Observation, Queued, Reading, Revision,
+    Suggested, TrialNumber, What,
 };
 #[cfg(test)]
 pub(crate) use event::{Added, Happened, Resulted, Step};

@@ -1,7 +1,8 @@
 //! Queries about single trials of the log.
 
 use crate::error::{Error, Result};
-use crate::ledger::event::TrialNumber;
+use crate::ledger::event::{Mark, TrialNumber};
+use crate::ledger::results::Entry;
 use crate::ledger::trial::Eras;
 use crate::ledger::{Ledger, State, View};
 use crate::problem::Point;
@@ -70,6 +71,11 @@ impl Ledger {
         let point = run.unwrap_or_else(|| self.point(number));
         let fidelity = self.trials[number].fidelity();
         Ok((point, self.context_numbers(number), fidelity))
+    }
+
+    /// The marks of the values of a trial that nobody has confirmed.
+    pub(crate) fn marks(&self, number: TrialNumber) -> Vec<Mark> {
+        self.results(number).filter_map(Entry::mark).collect()
     }
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::ledger::event::{Failure, Reading, TrialNumber};
+use crate::ledger::event::{Failure, Mark, Reading, TrialNumber};
 use crate::ledger::trial::State;
 
 /// The results of all trials. A trial has a result in each column.
@@ -37,6 +37,8 @@ pub(super) struct Extra {
     /// The time of the end, if it differs from the time of the event: a revision can end a trial that lacks only results
     /// of removed outcomes.
     pub ended_at: Option<f64>,
+    /// The mark of the value, until it is confirmed.
+    pub mark: Option<Mark>,
 }
 
 /// The result of one outcome in one trial, in the user's units and sign.
@@ -46,6 +48,17 @@ pub(super) struct Entry<'a> {
     number: TrialNumber,
     column: usize,
     pub stored: Stored,
+}
+
+impl Extra {
+    /// These data in another column.
+    fn at_column(&self, column: usize) -> Self {
+        let outcome = column as u32;
+        Self {
+            mark: self.mark.map(|mark| Mark { outcome, ..mark }),
+            ..self.clone()
+        }
+    }
 }
 
 impl Stored {
@@ -102,6 +115,18 @@ impl Results {
         self.extras.entry((number, column)).or_default()
     }
 
+    /// Marks the value of a result, or removes its mark.
+    pub fn set_mark(&mut self, number: TrialNumber, column: usize, mark: Option<Mark>) {
+        match mark {
+            Some(_) => self.extra_mut(number, column).mark = mark,
+            None => {
+                if let Some(extra) = self.extras.get_mut(&(number, column)) {
+                    extra.mark = None;
+                }
+            }
+        }
+    }
+
     /// Ends a result by an event.
     pub fn end(&mut self, number: TrialNumber, column: usize, state: State, event: u32) {
         // If the result has this state or had it when it was withdrawn, the event that ended it before is kept.
@@ -119,6 +144,7 @@ impl Results {
         let extra = self.extra_mut(number, column);
         extra.withdrawn.push(withdrawal);
         extra.std = None;
+        extra.mark = None;
         let stored = self.stored_mut(number, column);
         stored.value = f64::NAN;
         stored.state = State::Withdrawn;
@@ -146,7 +172,7 @@ impl Results {
         for ((number, column), extra) in std::mem::take(&mut self.extras) {
             let own = sources.iter().enumerate();
             let own = own.filter(|(_, source)| **source == (column, true));
-            let copies = own.map(|(i, _)| ((number, i), extra.clone()));
+            let copies = own.map(|(i, _)| ((number, i), extra.at_column(i)));
             self.extras.extend(copies);
         }
     }
@@ -178,6 +204,11 @@ impl<'a> Entry<'a> {
 
     pub fn error(self) -> Option<&'a Failure> {
         self.extra()?.error.as_ref()
+    }
+
+    /// The mark of the value, if nobody has confirmed the value.
+    pub fn mark(self) -> Option<Mark> {
+        self.extra()?.mark
     }
 
     /// The results that were taken back, in order.

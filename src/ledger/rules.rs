@@ -4,12 +4,12 @@ use std::fmt::{Debug, Display};
 
 use crate::error::{Error, Result};
 use crate::ledger::event::{
-    Action, Added, Again, Data, Event, Failure, Happened, Noted, Observation, Reading, Resulted,
-    Step, Suggested, TrialNumber, What,
+    Action, Added, Again, Data, Event, Failure, Happened, Mark, Noted, Observation, Reading,
+    Resulted, Step, Suggested, TrialNumber, What,
 };
 use crate::ledger::results::Entry;
 use crate::ledger::{Ledger, Queued, State, json};
-use crate::problem::Point;
+use crate::problem::{Interval, Point};
 
 // Drafts.
 
@@ -60,6 +60,7 @@ impl Ledger {
                 Some(What::Enqueued(queued))
             }
             Action::Note(noted) => self.noted(noted)?,
+            Action::Confirm { number, outcome } => self.confirmed(number, outcome)?,
         };
         Ok(what.map(|what| Event { at, now, what }))
     }
@@ -115,7 +116,23 @@ impl Ledger {
             trial,
             attrs,
             remark: None,
+            confirms: None,
         })
+    }
+
+    /// The confirmation of marked values.
+    fn confirmed(&self, trial: TrialNumber, only: Option<usize>) -> Result<Option<What>> {
+        self.trial(trial)?;
+        only.map_or(Ok(()), |outcome| self.check_outcome(outcome))?;
+        let marked = self.marks(trial).into_iter().map(|mark| mark.outcome);
+        let confirmed = marked.filter(|i| only.is_none_or(|only| only == *i as usize));
+        let confirms: Vec<u32> = confirmed.collect();
+        Ok((!confirms.is_empty()).then_some(What::Noted(Noted {
+            trial,
+            attrs: None,
+            remark: None,
+            confirms: Some(confirms),
+        })))
     }
 
     /// Attributes and a remark of a trial. Parts that the trial already has are left out, so that a repeated request does
@@ -505,6 +522,7 @@ impl Ledger {
         }
         let is_known = |needed: bool| !needed || !it.results.is_empty();
         let data = it.data();
+        self.check_marks(data.marks.as_ref(), &it.results)?;
         match data.point.is_none()
             && data.reason.is_none()
             && data.error.is_none()
@@ -540,9 +558,35 @@ impl Ledger {
     fn check_noted(&self, it: &Noted) -> Result<()> {
         self.trial(it.trial)?;
         check_attrs(it.attrs.as_deref())?;
-        match it.attrs.is_some() || it.remark.is_some() {
+        let confirms = it.confirms.as_deref().unwrap_or_default();
+        self.check_listed(confirms.iter().copied())?;
+        let is_marked = |i: &u32| self.entry(it.trial, *i as usize).mark().is_some();
+        if !confirms.iter().all(is_marked) || it.confirms.as_ref().is_some_and(Vec::is_empty) {
+            return Err(self.impossible("a confirmation of values without marks"));
+        }
+        match it.attrs.is_some() || it.remark.is_some() || !confirms.is_empty() {
             true => Ok(()),
             false => Err(self.impossible("a note without attributes and without a remark")),
+        }
+    }
+
+    /// Refuses marks that do not belong to the new values of an event.
+    fn check_marks(&self, marks: Option<&Vec<Mark>>, new: &[(u32, Reading)]) -> Result<()> {
+        let Some(marks) = marks else {
+            return Ok(());
+        };
+        self.check_listed(marks.iter().map(|mark| mark.outcome))?;
+        let is_right = |mark: &Mark| {
+            let reading = new.iter().find(|(outcome, _)| *outcome == mark.outcome);
+            let is_outside = |value: f64| !(mark.low..=mark.high).contains(&value);
+            mark.low.is_finite()
+                && mark.high.is_finite()
+                && mark.low <= mark.high
+                && reading.is_some_and(|(_, reading)| is_outside(reading.value))
+        };
+        match !marks.is_empty() && marks.iter().all(is_right) {
+            true => Ok(()),
+            false => Err(self.impossible("marks that are not those of its values")),
         }
     }
 
@@ -552,6 +596,9 @@ impl Ledger {
         self.check_data(number, data)?;
         let (outcomes, of_trial) = self.split_trial(&it.results);
         self.check_listed(outcomes.iter().map(|(outcome, _)| *outcome))?;
+        if data.marks.is_some() {
+            self.check_marks(data.marks.as_ref(), &it.new_readings())?;
+        }
         for (outcome, happened) in outcomes {
             if let Some(reading) = happened.reading() {
                 reading.check(format_args!("trial {number}"))?;
@@ -689,12 +736,31 @@ impl Ledger {
         for (outcome, reading) in readings {
             self.check_outcome(*outcome as usize)?;
             reading.check(format_args!("trial {number}"))?;
+            self.check_plausible(number, *outcome as usize, reading.value)?;
         }
         self.check_listed(readings.iter().map(|(outcome, _)| *outcome))?;
-        match data.error.is_none() && data.reason.is_none() {
+        match data.error.is_none() && data.reason.is_none() && data.marks.is_none() {
             true => self.check_data(number, data),
-            false => Err(self.impossible("a value with an error or a reason")),
+            false => Err(self.impossible("a value with an error, a reason or a mark")),
         }
+    }
+}
+
+impl Ledger {
+    /// Refuses a value outside the plausible range of its outcome.
+    fn check_plausible(&self, number: TrialNumber, outcome: usize, value: f64) -> Result<()> {
+        let declared = self.problem.outcomes.get(outcome);
+        let Some(declared) = declared.filter(|it| !it.plausible.contains(value)) else {
+            return Ok(());
+        };
+        let Interval { low, high } = declared.plausible;
+        let (low, high) = (
+            low.unwrap_or(f64::NEG_INFINITY),
+            high.unwrap_or(f64::INFINITY),
+        );
+        let what = format!("{:?} of trial {number}", declared.name);
+        let expected = format!("a value in its plausible range, from {low} to {high}");
+        Err(unusable("value", value, what, expected))
     }
 }
 

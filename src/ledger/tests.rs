@@ -3,6 +3,7 @@
 mod drafts;
 mod fidelities;
 mod late;
+mod marks;
 mod outcomes;
 mod possible;
 mod reported;
@@ -526,6 +527,7 @@ fn notes_add_attributes_and_remarks_that_are_not_known() {
             trial: 0,
             attrs: attrs.map(str::to_string),
             remark: remark.map(str::to_string),
+            confirms: None,
         })
     };
     let mut n_events = ledger.len();
@@ -553,6 +555,7 @@ fn notes_add_attributes_and_remarks_that_are_not_known() {
             trial: 0,
             attrs: None,
             remark: None,
+            confirms: None,
         }),
     };
     assert!(matches!(ledger.append(empty), Err(Error::Corrupt(_))));

@@ -7,7 +7,9 @@ use std::cmp::Ordering;
 use std::ops::Deref;
 
 use crate::error::Result;
-use crate::ledger::event::{Event, Failure, Happened, Reading, TrialNumber, What, split_notes};
+use crate::ledger::event::{
+    Event, Failure, Happened, Mark, Reading, TrialNumber, What, split_notes,
+};
 use crate::ledger::results::{Column, Entry, Withdrawal};
 use crate::ledger::{Ledger, State, Trial};
 use crate::problem::{Curve, Direction, Point};
@@ -376,6 +378,11 @@ impl<'a> Viewed<'a> {
     /// The standard deviation of the noise of the value, if reported.
     pub fn std(self) -> Option<f64> {
         self.valued?.std()
+    }
+
+    /// The mark of the value, if nobody has confirmed the value. Only warnings and tables read marks.
+    pub(crate) fn mark(self) -> Option<Mark> {
+        self.valued?.mark()
     }
 
     /// The state or, if the result was withdrawn, the state before the withdrawal. Delays and durations use the outcome,

@@ -15,6 +15,8 @@ pub struct Outcome {
     pub name: String,
     /// How the outcome affects the choice of points.
     pub goal: Goal,
+    /// The values that are possible. Reports of other values are refused.
+    pub plausible: Interval,
 }
 
 /// How an outcome affects the choice of points.
@@ -98,7 +100,7 @@ impl Problem {
     /// Refuses equal names and bounds that no value satisfies.
     pub fn with_outcomes(self, outcomes: Vec<Outcome>) -> Result<Self> {
         let mut names = BTreeSet::new();
-        for Outcome { name, goal } in &outcomes {
+        for Outcome { name, goal, .. } in &outcomes {
             if !names.insert(name) {
                 return Err(refuse(
                     "outcomes",

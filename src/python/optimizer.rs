@@ -22,7 +22,7 @@ use crate::python::errors::warn;
 use crate::python::gaussian_process::{GaussianProcess, predict_in_blocks};
 use crate::python::interrupt::detached;
 use crate::python::problem::Problem;
-use crate::python::trial::{Action as PyAction, Draft, TrialRecord};
+use crate::python::trial::{Action as PyAction, Draft, TrialRecord, marked_values};
 use crate::python::{Vector, owned2};
 use crate::stopping::Stopping;
 use crate::strategy::units::UnitsHere;
@@ -342,14 +342,16 @@ impl Optimizer {
         })
     }
 
+    #[pyo3(signature = (action, time, fits=false))]
     fn validate(
         &self,
         py: Python<'_>,
         action: &PyAction,
         time: Option<f64>,
+        fits: bool,
     ) -> PyResult<Option<Draft>> {
-        self.with_core(py, |core, _| {
-            let draft = core.validate(action.core.clone(), time)?;
+        self.with_core(py, |core, stop| {
+            let draft = core.validate(action.core.clone(), time, fits, stop)?;
             let n_trials = core.ledger().n_trials();
             Ok(draft.map(|core| Draft::new(core, n_trials)))
         })
@@ -361,13 +363,44 @@ impl Optimizer {
         self.with_core(py, |core, _| core.commit(drafts))
     }
 
+    /// Logs an action. `notice` is called with the number of the trial and each marked value.
+    #[pyo3(signature = (action, time, notice=None))]
     fn record(
         &self,
         py: Python<'_>,
         action: &PyAction,
         time: Option<f64>,
+        notice: Option<Py<PyAny>>,
     ) -> PyResult<Option<usize>> {
-        self.with_core(py, |core, _| core.record(action.core.clone(), time))
+        let (number, marked) = self.with_core(py, |core, stop| {
+            let draft = core.validate(action.core.clone(), time, false, stop)?;
+            let marked = draft.as_ref().map(|draft| marked_values(&draft.event));
+            let numbers = core.commit(draft.into_iter().collect())?;
+            let number = numbers.into_iter().next().flatten();
+            Ok((number, marked.unwrap_or_default()))
+        })?;
+        if let Some(notice) = notice {
+            for value in marked {
+                notice.call1(py, (number, value))?;
+            }
+        }
+        Ok(number)
+    }
+
+    /// Returns the interval in which a value of an outcome of a trial without this value is expected, or None if too
+    /// little is known.
+    #[pyo3(signature = (number, outcome, time, fits=false))]
+    fn expected(
+        &self,
+        py: Python<'_>,
+        number: usize,
+        outcome: Option<usize>,
+        time: Option<f64>,
+        fits: bool,
+    ) -> PyResult<Option<(f64, f64)>> {
+        self.with_core(py, |core, stop| {
+            core.expected(number, outcome.unwrap_or(0), time, fits, stop)
+        })
     }
 
     fn extend(&self, py: Python<'_>, events: Vec<String>) -> PyResult<Vec<Option<usize>>> {

@@ -141,10 +141,11 @@ enum MembersOf<'py> {
 /// A declared fidelity: the range of fidelities, the bound on the bias, and (base, exponent, full) of the cost.
 type DeclaredFidelity<'py> = (Bound<'py, Parameter>, Option<f64>, Option<(f64, f64, f64)>);
 
-/// The name of an outcome, "minimize", "maximize", "within" or "record", and its lower and upper bounds.
-type DeclaredOutcome = (String, String, Option<f64>, Option<f64>);
+/// The name of an outcome, "minimize", "maximize", "within" or "record", and its lower and upper bounds, and
+/// the smallest and the largest plausible value.
+type DeclaredOutcome = (String, String, Option<f64>, Option<f64>, Option<(f64, f64)>);
 
-fn outcome((name, goal, low, high): DeclaredOutcome) -> Outcome {
+fn outcome((name, goal, low, high, plausible): DeclaredOutcome) -> Outcome {
     let bounds = Interval { low, high };
     let goal = match goal.as_str() {
         "minimize" => Goal::Objective(Direction::Minimize, bounds),
@@ -152,7 +153,14 @@ fn outcome((name, goal, low, high): DeclaredOutcome) -> Outcome {
         "within" => Goal::Within(bounds),
         _ => Goal::Record,
     };
-    Outcome { name, goal }
+    Outcome {
+        name,
+        goal,
+        plausible: plausible.map_or(Interval::default(), |(low, high)| Interval {
+            low: Some(low),
+            high: Some(high),
+        }),
+    }
 }
 
 #[pymethods]

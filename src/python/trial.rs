@@ -6,8 +6,8 @@ use pyo3::types::PyFloat;
 
 use crate::error::Result;
 use crate::ledger::{
-    self, Again, Data, Event, Failure, Ledger, Noted, Queued, Reading, State, TrialNumber, View,
-    What,
+    self, Again, Data, Event, Failure, Ledger, Mark, Noted, Queued, Reading, State, TrialNumber,
+    View, What,
 };
 use crate::optimizer;
 use crate::problem::Point;
@@ -109,6 +109,30 @@ impl Draft {
             number: self.number,
         })
     }
+
+    /// The marked values of the event.
+    #[getter]
+    fn marks(&self) -> Vec<MarkedValue> {
+        marked_values(&self.core.event)
+    }
+}
+
+/// The position of an outcome, its value, and the interval in which the value was expected.
+pub(super) type MarkedValue = (u32, f64, f64, f64);
+
+/// The marked values of an event.
+pub(super) fn marked_values(event: &Event) -> Vec<MarkedValue> {
+    let readings = match event.marks() {
+        [] => Vec::new(),
+        _ => event.new_readings(),
+    };
+    let value = |mark: &Mark| {
+        let found = readings
+            .iter()
+            .find(|(outcome, _)| *outcome == mark.outcome);
+        found.map(|(outcome, it)| (*outcome, it.value, mark.low, mark.high))
+    };
+    event.marks().iter().filter_map(value).collect()
 }
 
 /// The record of a trial, in the user's units and sign.
@@ -132,6 +156,8 @@ pub struct TrialRecord {
     attrs: Vec<String>,
     /// The remarks and their wall-clock times.
     remarks: Vec<(String, Option<f64>)>,
+    /// The outcomes whose values are marked, each with the interval in which the value was expected.
+    marks: Vec<(u32, f64, f64)>,
     error: Option<ErrorFacts>,
     /// The last withdrawn result.
     withdrawal: Option<WithdrawalFacts>,
@@ -339,7 +365,16 @@ impl Action {
             trial: number,
             attrs,
             remark,
+            confirms: None,
         });
+        Self { core }
+    }
+
+    /// Marked values of a trial are right.
+    #[staticmethod]
+    #[pyo3(signature = (number, outcome=None))]
+    fn confirm(number: usize, outcome: Option<usize>) -> Self {
+        let core = ledger::Action::Confirm { number, outcome };
         Self { core }
     }
 
@@ -412,6 +447,11 @@ impl TrialRecord {
                 .chain(trial.reported_attrs().iter().cloned())
                 .collect(),
             remarks: ledger.remarks(number),
+            marks: ledger
+                .marks(number)
+                .into_iter()
+                .map(|mark| (mark.outcome, mark.low, mark.high))
+                .collect(),
             error: error.map(|error| (error.kind, error.message, error.traceback)),
             ended_early: match objective.state() {
                 State::Stopped => Some("stopped"),

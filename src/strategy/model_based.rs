@@ -77,6 +77,17 @@ pub struct Forecast {
     pub log_improvement_before: f64,
 }
 
+/// A value that is reported now.
+#[derive(Debug, Clone, Copy)]
+pub struct Further<'a> {
+    /// The position of the outcome. Without declared outcomes, it is 0.
+    pub outcome: usize,
+    /// The encoded point, followed by the encoded context.
+    pub row: &'a [f64],
+    /// The standard deviation of its noise, if known.
+    pub std: Option<f64>,
+}
+
 /// A strategy that has a posterior.
 pub trait ModelBased {
     /// The posterior, whose rows contain a point and a context. `catch_up` must have been called with this log. The
@@ -123,6 +134,21 @@ pub trait ModelBased {
         query: Query,
         call: &mut Call,
     ) -> Result<Option<Forecast>>;
+
+    /// The interval in which a further value of an outcome is expected, in the user's units and sign, or `None` if too
+    /// little is known. `catch_up` must have been called with this log.
+    ///
+    /// If `fits` is false, the model is used only if it needs neither a fit nor a new factor of many rows.
+    fn expected(
+        &mut self,
+        _log: View,
+        _further: Further,
+        _query: Query,
+        _fits: bool,
+        _call: &mut Call,
+    ) -> Result<Option<(f64, f64)>> {
+        Ok(None)
+    }
 
     /// The time for which a pending trial counts as arriving, on the clock, or `None` without a limit. `catch_up` must have
     /// been called.

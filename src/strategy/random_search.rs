@@ -254,7 +254,7 @@ mod tests {
             let list = Candidates::new(ndarray::arr2(&[[0.0], [1.0], [1.0], [2.0], [3.0]])).unwrap();
             let cube = Problem::unit_cube(1, 1, Clock::Iterations).unwrap();
             let problem = Problem { members: Members::Candidates(list), ..cube };
-            let outcome = |name: &str, goal| Outcome { name: name.to_string(), goal };
+            let outcome = |name: &str, goal| Outcome { name: name.to_string(), goal, plausible: crate::problem::Interval::default() };
             let objective = Goal::Objective(Direction::Maximize, Interval::default());
             let outcomes = vec![outcome("objective", objective), outcome("other", Goal::Record)];
             let problem = Arc::new(if has_outcomes { problem.with_outcomes(outcomes).unwrap() } else { problem });

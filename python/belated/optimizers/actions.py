@@ -168,6 +168,13 @@ def _noted(
     return [Action.note(number, attrs, remark) for number in numbers]
 
 
+def _confirmed(
+    problem: Problem, log: Records, carrier: Carrier | None, numbers: list[int], outcome: str | None
+) -> list[Action]:
+    i = _position(problem, carrier, outcome)
+    return [Action.confirm(number, i) for number in numbers]
+
+
 def _position(problem: Problem, carrier: Carrier | None, outcome: str | None) -> int | None:
     """Return the position of the outcome of this name in the present problem; None for the whole trial."""
     if outcome is None:
@@ -372,6 +379,7 @@ READERS_OF_SEVERAL: Mapping[str, Callable[..., list[Action]]] = {
     "abandon": _abandoned,
     "withdraw": _withdrawn,
     "note": _noted,
+    "confirm": _confirmed,
     "add": _added,
     "enqueue": _enqueued,
 }

@@ -30,6 +30,14 @@ class Log(Protocol):
         Here and below, `time` is the wall-clock time in seconds.
         """
 
+    def expected(
+        self, number: int, outcome: int | None, time: float | None, fits: bool = False
+    ) -> tuple[float, float] | None:
+        """Return the interval in which a value of an outcome of a trial without this value is expected, or None.
+
+        If `fits`, the model is fitted if necessary; otherwise, only a model that is at hand is used.
+        """
+
     def recommend(
         self,
         context: list[float] | None,

@@ -267,22 +267,22 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         actions = READERS_OF_SEVERAL[verb](self._problem, self._log, None, trial, *given)
         time = self._problem.wall_time()
         if len(actions) == 1:
-            return [self._log.record(actions[0], time)]
+            return [self._log.record(actions[0], time, self._warn_of_mark)]
         if trial is not None:  # the actions of `add` and `enqueue` were checked
             for action in actions:
                 self._log.validate(action, time)
-        return [self._log.record(action, time) for action in actions]
+        return [self._log.record(action, time, self._warn_of_mark) for action in actions]
 
     def _submit_one(self, verb: str, trial: Any, given: tuple[Any, ...] = (), *more: Any) -> None:
         action = READERS_OF_ONE[verb](self._problem, self._log, None, trial, *given)
-        self._log.record(action, self._problem.wall_time())
+        self._log.record(action, self._problem.wall_time(), self._warn_of_mark)
 
     def _record_from(
         self, read: Callable[[Problem, Records, Carrier | None], list[Action]], revision: int | None
     ) -> list[int | None]:
         actions = read(self._problem, self._log, None)
         time = self._problem.wall_time()
-        return [self._log.record(action, time) for action in actions]
+        return [self._log.record(action, time, self._warn_of_mark) for action in actions]
 
     def _status(self) -> Any:
         """Return the state of the strategy (rounds or trees) as JSON data."""

@@ -25,12 +25,22 @@ class Goal(Value, argument=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.range is not None and not self.range[0] < self.range[1]:
+            raise InvalidSetting(
+                f"plausible={self.range!r} leaves no range: pass the smallest and the largest possible value"
+            )
         _, low, high = self.core
         if low is not None and high is not None and not low < high:
             raise InvalidSetting(
                 f"the bounds {low!r} and {high!r} leave no range: the lower bound must be below the upper bound (no "
                 "measured value equals a number exactly; give the range that is good enough, as Between(low, high))"
             )
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """The smallest and the largest possible value."""
+        found: tuple[float, float] | None = getattr(self, "plausible", None)
+        return found
 
     @property
     def core(self) -> tuple[str, float | None, float | None]:
@@ -49,6 +59,9 @@ class Minimize(Goal, name="minimize"):
         The smallest allowed value.
     at_most : float, optional
         The largest allowed value.
+    plausible : (float, float), optional
+        The smallest and the largest possible value. Reports of other values raise `InvalidValue`: for example, percent
+        are refused where a fraction is expected.
 
     Examples
     --------
@@ -61,6 +74,7 @@ class Minimize(Goal, name="minimize"):
 
     at_least: float | None = None
     at_most: float | None = None
+    plausible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,6 +87,9 @@ class Maximize(Goal, name="maximize"):
         The smallest allowed value.
     at_most : float, optional
         The largest allowed value.
+    plausible : (float, float), optional
+        The smallest and the largest possible value. Reports of other values raise `InvalidValue`: for example, percent
+        are refused where a fraction is expected.
 
     Examples
     --------
@@ -85,6 +102,7 @@ class Maximize(Goal, name="maximize"):
 
     at_least: float | None = None
     at_most: float | None = None
+    plausible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,6 +113,9 @@ class AtMost(Goal):
     ----------
     bound : float
         The largest allowed value.
+    plausible : (float, float), optional
+        The smallest and the largest possible value. Reports of other values raise `InvalidValue`: for example, percent
+        are refused where a fraction is expected.
 
     Examples
     --------
@@ -112,6 +133,7 @@ class AtMost(Goal):
     _bounds = (None, "bound")
 
     bound: float
+    plausible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -122,6 +144,9 @@ class AtLeast(Goal):
     ----------
     bound : float
         The smallest allowed value.
+    plausible : (float, float), optional
+        The smallest and the largest possible value. Reports of other values raise `InvalidValue`: for example, percent
+        are refused where a fraction is expected.
 
     Examples
     --------
@@ -132,6 +157,7 @@ class AtLeast(Goal):
     _bounds = ("bound", None)
 
     bound: float
+    plausible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -144,6 +170,9 @@ class Between(Goal):
         The smallest allowed value.
     high : float
         The largest allowed value, above `low`.
+    plausible : (float, float), optional
+        The smallest and the largest possible value. Reports of other values raise `InvalidValue`: for example, percent
+        are refused where a fraction is expected.
 
     Examples
     --------
@@ -155,11 +184,18 @@ class Between(Goal):
 
     low: float
     high: float
+    plausible: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, repr=False)
 class Record(Goal):
     """The outcome is stored with the trial. It is not modelled, and does not affect suggestions.
+
+    Parameters
+    ----------
+    plausible : (float, float), optional
+        The smallest and the largest possible value. Reports of other values raise `InvalidValue`: for example, percent
+        are refused where a fraction is expected.
 
     Examples
     --------
@@ -168,6 +204,8 @@ class Record(Goal):
     """
 
     _kind = "record"
+
+    plausible: tuple[float, float] | None = None
 
 
 #: The argument `outcomes` of optimizers.

@@ -107,7 +107,7 @@ class Problem:
         fidelities = None if self.fidelity is None else self.fidelity.core
         curve = None if self.curve is None else (self.curve.steps, self.curve.value == "best")
         minimize, seconds = self.direction == "minimize", self.clock == "seconds"
-        outcomes = [(name, *goal.core) for name, goal in self.outcomes.items()]
+        outcomes = [(name, *goal.core, goal.range) for name, goal in self.outcomes.items()]
         return _core.Problem(self.domain.core, contexts, fidelities, minimize, seconds, curve, outcomes)
 
     def __getstate__(self) -> dict[str, Any]:

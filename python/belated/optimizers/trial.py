@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from belated._core import TrialRecord
 from belated.optimizers.log import Log
+from belated.optimizers.marks import marked_of
 from belated.optimizers.outcomes import OutcomeRecord, outcome_records
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import Remark, TrialError, Withdrawal, headline, merged_attrs
@@ -227,6 +228,17 @@ class Trial:
     def remarks(self) -> list[Remark]:
         """The remarks about the trial in order of arrival, each with its `text` and time `at`; see `Optimizer.note`."""
         return [Remark(text, utc(at)) for text, at in self._record.remarks]
+
+    @property
+    def marks(self) -> dict[str | None, tuple[float, float]]:
+        """The values that are far from what the model expected, and the interval in which each was expected.
+
+        The keys are the names of outcomes; without declared outcomes, the key is None. A mark is set when the value is
+        reported, and stays until the value is amended, withdrawn or confirmed; see `Optimizer.confirm`. Suggestions do
+        not depend on marks.
+        """
+        outcomes = self._owner._problem.outcomes
+        return {each.outcome: (each.low, each.high) for each in marked_of(outcomes, self._record)}
 
     @property
     def error(self) -> TrialError | None:

@@ -30,6 +30,7 @@ from belated.optimizers.fixed import fixed_of
 from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
+from belated.optimizers.marks import marked_values
 from belated.optimizers.outcomes import has_bounds, position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts
@@ -1069,6 +1070,11 @@ class Trials(Reading, Generic[AnyLog]):
         if std is not None and (type(std) is not float or std == 0.0):
             self._warn_of_contradiction([number], given.replicate)
 
+    def _warn_of_mark(self, number: int, mark: tuple[int, float, float, float]) -> None:
+        """Warn of a value that lies far outside the interval in which it was expected."""
+        for marked in marked_values(self._problem.outcomes, number, [mark]):
+            warn(marked.text)
+
     def _warn_of_contradiction(self, numbers: Sequence[int], replicate: bool = False) -> None:
         """Warn if trials at the same point have different values that were reported as exact.
 
@@ -1376,6 +1382,45 @@ class Trials(Reading, Generic[AnyLog]):
         """
         revision, text = self._n_read(), as_text("remark", remark)
         self._submit("note", self._numbers_of(trial), (text, attrs_as_json(attrs)), revision)
+
+    @checks_arguments
+    def confirm(self, trial: Trial | int | Sequence[Trial | int], *, outcome: str | None = None) -> None:
+        """State that marked values are right, which removes their marks; see `Trial.marks`.
+
+        Suggestions do not depend on marks. A value without a mark stays as it is.
+
+        Parameters
+        ----------
+        trial : Trial or int, or a list of these
+            The trials. Either the values of all trials of a list are confirmed, or none of them.
+        outcome : str, optional
+            If outcomes were declared, the outcome whose value is right. By default, all values of the trials are.
+
+        Raises
+        ------
+        InvalidValue
+            The outcome was not declared.
+        UnknownTrial
+            A trial with this number does not exist, or the trial belongs to another optimizer.
+
+        Examples
+        --------
+        >>> import warnings
+        >>> import belated as bl
+        >>> optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0)
+        >>> for trial in optimizer.suggest(n=9):
+        ...     trial.observe(0.5 + 0.1 * trial.params["x"])
+        >>> trial = optimizer.suggest()
+        >>> with warnings.catch_warnings(record=True) as caught:
+        ...     trial.observe(57.0)
+        >>> len(caught), list(trial.marks)
+        (1, [None])
+        >>> optimizer.confirm(trial)
+        >>> trial.value, trial.marks
+        (57.0, {})
+        """
+        revision = self._n_read()
+        self._submit("confirm", self._numbers_of(trial), (outcome,), revision)
 
     def _resolve(self, verb: str, numbers: list[int], given: tuple[Any, ...] = (), revision: int | None = None) -> None:
         """Log the ends of trials; see `_submit`."""

@@ -5,6 +5,7 @@ from bisect import bisect_left
 from typing import Any, get_args
 
 from belated._core import NumericalError
+from belated.optimizers.marks import marked_of
 from belated.optimizers.outcomes import is_within_bounds, missing
 from belated.optimizers.report import merged_attrs
 from belated.optimizers.tables.table import row_at
@@ -200,6 +201,10 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
         "remarks": [{"text": text, "at": at} for text, at in record.remarks],
+        "warnings": [
+            {"number": number, "outcome": each.outcome, "text": each.text, "low": each.low, "high": each.high}
+            for each in marked_of(outcomes, record)
+        ],
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),

@@ -311,6 +311,11 @@ async def note(report: OnTrial, body: messages.Note = messages.Note()) -> Respon
     return await report(body, lambda study, number: study.note(number, body.remark, attrs=body.attrs))
 
 
+@_post("/{name}/trials/{number}/confirm", messages.TrialAnswer, "State that a marked value is right", _NO_TRIAL)
+async def confirm(report: OnTrial, body: messages.Confirm = messages.Confirm()) -> Response:  # noqa: B008
+    return await report(body, lambda study, number: study.confirm(number, outcome=body.outcome))
+
+
 @_post("/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
 async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.withdraw(number, **_of(body)))

@@ -120,6 +120,12 @@ class Abandon(Revised):
     outcome: OutcomeName = None
 
 
+class Confirm(Revised):
+    """State that marked values of a trial are right: all of them, or the value of one outcome."""
+
+    outcome: OutcomeName = None
+
+
 class Withdraw(Revised):
     """Take back the value or the failure of a trial: all outcomes that have a result, or one outcome."""
 
@@ -255,6 +261,16 @@ class RemarkAnswer(BaseModel):
     at: float | None = Field(description="The time of the remark, in seconds since 1970.")
 
 
+class WarningAnswer(BaseModel):
+    """A value that lies far outside the interval in which it was expected, and that nobody has confirmed."""
+
+    number: int = Field(description="The number of the trial.")
+    outcome: str | None = Field(description="Null if the study has no outcomes.")
+    text: str
+    low: float = Field(description="The smallest expected value.")
+    high: float = Field(description="The largest expected value.")
+
+
 class OutcomeAnswer(BaseModel):
     """The current state of an outcome of a trial."""
 
@@ -291,6 +307,7 @@ class TrialAnswer(BaseModel):
     duration: float | None
     attrs: dict[str, Any]
     remarks: list[RemarkAnswer] = Field(description="In order of arrival.")
+    warnings: list[WarningAnswer] = Field(description="The marked values of the trial.")
     error: TrialErrorAnswer | None
     left_out: str | None = Field(description="Why a revision of the study left the trial out; else null.")
     withdrawal: WithdrawalAnswer | None = Field(description="The last result that was taken back.")

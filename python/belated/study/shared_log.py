@@ -33,6 +33,9 @@ T = TypeVar("T")
 # The events to write, each with its key in the store, or None. The event of a revision is a text.
 Events: TypeAlias = list[tuple[Draft | str, str | None]]
 
+# The position of an outcome, its value, and the interval in which the value was expected.
+MarkedValue: TypeAlias = tuple[int, float, float, float]
+
 # A function that reads the arguments of a call; see `belated.optimizers.actions.actions_of`.
 Read: TypeAlias = Callable[[Problem, Records, Carrier | None], list[Action]]
 
@@ -104,7 +107,7 @@ class SharedLog:
         self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
         self.now, self.numbers, self.best, self.ending = core.now, core.numbers, core.best, core.ending
         self.best_first = core.best_first
-        self.validate, self.feasibility = core.validate, core.feasibility
+        self.validate, self.expected, self.feasibility = core.validate, core.expected, core.feasibility
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
         self.delays, self.arrivals, self.lateness = core.delays, core.arrivals, core.lateness
         self.next_fidelity, self.status, self.window = core.next_fidelity, core.status, core.window
@@ -460,11 +463,12 @@ class SharedLog:
         return numbers
 
     def submit(
-        self, read: Read, revision: int | None, call: tuple[str, str] | None = None
-    ) -> tuple[list[int | None], Mapping[str, int]]:
+        self, read: Read, revision: int | None, call: tuple[str, str] | None = None, fits: bool = False
+    ) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
         """Log either all actions that `read` returns or none, unless an earlier call with the same key logged them.
 
-        `call` is the key and the digest of a call with a key.
+        `call` is the key and the digest of a call with a key. If `fits`, the model that marks values is fitted if
+        necessary.
         `read` is called with the write lock held. It gets the problem in which the arguments of the call are read, and
         what carries them to the present problem.
 
@@ -474,32 +478,44 @@ class SharedLog:
             The number of the trial that each action starts or changes. It is None if nothing is logged.
         dict
             The outcomes whose values were left out, with the numbers of the revisions that removed them.
+        list
+            The number of the trial of each marked value, and the value with its mark.
         """
 
         key, digest = (None, None) if call is None else call
 
-        def write(events: Events) -> tuple[list[int | None], Mapping[str, int]]:
+        def write(events: Events) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
             if self._earlier("observe", key, digest):
-                return [], {}
+                return [], {}, []
             carrier = self.carrier(revision)
             problem = self.stages[-1 if carrier is None or revision is None else revision - 1].problem
             actions = read(problem, self.core, carrier)
             time = problem.wall_time()
-            numbers = [self._record(action, time, key, digest, events) for action in actions]
-            return numbers, {} if carrier is None else carrier.removed
+            marked: list[tuple[int, MarkedValue]] = []
+            numbers = [self._record(action, time, key, digest, events, fits, marked) for action in actions]
+            return numbers, {} if carrier is None else carrier.removed, marked
 
         return self._until_on_disk(lambda: self._write(write))
 
     def _record(
-        self, action: Action, time: float | None, key: str | None, digest: str | None, events: Events
+        self,
+        action: Action,
+        time: float | None,
+        key: str | None,
+        digest: str | None,
+        events: Events,
+        fits: bool,
+        marked: list[tuple[int, MarkedValue]],
     ) -> int | None:
-        """Validate an action and append its event; return the number of its trial."""
-        draft = self.core.validate(action, time)
+        """Validate an action, append its event, and add its marked values; return the number of its trial."""
+        draft = self.core.validate(action, time, fits)
         if draft is None:
             return None
         # If a call starts several trials, their numbers follow one another.
         number = draft.number + len(events) if draft.number == len(self.core) else draft.number
         events.append((draft, _stored_key("observe", 0, key, digest)))
+        if draft.marks and number is not None:
+            marked.extend((number, mark) for mark in draft.marks)
         return number
 
     def trial(self, number: int) -> _core.TrialRecord:

@@ -507,9 +507,11 @@ class Study(Trials[SharedLog]):
         call: tuple[str, str] | None = None,
         notice: Callable[[str], None] = warn,
     ) -> list[int | None]:
-        numbers, removed = self._log.submit(read, revision, call)
+        numbers, removed, marked = self._log.submit(read, revision, call)
         if removed:
             notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
+        for number, mark in marked:
+            self._warn_of_mark(number, mark)
         return numbers
 
     def _current_problem(self) -> Problem:

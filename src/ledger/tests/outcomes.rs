@@ -8,6 +8,7 @@ fn empty() -> Ledger {
     let outcome = |name: &str, goal| Outcome {
         name: name.to_string(),
         goal,
+        plausible: crate::problem::Interval::default(),
     };
     let bounds = Interval {
         low: None,

@@ -15,7 +15,7 @@ use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::model::expense::durations::durations;
 use crate::strategy::bayes::model::fit_purpose::FitPurpose;
 use crate::strategy::bayes::terms::bounds::BoundedOutcome;
-use crate::strategy::model_based::{Durations, Forecast, ModelBased, Surrogate};
+use crate::strategy::model_based::{Durations, Forecast, Further, ModelBased, Surrogate};
 
 impl ModelBased for BayesOpt {
     fn surrogate(
@@ -150,6 +150,17 @@ impl ModelBased for BayesOpt {
     ) -> Result<Option<Forecast>> {
         let log = log.log.objective();
         forecast(self, log, number, query, call)
+    }
+
+    fn expected(
+        &mut self,
+        log: View,
+        further: Further,
+        query: Query,
+        fits: bool,
+        call: &mut Call,
+    ) -> Result<Option<(f64, f64)>> {
+        self.expected_interval(log, further, query, fits, call)
     }
 
     fn window(&self) -> Option<f64> {

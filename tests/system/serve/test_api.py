@@ -107,6 +107,18 @@ def test_remarks_and_attributes_are_stored(client, create, path):
     refused(client.post(f"{path}/trials/4/note", json={"remark": "cloudy"}), 404, "trial 4 is unknown")
 
 
+def test_the_answer_to_a_value_far_from_the_expected_ones_has_a_warning(client, create, path):
+    create(bl.BayesOpt(SPACE, seed=0))
+    ok(client.post(f"{path}/suggest", json={"n": 10}))
+    for number in range(9):
+        assert ok(client.post(f"{path}/trials/{number}/observe", json={"value": 0.6 + 0.02 * number}))["warnings"] == []
+    for _ in range(2):  # a repeated report does not confirm the value
+        [warning] = ok(client.post(f"{path}/trials/9/observe", json={"value": 79.1}))["warnings"]
+    assert (warning["number"], warning["outcome"]) == (9, None)
+    assert warning["low"] < 0.6 and 0.76 < warning["high"] < 79.1 and "79.1" in warning["text"]
+    assert ok(client.post(f"{path}/trials/9/confirm"))["warnings"] == []
+
+
 def test_results_are_withdrawn_all_or_none(client, create, path):
     study = create(bl.RandomSearch(SPACE, seed=1))
     ok(client.post(f"{path}/suggest", json={"n": 4}))

@@ -58,6 +58,7 @@ def test_the_description_names_every_path_and_needs_the_token(client, running):
         (f"{study}/trials/{{number}}/report", "post"),
         (f"{study}/trials/{{number}}/stop", "post"),
         (f"{study}/trials/{{number}}/note", "post"),
+        (f"{study}/trials/{{number}}/confirm", "post"),
         (f"{study}/trials/{{number}}/withdraw", "post"),
         (f"{study}/withdraw", "post"),
     }

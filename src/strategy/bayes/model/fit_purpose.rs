@@ -179,6 +179,7 @@ mod tests {
         let outcome = |(i, goal): (usize, Goal)| Outcome {
             name: i.to_string(),
             goal,
+            plausible: crate::problem::Interval::default(),
         };
         let outcomes = goals.into_iter().enumerate().map(outcome).collect();
         let cube = Problem::unit_cube(1, 0, Clock::Iterations).unwrap();

@@ -31,6 +31,7 @@ use crate::strategy::bayes::model::targets::{MAX_NOISE, RowValue, Targets, varia
 use crate::strategy::bayes::model::window::{ChosenWindow, choose_window};
 use crate::strategy::bayes::settings::surrogate::MIN_NOISE;
 use crate::strategy::bayes::settings::{Settings, Window};
+use crate::strategy::model_based::Further;
 use crate::strategy::units::{Units, UnitsHere};
 
 pub use fold::Fold;
@@ -72,6 +73,26 @@ pub struct Tail {
     pub rows: Array2<f64>,
     pub targets: Vec<Target>,
 }
+
+/// The prediction of a further value, in units of the targets. The standard deviation contains the noise, and is
+/// enlarged if the earlier values had larger prediction errors than the model assumes.
+pub struct Predictive {
+    pub mean: f64,
+    pub std: f64,
+    pub units: UnitsHere,
+}
+
+/// A factor of this number of rows is computed within a millisecond.
+const FEW_ROWS: usize = 200;
+
+/// With more rows, a prediction takes more than a few milliseconds.
+const MANY_ROWS: usize = 2000;
+
+/// The number of rows that may be appended to the factor before a prediction.
+const FEW_LATER: usize = 64;
+
+/// 95 % of the absolute values of a standard normal variable are smaller.
+const NORMAL: f64 = 1.96;
 
 /// The posterior given the rows and a tail.
 pub type ConditionedPosterior<'a> = Posterior<'a, Conditioned<&'a mut GaussianProcess>>;
@@ -359,6 +380,57 @@ impl TrainingSet {
             unranked: unranked_rows(&self.fold, log),
             tail,
             version: kept.version,
+        }))
+    }
+
+    /// Returns the prediction of a further value from the rows, or `None` without a fit. Unless `builds`, the result is
+    /// also `None` if most of the factor would have to be computed.
+    pub fn predictive(
+        &mut self,
+        log: View,
+        further: Further,
+        builds: bool,
+        stop: &mut Stop,
+    ) -> Result<Option<Predictive>> {
+        let Some(fit) = self.fold.fit.clone() else {
+            return Ok(None);
+        };
+        let n = self.fold.rows.len();
+        let is_quick = n <= FEW_ROWS
+            || (n <= MANY_ROWS
+                && !self.fold.reordered
+                && self.kept.as_ref().is_some_and(|kept| {
+                    kept.gp.len() + FEW_LATER >= n
+                        && kept.version.base == self.fold.base
+                        && kept.gp.hyperparameters() == fit.theta
+                }));
+        if !(builds || is_quick) {
+            return Ok(None);
+        }
+        let mut targets = self.targets(log);
+        self.update_posterior(log, &mut targets, stop)?;
+        let units = self.context_units().units(targets.units, further.row);
+        let Some(kept) = &self.kept else {
+            return Ok(None);
+        };
+        let point = ArrayView2::from_shape((1, further.row.len()), further.row);
+        let point = point.expect("the row has one entry for each column");
+        let (mean, variance) = kept.gp.predict(point);
+        let noise = match further.std {
+            Some(std) => {
+                let std = std / units.here.scale;
+                variance_of_target(targets.units, targets.units.value(mean[0]), std).max(MIN_NOISE)
+            }
+            None => kept.gp.noise_variance(),
+        };
+        // The whitened targets of the rows are their prediction errors, given the rows before.
+        let mut errors: Vec<f64> = kept.gp.whitened_targets().iter().map(|z| z.abs()).collect();
+        errors.sort_by(f64::total_cmp);
+        let typical = errors[(errors.len() - 1) * 19 / 20] / NORMAL;
+        Ok(Some(Predictive {
+            mean: mean[0],
+            std: (variance[0] + noise).sqrt() * typical.max(1.0),
+            units,
         }))
     }
 
