@@ -278,7 +278,11 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         self._log.record(action, self._problem.wall_time(), self._warn_of_mark)
 
     def _record_from(
-        self, read: Callable[[Problem, Records, Carrier | None], list[Action]], revision: int | None
+        self,
+        read: Callable[[Problem, Records, Carrier | None], list[Action]],
+        revision: int | None,
+        *,
+        fits: bool = False,
     ) -> list[int | None]:
         actions = read(self._problem, self._log, None)
         time = self._problem.wall_time()

@@ -868,9 +868,16 @@ class Trials(Reading, Generic[AnyLog]):
 
     @abstractmethod
     def _record_from(
-        self, read: Callable[[Problem, Records, Carrier | None], list[Action]], revision: int | None
+        self,
+        read: Callable[[Problem, Records, Carrier | None], list[Action]],
+        revision: int | None,
+        *,
+        fits: bool = False,
     ) -> list[int | None]:
-        """Log the actions that a function reads, as `actions_of` does."""
+        """Log the actions that a function reads, as `actions_of` does.
+
+        If `fits`, the model that marks values far from what it expects is fitted if necessary.
+        """
 
     def _next_fidelity(self) -> float | None:
         return self._current_log().next_fidelity(self._problem.wall_time(), self._constraints)
@@ -1038,7 +1045,7 @@ class Trials(Reading, Generic[AnyLog]):
             warning = check_refused(summary, on_error)
             return [] if dry_run else actions
 
-        self._record_from(read, None)
+        self._record_from(read, None, fits=True)
         if warning is not None:
             warn(warning)
         return summary

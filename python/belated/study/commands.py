@@ -14,12 +14,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from belated._core import BelatedError, BelatedWarning
+from belated._core import BelatedError
 from belated.errors import InvalidValue, StoreError
 from belated.optimizers.tables.files import check_packages, read_table
 from belated.optimizers.tables.table import imported_pandas
 from belated.short_repr import printable
 from belated.space.arguments import number_in_text, whole_in_text
+from belated.space.dimensions import choices_of
+from belated.space.space import Space
 from belated.store import Header, Record, Store, open_store
 from belated.store.checksums import header, read_header, verified
 from belated.study.exported import read_exported
@@ -151,6 +153,7 @@ def observe_command(arguments: argparse.Namespace) -> int:
     if not arguments.values:
         raise InvalidValue(f"trial {number} has no value: pass VALUE or, with outcomes, NAME=VALUE")
     study = Study.load(arguments.name, arguments.store)
+    study._fits = True  # the value is compared with a model that is fitted in this process
     value: Any
     if study._problem.outcomes:
         pairs = [text.rpartition("=") for text in arguments.values]
@@ -183,9 +186,10 @@ def _observe_table(arguments: argparse.Namespace) -> int:
     if arguments.values or arguments.std is not None or arguments.remark is not None:
         raise InvalidValue(f"{arguments.number} is a table: pass values, stds and remarks as its columns")
     study = Study.load(arguments.name, arguments.store)
-    table = read_table(arguments.number, arguments.decimal, arguments.sheet)
+    table = read_table(arguments.number, arguments.decimal, arguments.sheet, _text_columns(study))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*cells of the table were refused", category=BelatedWarning)
+        # The summary has the refused cells and the marked values.
+        warnings.filterwarnings("ignore", message=".*(cells of the table were refused|was expected)")
         summary = study.observe(
             table, arguments.value, amend=arguments.amend, moved=arguments.moved, dry_run=arguments.dry_run
         )
@@ -387,12 +391,25 @@ def _write_worklist(study: Study, output: str) -> None:
         study.worklist(output)
 
 
+def _text_columns(study: Study) -> list[str]:
+    """Return the columns of a table whose cells are choices."""
+    spaces = [each for each in (study.domain, study.context_space) if isinstance(each, Space)]
+    names = [
+        name
+        for space in spaces
+        for name in space
+        if any(isinstance(each, str) for each in choices_of(space[name]) or ())
+    ]
+    return [f"{prefix}{name}" for name in names for prefix in ("", "params_", "context_")]
+
+
 def _import_table(arguments: argparse.Namespace) -> int:
     """Add the rows of a table to a study."""
     if arguments.name is None:
         raise StoreError(f"{arguments.file} is a table: pass the NAME of the study to which its rows are added")
-    added = Study.load(arguments.name, arguments.store).add(
-        read_table(arguments.file, arguments.decimal, arguments.sheet),
+    study = Study.load(arguments.name, arguments.store)
+    added = study.add(
+        read_table(arguments.file, arguments.decimal, arguments.sheet, _text_columns(study)),
         value=arguments.value,
         missing=arguments.missing,
         on_error="skip" if arguments.skip else "raise",

@@ -192,6 +192,9 @@ class Study(Trials[SharedLog]):
         self._open(optimizer)
         register_study(self)
 
+    # Whether each report is compared with a model that is fitted if necessary.
+    _fits = False
+
     # The number of the revision that is read. None: the present problem.
     _revision: int | None = None
 
@@ -506,8 +509,10 @@ class Study(Trials[SharedLog]):
         revision: int | None,
         call: tuple[str, str] | None = None,
         notice: Callable[[str], None] = warn,
+        *,
+        fits: bool = False,
     ) -> list[int | None]:
-        numbers, removed, marked = self._log.submit(read, revision, call)
+        numbers, removed, marked = self._log.submit(read, revision, call, fits or self._fits)
         if removed:
             notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
         for number, mark in marked:

@@ -205,6 +205,144 @@ def test_arguments_of_single_trials_are_refused(arguments, match):
         study.observe(0, 1.0, dry_run=True)
 
 
+def test_contradictory_rows_of_a_trial_are_refused():
+    for cells in ([0.1, "failed"], ["failed", 0.1], [0.1, 0.2, 0.1], ["abandoned", "failed"]):
+        study = new(n=2)
+        table = pd.concat([filled(study, [0.5, 0.5]).iloc[[0]]] * len(cells)).assign(value=cells)
+        assert len(study.observe(table).refused) == len(cells) and values(study) == [None, None]
+    study = new(n=2)
+    table = pd.concat([filled(study, [0.5, 0.5]).iloc[[0]]] * 2).assign(params_T=[33.0, 44.0])
+    assert len(study.observe(table).refused) == 4 and values(study) == [None, None]
+
+
+def test_a_wrong_number_is_found_if_cells_of_the_point_are_empty():
+    space = {"x": (0.0, 1.0), "s": ["water", "oil"], "visc": bl.Real(1.0, 9.0, when={"s": "oil"})}
+    study = new(n=8, space=space)
+    table = filled(study)
+    [water, *_] = [i for i, s in enumerate(table["params_s"]) if s == "water"]
+    [oil, *_] = [i for i, s in enumerate(table["params_s"]) if s == "oil"]
+    wrong = table.iloc[[water]].assign(number=table["number"][oil])
+    [refused] = study.observe(wrong).refused
+    assert f"point of trial {water} and the number {oil}" in refused.reason
+    inactive = table.iloc[[water]].assign(params_visc=2.0)
+    assert "is inactive" in study.observe(inactive).refused[0].reason and values(study) == [None] * 8
+
+
+@pytest.mark.parametrize(
+    "parameter",
+    [[1.0, 1.001, 1.002], bl.Ordinal([100.0, 100.25, 100.5]), bl.Real(1000.0, 1010.0, step=1.0), ["7", "007"]],
+)
+def test_another_level_is_another_point(parameter):
+    study = new(n=6, space={"x": (0.0, 1.0), "p": parameter})
+    table = filled(study).astype(object)
+    levels = list(dict.fromkeys(table["params_p"]))
+    other = next(level for level in levels if level != table["params_p"][0])
+    table.loc[0, "params_p"] = other
+    summary = study.observe(table.iloc[[0]])
+    if isinstance(other, str):  # the texts print alike in a file that pandas reads
+        assert "may be any of the choices" in summary.refused[0].reason and values(study) == [None] * 6
+    else:
+        assert summary.moved == [0] and study.trial(0).params_run["p"] == other
+
+
+def test_a_point_that_was_corrected_later_stays():
+    study = new(n=2)
+    table = filled(study).assign(params_T=[33.0, study.trial(1).params["T"]])
+    study.observe(table)
+    study.observe(0, 0.5, params=study.trial(0).params | {"T": 44.0}, amend=True)
+    summary = study.observe(table, amend=True)
+    assert "reported at another point after the table" in summary.refused[0].reason
+    assert study.trial(0).params_run["T"] == 44.0
+    study.observe(table, amend=[0])
+    assert study.trial(0).params_run["T"] == 33.0
+
+
+def test_a_point_is_moved_with_its_std():
+    study = new(n=1)
+    table = filled(study, [0.5]).assign(std=0.125)
+    study.observe(table)
+    assert study.observe(table.assign(params_T=33.0), amend=True).moved == [0]
+    assert study.trial(0).std == 0.125 and study.trial(0).params_run["T"] == 33.0
+
+
+def test_later_attrs_stay():
+    study = new(n=1)
+    table = filled(study, [0.5]).assign(attrs_lot="A")
+    study.observe(table)
+    study.note(0, attrs={"lot": "B"})
+    assert study.observe(table).noted == [] and study.trial(0).attrs == {"lot": "B"}
+
+
+def test_each_cell_is_listed():
+    study = new(n=4)
+    table = filled(study, [0.5, None, None, 0.5]).assign(cost=["abc", 2.0, None, 3.0], state=[None, None, "fail", None])
+    summary = study.observe(table)
+    assert [(each.number, each.column) for each in summary.refused] == [(0, "cost"), (1, "cost"), (2, "state")]
+    assert summary.new == [(0, None), (3, None)] and study.trial(3).cost == 3.0
+    # A cost that comes after the value needs amend.
+    late = table.assign(cost=[1.5, None, None, 3.0], state=None)
+    assert study.observe(late).refused[0].column == "cost"
+    assert study.observe(late, amend=True).refused == [] and study.trial(0).cost == 1.5
+
+
+def test_values_of_a_removed_outcome_are_refused():
+    study = new(n=2, outcomes={"a": "maximize", "b": bl.AtLeast(0.2)})
+    table = study.worklist().assign(outcome_a=[0.1, 0.2], outcome_b=[0.3, 0.4])
+    study.revise(outcomes={"a": "maximize"})
+    summary = study.observe(table)
+    assert summary.new == [(0, "a"), (1, "a")] and [each.column for each in summary.refused] == ["outcome_b"] * 2
+
+
+def test_an_edited_cell_of_a_rounded_column():
+    study = new(n=8)
+    table = filled(study).assign(params_x=study.worklist()["params_x"].round(2))
+    table.loc[3, "params_x"] = 0.625
+    assert study.observe(table).moved == [3] and study.trial(3).params_run["x"] == 0.625
+
+
+@pytest.mark.parametrize("name", ["value", "number", "state", "remarks", "study", "as_of", "late", "std", "due_from"])
+def test_names_of_columns_may_be_names_of_parameters_and_contexts(name):
+    study = new(n=2, space={name: (0.0, 1.0), "y": (0.0, 1.0)})
+    assert len(study.observe(filled(study)).new) == 2
+    with_context = bl.Study("c", MemoryStore(), bl.RandomSearch({"y": (0.0, 1.0)}, context={name: (0.0, 1.0)}, seed=0))
+    with_context.suggest(2, context={name: 0.5})
+    assert len(with_context.observe(filled(with_context)).new) == 2
+
+
+def test_choices_that_look_like_decimals(tmp_path, capsys):
+    store, file = tmp_path / "lab.db", tmp_path / "plate.csv"
+    study = new(n=4, store=f"sqlite:///{store}", space={"x": (0.0, 1.0), "position": ["1,2", "1,3", "1,4"]})
+    filled(study).to_csv(file, index=False)
+    assert cli.main(["study", "observe", str(store), "plate", str(file)]) == cli.DONE
+    assert "4 new" in capsys.readouterr().out
+
+
+def test_a_damaged_workbook_is_refused(tmp_path):
+    file = tmp_path / "plate.xlsx"
+    new(n=2).worklist(file)
+    file.write_bytes(file.read_bytes()[:-400])
+    with pytest.raises(InvalidValue, match="cannot be read as an Excel file"):
+        read_table(file)
+
+
+def test_marked_values_are_listed(tmp_path, capsys):
+    store, file = tmp_path / "lab.db", tmp_path / "plate.csv"
+    study = bl.Study("plate", f"sqlite:///{store}", bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+    study.suggest(24)
+    table = filled(study, [0.6 + 0.01 * n for n in range(24)])
+    study.observe(table)
+    study.suggest(3)
+    table = filled(study, [0.7, 71.0, 0.72])
+    [marked] = study.observe(table, dry_run=True).marked
+    assert marked.number == 25 and marked.value == 71.0 and marked.high < 2.0
+    table.to_csv(file, index=False)
+    assert cli.main(["study", "observe", str(store), "plate", str(file)]) == cli.DONE
+    assert "trial 25 has the value 71.0" in capsys.readouterr().out
+    assert list(study.trial(25).marks) == [None]
+    study.confirm(25)
+    assert study.trial(25).marks == {}
+
+
 # Random worklists, compared with a model.
 
 

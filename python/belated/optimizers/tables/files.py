@@ -10,16 +10,15 @@ import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from pathlib import Path, PurePath
 from typing import Any
-from zipfile import BadZipFile
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.problem import Problem
 from belated.optimizers.tables.cells import UnreadableCell, shown
-from belated.optimizers.tables.table import imported_pandas, trial_columns
+from belated.optimizers.tables.table import REMARKS, imported_pandas, trial_columns
 
 # The longest text in a cell of Excel.
 _LONGEST_CELL = 32_767
@@ -122,7 +121,7 @@ _AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
 _DECIMAL = re.compile(r"[+-]?\d*([.,])\d*(?:[eE][+-]?\d+)?")
 
 
-def read_table(path: Any, decimal: str | None = None, sheet: str | None = None) -> Any:
+def read_table(path: Any, decimal: str | None = None, sheet: str | None = None, texts: Collection[str] = ()) -> Any:
     """Read a .csv, .txt, .tsv or .xlsx file as a DataFrame of texts, whose index has the lines of the file.
 
     Empty cells are None. Cells of an Excel file keep their types; those without a usable content are `UnreadableCell`.
@@ -135,6 +134,8 @@ def read_table(path: Any, decimal: str | None = None, sheet: str | None = None) 
         The decimal separator of all numbers. Default None: the one that the file uses.
     sheet : str, optional
         The sheet of an Excel file. Default None: "worklist", "trials", or the only sheet that has cells.
+    texts : collection of str, optional
+        The columns whose cells are texts, such as choices, also if they look like numbers.
 
     Raises
     ------
@@ -170,9 +171,9 @@ def read_table(path: Any, decimal: str | None = None, sheet: str | None = None) 
     body = [[*row[: len(names)], *[None] * (len(names) - len(row))] for row in rows[1:]]
     lines = [i for i, row in enumerate(body) if any(each is not None for each in row)]
     columns = {name: [body[i][k] for i in lines] for k, name in enumerate(names) if name}
-    used = _decimal_of(path, columns, lines, first + 1, decimal)
-    if used == ",":
-        columns = {name: [_with_point(cell) for cell in cells] for name, cells in columns.items()}
+    numbers = {name: cells for name, cells in columns.items() if name not in (REMARKS, *texts) and name[:6] != "attrs_"}
+    if _decimal_of(path, numbers, lines, first + 1, decimal) == ",":
+        columns |= {name: [_with_point(cell) for cell in cells] for name, cells in numbers.items()}
     return pandas.DataFrame(columns, dtype=object, index=[first + 1 + i for i in lines])
 
 
@@ -208,14 +209,13 @@ def _sheet_rows(path: Any, name: str | None) -> tuple[int, list[list[Any]]]:
     """Return 1 and the rows of a sheet of an Excel file."""
     check_packages("a table")
     import openpyxl
-    from openpyxl.utils.exceptions import InvalidFileException
 
     try:
         values = openpyxl.load_workbook(path, data_only=True)
         formulas = openpyxl.load_workbook(path)
-    except (InvalidFileException, KeyError, ValueError, OSError, BadZipFile) as error:
-        if isinstance(error, FileNotFoundError):
-            raise
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # a damaged file may cause any error in openpyxl
         raise InvalidValue(f"{path} cannot be read as an Excel file: {error}") from None
     names = [each.title for each in values.worksheets]
     filled = [each.title for each in values.worksheets if each.max_row > 1 or each.max_column > 1]

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from decimal import Decimal
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from belated._core import Action, BelatedError, InvalidSetting, InvalidValue, TrialRecord
+from belated._core import Action, BelatedError, InvalidPoint, InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.actions import actions_of
 from belated.optimizers.log import Log
+from belated.optimizers.marks import Marked, marked_values
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, merged_attrs
 from belated.optimizers.request import Carrier, Facts, ObserveArguments, Submission
 from belated.optimizers.tables.cells import UnreadableCell, as_read, number_in, shown, text_in
-from belated.optimizers.tables.table import TableReader, trial_columns
-from belated.optimizers.tables.worklist import REMARKS, WORKLIST_COLUMNS
+from belated.optimizers.tables.table import REMARKS, WORKLIST_COLUMNS, TableReader, trial_columns
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, is_gap, is_table, real_number
 from belated.space.candidates import NamedCandidates
@@ -37,6 +39,18 @@ _SHIFTED_CELLS = 3
 
 # The maximum number of refused cells in a warning or an error.
 _SHOWN = 5
+
+# The share of the numbers of a column that show its number of decimals; the others may have been edited.
+_ROUNDED_SHARE = 0.6
+
+# The booleans as spreadsheets write them in German, French, Spanish, Italian and Dutch.
+_LOCAL_BOOLEANS = {
+    True: ("wahr", "vrai", "verdadero", "vero", "waar"),
+    False: ("falsch", "faux", "falso", "onwaar"),
+}
+
+# The states in a column ``state`` that have no effect, as in a table of all trials.
+_STATES_OF_ROWS = ("observed", "pending", "withdrawn", "stopped")
 
 # A trial and an outcome; the outcome is None if outcomes are not declared.
 Part: TypeAlias = tuple[int, str | None]
@@ -70,6 +84,8 @@ class Reported:
     #: The trials that got remarks or attributes.
     noted: list[int] = field(default_factory=list)
     refused: list[RefusedCell] = field(default_factory=list)
+    #: The values that are far from what the model expects without them; see `Trial.marks`.
+    marked: list[Marked] = field(default_factory=list)
     #: The columns that have cells and were not read.
     ignored: list[str] = field(default_factory=list)
 
@@ -86,6 +102,7 @@ class Reported:
         always = ("new", "unchanged", "refused")
         lines = [", ".join(f"{n} {name}" for name, n in counts.items() if n or name in always)]
         lines += map(refusal, self.refused)
+        lines += (each.text for each in self.marked)
         if self.ignored:
             lines.append(f"ignored columns: {', '.join(map(repr, self.ignored))}")
         return "\n".join(lines)
@@ -159,6 +176,11 @@ class _Report:
     remarks: list[str] = field(default_factory=list)
     cells: dict[str | None, _Cell] = field(default_factory=dict)
 
+    @property
+    def is_news(self) -> bool:
+        """Whether a cell is to be stored."""
+        return bool(self.values or self.failed or self.abandoned or self.attrs or self.remarks)
+
 
 class _Cell(NamedTuple):
     """A cell of a value: its row, its column and its content."""
@@ -179,19 +201,24 @@ def _digits(number: float) -> tuple[int, int]:
     return len(digits), max(-int(exponent), 0)
 
 
-def is_shown(cell: Any, known: Any, decimals: int | None = None) -> bool:
+def is_shown(cell: Any, known: Any, decimals: int | None = None, *, digits: bool = True) -> bool:
     """Return whether a cell shows a value that is known, perhaps rounded.
 
-    A number may be rounded to the digits that the cell shows, of which at least three count, or to `decimals`.
+    A number may be rounded to `decimals` or, if `digits`, to the digits that the cell shows, of which at least three
+    count.
     """
     if known is None:
         return is_empty(cell)
     if isinstance(cell, UnreadableCell):
         return False
+    if isinstance(known, bool):
+        # pandas reads the booleans of Excel as numbers if the column has empty cells.
+        text = str(_number(cell) == 1.0 if _number(cell) in (0.0, 1.0) else cell).strip().lower()
+        return text == str(known).lower() or text in _LOCAL_BOOLEANS[known]
     exact = real_number(known)
     if exact is None:
         return as_read(shown(known)) == as_read(shown(text_in(cell)))
-    number = finite(number_in(cell))
+    number = _number(cell)
     if number is None:
         return False
     gap = abs(number - exact)
@@ -199,11 +226,12 @@ def is_shown(cell: Any, known: Any, decimals: int | None = None) -> bool:
         return True
     if not isinstance(known, float):
         return False
-    if decimals is not None and gap <= 0.5000001 * 10.0**-decimals:
+    n_digits, n_decimals = _digits(number)
+    if decimals is not None and n_decimals <= decimals and gap <= 0.5000001 * 10.0**-decimals:
         return True
-    digits = max(_digits(number)[0], _LEAST_DIGITS)
     largest = max(abs(number), abs(exact))
-    return gap <= 0.5000001 * 10.0 ** (math.floor(math.log10(largest)) + 1 - digits)
+    unit = math.floor(math.log10(largest)) + 1 - max(n_digits, _LEAST_DIGITS)
+    return digits and gap <= 0.5000001 * 10.0**unit
 
 
 class _ReportReader(TableReader):
@@ -248,13 +276,25 @@ class _ReportReader(TableReader):
             found[self._columns["fidelity"]] = "fidelity"
         return found
 
-    def is_another_choice(self, column: str, cell: Any, known: Any) -> bool:
-        """Return whether a cell is the text of another choice that prints like the known one, as "7" and "007" do."""
+    def is_another_level(self, column: str, cell: Any, known: Any) -> bool:
+        """Return whether a cell has another choice or level than the one that it shows when it is rounded.
+
+        Examples are the texts "7" and "007", and levels such as 100.0 and 100.25.
+        """
         domain = self._problem.domain
-        if not isinstance(domain, Space) or not isinstance(cell, str) or cell == known:
+        if not isinstance(domain, Space) or cell == known:
             return False
-        names = [name for name, each in self._point.items() if each == column]
-        return any(cell in (choices_of(domain[name]) or ()) for name in names)
+        name = next(name for name, each in self._point.items() if each == column)
+        choices, y, exact = choices_of(domain[name]), _number(cell), real_number(known)
+        if isinstance(cell, str) and cell in (choices or ()):
+            return True
+        step, low = getattr(domain[name], "step", None), getattr(domain[name], "low", None)
+        if y is None or exact is None:
+            return False
+        if choices is None and step is not None and low is not None:
+            return bool(round((y - low) / step) != round((exact - low) / step))
+        levels = [each for choice in choices or () if (each := real_number(choice)) is not None]
+        return any(abs(y - each) < abs(y - exact) for each in levels)
 
     def number(self, column: str, i: int) -> Any:
         """Return the number in a cell."""
@@ -265,13 +305,18 @@ class _ReportReader(TableReader):
         domain = self._problem.domain
         if not isinstance(domain, Space):
             return self._point_of(i)
-        values = {name.removeprefix("params_"): each for name, each in known.items() if each is not None}
-        for name, column in self._point.items():
-            if column in moved:
-                values[name] = self._value(domain, name, column, i)
+        values = {name.removeprefix("params_"): each for name, each in known.items()}
+        edited = [name for name, column in self._point.items() if column in moved]
+        values |= {name: self._value(domain, name, self._point[name], i) for name in edited}
+        values = {
+            name: each
+            for name, each in values.items()
+            if each is not None or (name not in edited and None in (choices_of(domain[name]) or ()))
+        }
         if isinstance(domain, NamedCandidates):
             return values
-        active = domain.active_names(values)
+        # If an edited choice makes parameters inactive, their suggested values do not count.
+        active = {*domain.active_names(values), *edited}
         return {name: each for name, each in values.items() if name in active}
 
     def std(self, outcome: str | None, i: int) -> float | None:
@@ -280,13 +325,17 @@ class _ReportReader(TableReader):
             return self._amount("std", self._columns["std"], self._fact("std", i)) if "std" in self._columns else None
         return self._std_of(outcome, i)
 
+    def amount_column(self, name: str) -> str | None:
+        """Return the column of the cost or the duration."""
+        return self._columns.get(name)
+
     def amount(self, name: str, i: int) -> float | None:
         """Return the cost or the duration."""
-        return self._amount(name, self._columns[name], self._fact(name, i)) if name in self._columns else None
+        return self._amount(name, self._columns[name], self._fact(name, i))
 
-    def attrs(self, i: int) -> dict[str, Any]:
-        """Return the attrs of a row."""
-        return merged_attrs([text]) if (text := self._attrs_at(i)) is not None else {}
+    def attrs_columns(self) -> dict[str, str]:
+        """Return the columns of the attrs by their keys."""
+        return self._attrs_columns
 
     def read_columns(self) -> set[str]:
         """Return the columns that are read."""
@@ -329,14 +378,15 @@ def read_reports(
 
 def whole_cell(cell: Any) -> int | None:
     """Return the integer in a cell, which a file may have as 7, 7.0 or "7"; None if there is none."""
-    number = None if isinstance(cell, UnreadableCell) else finite(number_in(cell))
+    number = _number(cell)
     return int(number) if number is not None and number.is_integer() and 0 <= number < 2**53 else None
 
 
 def times_of(table: Any) -> list[int | None]:
-    """Return the different numbers of events in the column ``as_of``."""
-    cells = table["as_of"].tolist() if "as_of" in table.columns else []
-    return [None, *sorted({found for cell in cells if (found := whole_cell(cell)) is not None})]
+    """Return the different numbers of events in the column ``as_of``; None stands for empty cells."""
+    cells = table["as_of"].tolist() if "as_of" in table.columns else [None]
+    found: set[int | None] = {whole_cell(cell) for cell in cells} or {None}
+    return sorted(found, key=lambda at: -1 if at is None else at)
 
 
 def numbers_of(table: Any) -> list[int]:
@@ -415,11 +465,13 @@ class _Reports:
         self._cells, self._labels = self._first.cells, self._first.labels
         self._summary = Reported()
         self._reports: dict[int, _Report] = {}
-        # The cell that was read for each part.
-        self._values: dict[Part, _Cell] = {}
+        # The different contents of the cells of each part, and the different points of the rows of each trial.
+        self._contents: dict[Part, set[Any]] = {}
+        self._points: dict[int, set[tuple[Any, ...]]] = {}
         # The cells of a trial as the table had them, and the trials that were pending, by the number of events.
         self._known_cells: dict[tuple[int | None, int], dict[str, Any]] = {}
         self._pending_at: dict[int | None, set[int]] = {}
+        self._indices: dict[tuple[int | None, str], _Index] = {}
 
     def read(self) -> tuple[list[Action], Reported]:
         rows = list(self._rows())
@@ -431,13 +483,15 @@ class _Reports:
         for row in rows:
             self._compare_point(row, rows)
         self._check_moved(rows)
+        rows = [row for row in rows if not row.is_refused]
         for row in rows:
-            if row.is_refused:
-                continue
-            try:
-                self._read_row(row)
-            except BelatedError as error:
-                self._refuse(row, row.column or "number", str(error))
+            for outcome, (_, content) in self._contents_of(row).items():
+                self._contents.setdefault((row.trial, outcome), set()).add(_plain(content))
+            if row.has_values:
+                moved = tuple(sorted((column, str(self._cell(column, row.i))) for column in row.moved))
+                self._points.setdefault(row.trial, set()).add(moved)
+        for row in rows:
+            self._read_row(row)
         actions = [action for number in self._reports for action in self._actions_of(number)]
         self._list_ignored()
         return actions, self._summary
@@ -451,34 +505,35 @@ class _Reports:
         text = reason.removesuffix(" (nothing was changed)")
         self._summary.refused.append(RefusedCell(self._labels[row.i], row.number, column, cell, stored, text))
 
+    def _refuse_row(self, row: _Row, column: str, reason: str, stored: Any = None) -> None:
+        """Refuse a cell because of which no value of the row is stored."""
+        self._refuse(row, column, reason, stored)
+        row.is_refused = True
+
     def _rows(self) -> Iterator[_Row]:
         """Yield the rows of known trials; refuse rows of other studies, and rows with cells and without a number."""
         for i in range(len(self._labels)):
             row = _Row(i)
             known = self._cell("study_id", i)
             number, as_of = self._cell("number", i), self._cell("as_of", i)
-            if known is not None and self._study_id is not None and str(text_in(known)).strip() != self._study_id:
+            row.has_id = known is not None and self._study_id is not None
+            if row.has_id and str(_text(known)).strip() != self._study_id:
                 self._refuse(row, "study_id", "the row belongs to another study, or to a study that was created again")
                 continue
             if number is None:
-                filled = [
-                    column for column in self._first.value_columns().values() if self._cell(column, i) is not None
-                ]
+                columns = [*self._first.value_columns().values(), "state", REMARKS]
+                filled = [column for column in columns if self._cell(column, i) is not None]
                 if filled:
                     self._refuse(row, filled[0], "the row has no number, so it was not planned: pass it to add")
                 continue
             row.number = whole_cell(number)
-            row.has_id = known is not None and self._study_id is not None
-            at = whole_cell(as_of)
-            if as_of is not None and at not in self._sheets:
+            row.at = whole_cell(as_of)
+            if (as_of is not None and row.at is None) or row.at not in self._sheets:
                 self._refuse(row, "as_of", "the study had fewer events, so the table is not one of its tables")
                 continue
-            sheet = self._sheets[at]
-            if row.number is None or row.number >= sheet.n_trials:
+            if row.number is None or row.number >= self._sheets[row.at].n_trials:
                 self._refuse(row, "number", "there is no trial with this number")
-                row.number = None
                 continue
-            row.at = at
             yield row
 
     # Points.
@@ -493,20 +548,23 @@ class _Reports:
         return self._known_cells[key]
 
     def _find_rounding(self, rows: Sequence[_Row]) -> None:
-        """Find the columns whose numbers were all rounded to the same number of decimals, as a spreadsheet does."""
+        """Find the columns whose numbers were rounded to the same number of decimals, as a spreadsheet does."""
         self._decimals: dict[str, int] = {}
         n_rounded, found = 0, {}
-        for column, key in self._first.point_columns().items():
-            pairs = [(self._cell(column, row.i), self._known(row.at, row.number or 0).get(key)) for row in rows]
-            shown_as = [
-                (number, known)
-                for cell, known in pairs
-                if isinstance(known, float) and (number := finite(number_in(cell))) is not None
-            ]
-            decimals = max((_digits(number)[1] for number, _ in shown_as), default=0)
-            if shown_as and all(is_shown(number, known, decimals) for number, known in shown_as):
+        columns = self._first.point_columns() | self._first.start_columns()
+        columns |= {column: f"outcome_{name}" for name, column in self._first.value_columns().items() if name}
+        for column, key in columns.items():
+            pairs = [(_number(self._cell(column, row.i)), self._known(row.at, row.trial).get(key)) for row in rows]
+            shown_as = [(y, known) for y, known in pairs if y is not None and isinstance(known, float)]
+            if not shown_as:
+                continue
+            # Some of the cells may have been edited.
+            n_needed = math.ceil(_ROUNDED_SHARE * len(shown_as))
+            decimals = sorted(_digits(y)[1] for y, _ in shown_as)[n_needed - 1]
+            rounded = [is_shown(y, known, decimals) for y, known in shown_as]
+            if sum(rounded) >= n_needed:
                 found[column] = decimals
-                n_rounded += sum(number != known for number, known in shown_as)
+                n_rounded += sum(each and y != known for each, (y, known) in zip(rounded, shown_as, strict=True))
         # A single number that is rounded to one or two digits is a number that somebody typed.
         if n_rounded > 1:
             self._decimals = found
@@ -519,35 +577,46 @@ class _Reports:
             if cell is None:
                 continue
             is_same = is_shown(cell, value, self._decimals.get(column))
-            if not is_same or reader.is_another_choice(column, cell, value):
+            if not is_same or reader.is_another_level(column, cell, value):
                 yield column
 
     def _compare_point(self, row: _Row, rows: Sequence[_Row]) -> None:
         """Find the cells of the point that differ, and refuse the point of another trial."""
-        assert row.number is not None
-        known = self._known(row.at, row.number)
+        known = self._known(row.at, row.trial)
         columns = self._readers[row.at].point_columns()
         row.n_points = sum(self._cell(column, row.i) is not None for column in columns)
-        row.moved = list(self._moved_columns(row, row.number))
+        row.moved = list(self._moved_columns(row, row.trial))
         for column, key in self._readers[row.at].start_columns().items():
             cell = self._cell(column, row.i)
-            if cell is not None and not is_shown(cell, known.get(key)):
-                self._refuse(row, column, "the trial was started otherwise: add the row as a new trial", known.get(key))
-                row.is_refused = True
+            if cell is not None and not is_shown(cell, known.get(key), self._decimals.get(column)):
+                reason = "the trial was started otherwise: add the row as a new trial"
+                self._refuse_row(row, column, reason, known.get(key))
                 return
-        if not row.moved or row.n_points < sum(known.get(key) is not None for key in columns.values()):
+        if not row.moved:
             return
-        others = {other.number for other in rows if other.at == row.at} | self._pending(row.at)
-        for number in sorted(other for other in others if other is not None and other != row.number):
-            if next(self._moved_columns(row, number), None) is None:
-                self._refuse(
-                    row,
-                    row.moved[0],
-                    f"the row has the point of trial {number} and the number {row.number}, as if cells were shifted",
-                    known.get(columns[row.moved[0]]),
+        others = {other.trial for other in rows if other.at == row.at} | self._pending(row.at)
+        for number in self._near(row, others):
+            if number == row.number or next(self._moved_columns(row, number), None) is not None:
+                continue
+            n_known = sum(each is not None for each in map(self._known(row.at, number).get, columns.values()))
+            if row.n_points > 1 or n_known <= 1:
+                reason = (
+                    f"the row has the point of trial {number} and the number {row.number}, as if cells were shifted"
                 )
-                row.is_refused = True
+                self._refuse_row(row, row.moved[0], reason, known.get(columns[row.moved[0]]))
                 return
+
+    def _near(self, row: _Row, numbers: Collection[int]) -> list[int]:
+        """Return the trials whose first number in the point may be the one of the row."""
+        for column, key in self._readers[row.at].point_columns().items():
+            y = _number(self._cell(column, row.i))
+            if y is not None:
+                at = (row.at, column)
+                if at not in self._indices:
+                    found = {number: self._known(row.at, number).get(key) for number in numbers}
+                    self._indices[at] = _Index(found)
+                return self._indices[at].near(y, self._decimals.get(column))
+        return sorted(numbers)
 
     def _pending(self, at: int | None) -> set[int]:
         if at not in self._pending_at:
@@ -573,142 +642,254 @@ class _Reports:
             )
         for column, key in self._first.point_columns().items():
             moved = [row for row in rows if column in row.moved and not row.is_refused]
-            known = {row.i: self._known(row.at, row.number or 0).get(key) for row in rows}
-            origins = [
-                [i for i, each in known.items() if i != row.i and is_shown(self._cell(column, row.i), each)]
-                for row in moved
-            ]
+            if len(moved) < 2:
+                continue
+            known = {row.i: self._known(row.at, row.trial).get(key) for row in rows}
+            index, decimals = _Index(known), self._decimals.get(column)
+            origins = []
+            for row in moved:
+                cell, y = self._cell(column, row.i), _number(self._cell(column, row.i))
+                near = known if y is None else index.near(y, decimals)
+                origins.append([i for i in near if i != row.i and is_shown(cell, known[i], decimals)])
             single = {found[0] for found in origins if len(found) == 1}
-            is_permuted = len(moved) > 1 and single == {row.i for row in moved}
+            is_permuted = single == {row.i for row in moved}
             if len(single) == len(moved) and (is_permuted or len(moved) >= _SHIFTED_CELLS):
                 for row in moved:
-                    self._refuse(
-                        row,
-                        column,
+                    reason = (
                         "the cells of this column have the suggestions of other rows, as if it was sorted or shifted: "
-                        "correct it, or pass moved=True",
-                        known[row.i],
+                        "correct it, or pass moved=True"
                     )
-                    row.is_refused = True
+                    self._refuse_row(row, column, reason, known[row.i])
 
     # Values.
 
+    def _contents_of(self, row: _Row) -> dict[str | None, tuple[str, Any]]:
+        """Return the column and the content of the cell of each outcome: a value, or "failed" or "abandoned"."""
+        found: dict[str | None, tuple[str, Any]] = {}
+        reader = self._readers[row.at]
+        columns = reader.value_columns()
+        row.has_values = any(self._cell(column, row.i) is not None for column in columns.values())
+        for name in self._sheets[row.at].problem.outcomes or (None,):
+            column = columns.get(name)
+            cell = None if column is None else self._cell(column, row.i)
+            if cell is not None and column is not None:
+                found[name] = column, _end_in(cell) or cell
+                continue
+            for state in ("state", f"state_{name}"):
+                end = _end_in(self._cell(state, row.i))
+                if end is not None and name not in found:
+                    found[name] = state, end
+        return found
+
     def _read_row(self, row: _Row) -> None:
         """Judge each cell of a row."""
-        assert row.number is not None
-        number, reader, sheet = row.number, self._readers[row.at], self._sheets[row.at]
-        record = self._records.trial(number)
-        columns = reader.value_columns()
-        row.column = "state"
+        number, sheet = row.trial, self._sheets[row.at]
+        record, contents = self._records.trial(number), self._contents_of(row)
         state = self._cell("state", row.i)
-        ends = str(state).strip().lower() if isinstance(state, str) else None
-        is_end = ends in ("failed", "abandoned")
-        filled = {name: column for name, column in columns.items() if self._cell(column, row.i) is not None}
+        end = _end_in(state)
+        if state is not None and end is None and (not isinstance(state, str) or state.strip() not in _STATES_OF_ROWS):
+            self._refuse(
+                row, "state", "the state is not one of 'failed' and 'abandoned': correct it, or empty the cell"
+            )
+        if end is not None and row.has_values:
+            for column, content in contents.values():
+                if column != "state":
+                    reason = "the row has a value and a state of its end: empty one of the two cells"
+                    self._refuse(row, column, reason) if _end_in(content) is None else None
+            return
         report = self._reports.get(number) or _Report(sheet)
-        has_report = False
-        if is_end and not filled:
-            has_report = self._end(row, report, None, "state", str(ends), record)
-        for name, column in filled.items():
-            row.column = column
-            content = self._cell(column, row.i)
-            text = content.strip().lower() if isinstance(content, str) else None
-            if is_end:
-                self._refuse(row, column, f"a value and the state {state!r}: empty one of the two cells")
-            elif text in ("failed", "abandoned"):
-                has_report |= self._end(row, report, name, column, str(text), record)
-            else:
-                try:
-                    has_report |= self._read_value(row, report, name, column, record)
-                except BelatedError as error:
-                    self._refuse(row, column, str(error))
-        if not filled and not is_end:
+        params: Any = None
+        if row.moved:
+            try:
+                params = self._params(row, record)
+            except BelatedError as error:
+                self._refuse(row, row.moved[0], str(error))
+                for column, _ in contents.values():
+                    self._refuse(row, column, "the point of the row is refused, so its values are not stored")
+                return
+        before = dict(report.values)
+        for outcome, (column, content) in contents.items():
+            if len(self._contents.get((number, outcome), ())) > 1:
+                self._refuse(row, column, "another row of the table has another value of this trial")
+                continue
+            try:
+                if _end_in(content) is not None:
+                    self._end(row, report, outcome, column, content, record)
+                else:
+                    self._read_value(row, report, outcome, column, record)
+            except BelatedError as error:
+                self._refuse(row, column, str(error))
+        if not contents:
             self._summary.empty.append(number)
-        if row.moved and filled:
-            row.column = row.moved[0]
-            has_report |= self._read_point(row, report, record)
-        if has_report:
-            for amount in ("cost", "duration"):
-                row.column = amount
-                found = reader.amount(amount, row.i)
-                if found is not None:
-                    setattr(report, amount, found)
-        row.column = "attrs"
-        report.attrs |= reader.attrs(row.i)
-        remark = self._cell(REMARKS, row.i)
-        if remark is not None:
-            report.remarks.append(str(text_in(remark)).strip())
-        if has_report or report.attrs or report.remarks:
+        if row.moved:
+            self._move(row, report, record, params, is_news=report.values != before)
+        self._read_facts(row, report, record, is_news=report.values != before)
+        if report.is_news:
             self._reports[number] = report
+
+    def _params(self, row: _Row, record: TrialRecord) -> Any:
+        """Return the point at which a row says that its trial was run."""
+        number, reader, sheet = row.trial, self._readers[row.at], self._sheets[row.at]
+        if len(self._points.get(number, ())) > 1:
+            raise InvalidPoint("another row of the table has another point of this trial")
+        domain, known = sheet.problem.domain, self._known(row.at, number)
+        columns = reader.point_columns()
+        wanted = [f"params_{name}" for name in domain] if isinstance(domain, Space) else list(columns.values())
+        params = reader.params(row.i, {key: known.get(key) for key in wanted}, row.moved)
+        place = domain.locate(params, measured=True)
+        if isinstance(domain, NamedCandidates) and isinstance(place, list):
+            texts = [name for name in domain if choices_of(domain[name]) is not None]
+            if any(columns[column].removeprefix("params_") in texts for column in row.moved):
+                raise InvalidPoint("the row is not a row of the candidates: correct all of its cells")
+        carrier = sheet.carrier()
+        stored = carrier.point(place, record) if carrier is not None else place
+        row.is_stored_there = stored == record.run
+        if not row.is_stored_there and row.trial not in self._forced:
+            earlier = sheet.records.trial(number)
+            if row.at is not None and carrier is None and record.run != earlier.run:
+                raise InvalidPoint(
+                    "the trial was reported at another point after the table was written: pass "
+                    f"amend=[{number}] to move it"
+                )
+        return params
+
+    def _move(self, row: _Row, report: _Report, record: TrialRecord, params: Any, is_news: bool) -> None:
+        """Store where the trial was run: with the values of the row or, to correct it, with its earlier values."""
+        number, reader = row.trial, self._readers[row.at]
+        if row.is_stored_there and not is_news:
+            return
+        if not is_news:
+            known = {name: _result_of(self._present, record, name) for name in reader.value_columns()}
+            values = {name: each for name, each in known.items() if each.value is not None}
+            if not values or not row.has_values:
+                reason = "no value of the row is stored, and a point is stored together with a value"
+                self._refuse(row, row.moved[0], reason)
+                return
+            if not (self._amend or number in self._forced):
+                reason = "the trial was reported at another point: pass amend=True to move it"
+                self._refuse(row, row.moved[0], reason)
+                return
+            self._keep(report, values)
+        report.params = params
+        if number not in self._summary.moved:
+            self._summary.moved.append(number)
+
+    @staticmethod
+    def _keep(report: _Report, known: Mapping[str | None, _Result]) -> None:
+        """Report the earlier values again, because a report of other data needs values."""
+        for name, each in known.items():
+            if each.value is not None:
+                report.values[name] = each.value
+                report.corrected.add(name)
+                if each.std is not None:
+                    report.stds[name] = each.std
+
+    def _read_facts(self, row: _Row, report: _Report, record: TrialRecord, is_news: bool) -> None:
+        """Read the cost, the duration, the attrs and the remark of a row."""
+        reader = self._readers[row.at]
+        for name in ("cost", "duration"):
+            column = reader.amount_column(name)
+            if column is None or self._cell(column, row.i) is None:
+                continue
+            try:
+                amount = reader.amount(name, row.i)
+            except BelatedError as error:
+                self._refuse(row, column, str(error))
+                continue
+            stored = getattr(record, name)
+            if is_news:
+                setattr(report, name, amount)
+            elif amount is not None and stored != amount:
+                known = {each: _result_of(self._present, record, each) for each in reader.value_columns()}
+                has_value = any(each.value is not None for each in known.values())
+                if has_value and (self._amend or row.trial in self._forced):
+                    self._keep(report, known)
+                    setattr(report, name, amount)
+                else:
+                    reason = f"a {name} is stored together with a value: pass amend=True to store it later"
+                    self._refuse(
+                        row, column, reason if has_value else f"a {name} is stored together with a value", stored
+                    )
+        for key, column in reader.attrs_columns().items():
+            cell = self._cell(column, row.i)
+            if isinstance(cell, UnreadableCell):
+                self._refuse(row, column, cell.reason)
+            elif cell is not None and as_read(cell) not in {as_read(each) for each in _ever(record, key)}:
+                report.attrs[key] = cell.isoformat() if isinstance(cell, date) else text_in(cell)
+        remark = self._cell(REMARKS, row.i) if REMARKS not in reader.read_columns() else None
+        if isinstance(remark, UnreadableCell):
+            self._refuse(row, REMARKS, remark.reason)
+        elif remark is not None:
+            report.remarks.append(str(text_in(remark)).strip())
 
     def _end(
         self, row: _Row, report: _Report, outcome: str | None, column: str, state: str, record: TrialRecord
-    ) -> bool:
-        """Read that an outcome failed or was abandoned; return whether this is news."""
-        assert row.number is not None
-        known = _result_of(self._present, record, outcome)
-        if known.state == state or (known.value is None and record.state == state):
-            self._summary.unchanged.append((row.number, outcome))
-            return False
-        if known.value is not None:
-            self._refuse(row, column, "the trial has a value: withdraw the value first", known.value)
-            return False
-        (report.failed if state == "failed" else report.abandoned).append(outcome)
-        self._summary.new.append((row.number, outcome))
-        return True
+    ) -> None:
+        """Read that an outcome failed or was abandoned."""
+        known, before = self._known_results(row, outcome, record)
+        part = (row.trial, outcome)
+        withdrawn = None if known.withdrawal is None else known.withdrawal[0]
+        if known.state == state or (known.state == "withdrawn" and withdrawn == state):
+            if part not in self._summary.unchanged:
+                self._summary.unchanged.append(part)
+        elif known.value is not None and column == "state" and record.state == "pending":
+            return  # the outcomes that are missing end
+        elif known.value is not None:
+            self._refuse(row, column, "the outcome has a value: withdraw the value first", known.value)
+        elif known.state != before.state and row.trial not in self._forced:
+            reason = f"the state was changed after the table was written: pass amend=[{row.trial}] to change it"
+            self._refuse(row, column, reason, known.state)
+        else:
+            ends = report.failed if state == "failed" else report.abandoned
+            if outcome not in ends:
+                ends.append(outcome)
+                report.cells[outcome] = _Cell(self._labels[row.i], column, self._cell(column, row.i))
+                self._summary.new.append(part)
 
-    def _read_value(self, row: _Row, report: _Report, outcome: str | None, column: str, record: TrialRecord) -> bool:
-        """Read a value; return whether it is news."""
-        assert row.number is not None
-        number, reader, sheet = row.number, self._readers[row.at], self._sheets[row.at]
+    def _known_results(self, row: _Row, outcome: str | None, record: TrialRecord) -> tuple[_Result, _Result]:
+        """Return the present result of an outcome, and its result when the table was written."""
+        sheet = self._sheets[row.at]
+        if outcome is not None and self._present.outcomes and outcome not in self._present.outcomes:
+            raise InvalidValue("the outcome was removed from the study: its value is not stored")
+        known = _result_of(self._present, record, outcome)
+        if row.at is None:
+            return known, known
+        return known, _result_of(sheet.problem, sheet.records.trial(row.trial), outcome)
+
+    def _read_value(self, row: _Row, report: _Report, outcome: str | None, column: str, record: TrialRecord) -> None:
+        """Read a value."""
+        number, reader = row.trial, self._readers[row.at]
         given = reader.number(column, row.i)
         y, part = finite(given), (number, outcome)
         if y is None:
             raise InvalidValue(f"{short_repr(given)} is not a finite number: correct it, or empty the cell")
-        known = _result_of(self._present, record, outcome)
-        before = known if row.at is None else _result_of(sheet.problem, sheet.records.trial(number), outcome)
+        known, before = self._known_results(row, outcome, record)
         std = reader.std(outcome, row.i)
-        is_same_std = std is None or std == known.std
-        cell = _Cell(self._labels[row.i], column, self._cell(column, row.i))
-        other = self._values.get(part)
-        if other is not None and real_number(number_in(other.content)) != y:
-            self._refuse(row, column, f"row {short_repr(other.row)} has another value of this trial", known.value)
-            if outcome in report.values:
-                del report.values[outcome]
-                for listed in (self._summary.new, self._summary.corrected):
-                    if part in listed:
-                        listed.remove(part)
-                self._summary.refused.append(
-                    RefusedCell(other.row, number, column, other.content, known.value, "another row has another value")
-                )
-            return False
-        self._values[part] = cell
-        is_forced = number in self._forced
-        withdrawn = None if known.withdrawal is None else known.withdrawal[1]
+        is_forced, withdrawn = number in self._forced, None if known.withdrawal is None else known.withdrawal[1]
+        is_unedited = before.value is not None and is_shown(y, before.value, self._decimals.get(column), digits=False)
         if known.value is None:
-            if withdrawn == y and not is_forced:
-                self._summary.unchanged.append(part)  # a withdrawn value is not restored
-                return False
-            if before.value is not None and is_shown(y, before.value) and not is_forced:
-                self._summary.unchanged.append(part)
-                return False
+            # A withdrawn value is not restored.
+            if (withdrawn == y or is_unedited) and not is_forced:
+                self._summary.unchanged.append(part) if part not in self._summary.unchanged else None
+                return
             if known.withdrawal != before.withdrawal and not is_forced:
                 reason = "the value was withdrawn after the table was written"
                 self._refuse(row, column, f"{reason}: pass amend=[{number}] to store it", withdrawn)
-                return False
+                return
             listed = self._summary.new
         else:
             is_same = abs(known.value - y) <= 1e-14 * abs(y)
-            is_unedited = is_same or (before.value is not None and is_shown(y, before.value))
-            if is_unedited and is_same_std:
-                self._summary.unchanged.append(part)
-                return False
+            if (is_same or is_unedited) and (std is None or std == known.std):
+                self._summary.unchanged.append(part) if part not in self._summary.unchanged else None
+                return
             if not is_forced and before.value != known.value:
                 reason = "the trial got another value after the table was written"
                 self._refuse(row, column, f"{reason}: pass amend=[{number}] to replace it", known.value)
-                return False
+                return
             if not is_forced and not self._amend:
-                self._refuse(row, column, "the trial has another value: pass amend=True to replace it", known.value)
-                return False
+                what = "std" if is_same else "value"
+                self._refuse(row, column, f"the trial has another {what}: pass amend=True to replace it", known.value)
+                return
             report.corrected.add(outcome)
             listed = self._summary.corrected
         if part not in listed:
@@ -716,86 +897,61 @@ class _Reports:
         if withdrawn is not None and is_forced:
             report.corrected.add(outcome)
         report.values[outcome] = y
-        report.cells[outcome] = cell
+        report.cells[outcome] = _Cell(self._labels[row.i], column, self._cell(column, row.i))
         if std is not None:
             report.stds[outcome] = std
-        return True
-
-    def _read_point(self, row: _Row, report: _Report, record: TrialRecord) -> bool:
-        """Read where the trial was run; return whether this is news."""
-        assert row.number is not None
-        number, reader, sheet = row.number, self._readers[row.at], self._sheets[row.at]
-        columns = reader.point_columns()
-        known = {key: each for key, each in self._known(row.at, number).items() if key in columns.values()}
-        if isinstance(sheet.problem.domain, Space):
-            names = [f"params_{name}" for name in sheet.problem.domain]
-            known = {key: each for key, each in self._known(row.at, number).items() if key in names}
-        params = reader.params(row.i, known, row.moved)
-        place = sheet.problem.domain.locate(params, measured=True)
-        if number not in self._summary.moved:
-            self._summary.moved.append(number)
-        if report.values:
-            report.params = params
-            return True
-        carrier = sheet.carrier()
-        stored = carrier.point(place, record) if carrier is not None else place
-        if stored == record.run:
-            return False
-        if not (self._amend or number in self._forced):
-            self._refuse(row, row.moved[0], "the trial was reported at another point: pass amend=True to move it")
-            return False
-        for name, column in reader.value_columns().items():
-            y = _result_of(self._present, record, name).value
-            if y is not None and self._cell(column, row.i) is not None:
-                report.values[name] = y
-        report.params = params
-        report.corrected |= set(report.values)
-        return bool(report.values)
 
     # Actions.
 
-    def _actions_of(self, number: int) -> Iterator[Action]:
-        """Yield the actions of a trial that the log accepts; refuse the cells of the others."""
+    def _actions_of(self, number: int) -> list[Action]:
+        """Return the actions of a trial that the log accepts; refuse the cells of the others."""
         report, record = self._reports[number], self._records.trial(number)
-        carrier, problem = report.sheet.carrier(), report.sheet.problem
+        carrier, problem, time = report.sheet.carrier(), report.sheet.problem, self._present.wall_time()
+        done: list[Action] = []
 
-        def actions(verb: str, trial: Any, *given: Any) -> list[Action]:
+        def act(verb: str, trial: Any, *given: Any) -> None:
+            """Read the actions, and check them in the log; the values are judged without the others of the table."""
             found = actions_of(Submission(verb, trial, None, given), problem, self._records, carrier)
-            for action in found:
-                self._records.validate(action, self._present.wall_time())
-            return found
+            drafts = [self._records.validate(action, time, True) for action in found]
+            for draft in drafts:
+                marks = [] if draft is None else draft.marks
+                self._summary.marked.extend(marked_values(self._present.outcomes, number, marks))
+            done.extend(found)
 
         if report.values:
             value: Any = report.values.get(None, report.values)
             std: Any = report.stds.get(None) if None in report.values else report.stds or None
             facts = Facts(std, report.cost, report.duration, report.params, None)
-            given = ObserveArguments(value, facts, None, bool(report.corrected))
             try:
-                yield from actions("observe", number, *given)
+                act("observe", number, *ObserveArguments(value, facts, None, bool(report.corrected)))
             except BelatedError as error:
-                self._drop(number, report, record, str(error))
-        for verb, outcomes in (("fail", report.failed), ("abandon", report.abandoned)):
+                self._drop(number, report, report.values, record, str(error))
+        ends = [("fail", report.failed), ("abandon", report.abandoned)]
+        for verb, outcomes in ends:
             for outcome in outcomes:
-                more = (None, None, None) if verb == "fail" else ()
-                yield from actions(verb, [number], *more, outcome)
-        known = merged_attrs(record.attrs)
-        attrs = {key: each for key, each in report.attrs.items() if key not in known or str(known[key]) != str(each)}
+                try:
+                    act(verb, [number], *((None, None, None) if verb == "fail" else ()), outcome)
+                except BelatedError as error:
+                    self._drop(number, report, [outcome], record, str(error))
         before = {text for text, _ in record.remarks}
-        remarks = [text for text in dict.fromkeys(report.remarks) if text not in before]
-        if attrs or remarks:
+        remarks: list[str | None] = [text for text in dict.fromkeys(report.remarks) if text not in before]
+        if report.attrs or remarks:
             self._summary.noted.append(number)
-        text = attrs_as_json(attrs) if attrs else None
-        texts: list[str | None] = [*remarks] or ([None] if attrs else [])
-        for remark in texts:
-            yield from actions("note", [number], remark, text)
+        text = attrs_as_json(report.attrs) if report.attrs else None
+        for remark in remarks or ([None] if text else []):
+            act("note", [number], remark, text)
             text = None
+        return done
 
-    def _drop(self, number: int, report: _Report, record: TrialRecord, reason: str) -> None:
-        """Refuse the values of a trial that the log does not accept."""
+    def _drop(
+        self, number: int, report: _Report, outcomes: Collection[str | None], record: TrialRecord, reason: str
+    ) -> None:
+        """Refuse the cells of a trial that the log does not accept."""
         for listed in (self._summary.new, self._summary.corrected):
-            listed[:] = [part for part in listed if part[0] != number or part[1] not in report.values]
-        for outcome in report.values:
-            cell = report.cells.get(outcome, _Cell(None, str(outcome or "value"), report.values[outcome]))
+            listed[:] = [part for part in listed if part[0] != number or part[1] not in outcomes]
+        self._summary.moved[:] = [each for each in self._summary.moved if each != number]
+        for outcome in outcomes:
+            cell = report.cells.get(outcome, _Cell(None, str(outcome or "value"), report.values.get(outcome)))
             stored = _result_of(self._present, record, outcome).value
             text = reason.removesuffix(" (nothing was changed)")
             self._summary.refused.append(RefusedCell(cell.row, number, cell.column, cell.content, stored, text))
@@ -807,6 +963,49 @@ class _Reports:
         for column, cells in self._cells.items():
             if column not in known and not all(map(is_empty, cells)):
                 self._summary.ignored.append(column)
+
+
+class _Index:
+    """Finds the keys whose numbers a cell may show, without comparing it with all of them."""
+
+    def __init__(self, known: Mapping[int, Any]) -> None:
+        numbers = [(y, key) for key, each in known.items() if (y := real_number(each)) is not None and y == y]
+        self._others = [key for key, each in known.items() if real_number(each) is None]
+        self._sorted = sorted(numbers)
+        self._numbers = [y for y, _ in self._sorted]
+
+    def near(self, y: float, decimals: int | None) -> list[int]:
+        """Return the keys of the numbers that differ from y at most by rounding, and of those that are not numbers."""
+        tolerance = 0.006 * abs(y) + (0.0 if decimals is None else 10.0**-decimals)
+        low, high = bisect_left(self._numbers, y - tolerance), bisect_right(self._numbers, y + tolerance)
+        return sorted({*(key for _, key in self._sorted[low:high]), *self._others})
+
+
+def _number(cell: Any) -> float | None:
+    """Return the finite number in a cell, or None."""
+    return None if isinstance(cell, UnreadableCell) else finite(number_in(cell))
+
+
+def _text(cell: Any) -> Any:
+    return cell if isinstance(cell, UnreadableCell) else text_in(cell)
+
+
+def _plain(content: Any) -> Any:
+    """Return the content of a cell of a value so that equal contents are equal: "0.50" equals 0.5."""
+    number = _number(content)
+    return repr(content) if number is None else number
+
+
+def _end_in(cell: Any) -> str | None:
+    """Return "failed" or "abandoned" if a cell says so."""
+    text = cell.strip().lower() if isinstance(cell, str) else None
+    return text if text in ("failed", "abandoned") else None
+
+
+def _ever(record: TrialRecord, key: str) -> list[Any]:
+    """Return all values that an attribute of a trial has had."""
+    found = (merged_attrs([text]) for text in record.attrs)
+    return [each[key] for each in found if key in each]
 
 
 @dataclass
@@ -821,5 +1020,12 @@ class _Row:
     #: The number of cells of the point, and the columns of those that differ from the suggestion.
     n_points: int = 0
     moved: list[str] = field(default_factory=list)
-    #: The column that is being read, for messages.
-    column: str = ""
+    has_values: bool = False
+    #: Whether the trial is stored at the point of the row.
+    is_stored_there: bool = False
+
+    @property
+    def trial(self) -> int:
+        """The number of the trial of a row that has one."""
+        assert self.number is not None
+        return self.number

@@ -64,6 +64,18 @@ _OTHERS = (
     *("outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT),
 )
 
+#: The last column of a worklist, which is to be filled in.
+REMARKS = "remarks"
+
+#: The columns of a worklist that `observe` does not read as values, points or attrs.
+WORKLIST_COLUMNS = (
+    *("study", "study_id", "number", "as_of", "missing", "since_utc", "due_utc", "due_from", "late", "forbidden"),
+    REMARKS,
+)
+
+# The names that stand for other facts in tables whose columns of parameters and outcomes have prefixes.
+_NAMES = (*_FACTS, *_OTHERS, *WORKLIST_COLUMNS)
+
 # The prefixes of the columns of an outcome: its value, std and state, and the value and reason of its last withdrawal.
 _OUTCOME, _STD, _STATE = "outcome_", "std_", "state_"
 _OF_OUTCOME = (_OUTCOME, _STD, _STATE, f"{_WITHDRAWN_VALUE}_", f"{_WITHDRAWN_REASON}_")
@@ -260,7 +272,14 @@ def facts_of_record(record: TrialRecord) -> str:
     point = record.place if record.run is None else record.run
     values = [(value, std) for _, value, std, *_ in record.outcomes] or [(record.value, record.std)]
     start = (point, list(record.context), record.fidelity)
-    return repr((*start, values, record.cost, record.duration, merged_attrs(record.attrs)))
+    return _as_text((*start, values, record.cost, record.duration, merged_attrs(record.attrs)))
+
+
+def _as_text(data: Any) -> str:
+    """Return data as a text, in which numbers have the digits that a file preserves."""
+    if isinstance(data, (list, tuple)):
+        return f"[{','.join(map(_as_text, data))}]"
+    return f"{data:.12g}" if isinstance(data, float) else repr(data)
 
 
 class Rows(NamedTuple):
@@ -336,7 +355,7 @@ class TableReader:
         if isinstance(space, Space):
             for name in space:
                 found = [each for each in (f"params_{name}", name) if each in names]
-                if prefixed and name in (*_FACTS, *_OTHERS):
+                if prefixed and name in _NAMES:
                     found = [each for each in found if each != name]  # the plain column contains another fact
                 if len(found) > 1:
                     raise InvalidPoint(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
@@ -384,7 +403,7 @@ class TableReader:
         prefixed = any(f"{_OUTCOME}{name}" in self._others for name in outcomes)
         for name in outcomes:
             found = [each for each in (f"{_OUTCOME}{name}", name) if each in self._others]
-            if (prefixed or is_trials_table(table)) and name in (*_FACTS, *_OTHERS):
+            if (prefixed or is_trials_table(table)) and name in _NAMES:
                 found = [each for each in found if each != name]  # the plain column contains another fact
             if len(found) > 1:
                 raise InvalidValue(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
@@ -530,6 +549,8 @@ class TableReader:
             return
         for name in contexts:
             found = [each for each in (f"context_{name}", name) if each in self._others]
+            if len(found) > 1 and name in _NAMES:
+                found = found[:1]  # the plain column contains another fact
             if len(found) > 1:
                 raise InvalidContext(f"the table has the columns {found[0]!r} and {found[1]!r}: keep one of them")
             if found:
@@ -660,7 +681,7 @@ class TableReader:
         values = [(each.value, each.std) for each in results]
         costs = (amounts.get("cost"), amounts.get("duration"))
         known = {} if attrs is None else merged_attrs([attrs])
-        facts = repr((place, list(context or ()), fidelity, values, *costs, known))
+        facts = _as_text((place, list(context or ()), fidelity, values, *costs, known))
         has_value = any(each.value is not None for each in results)
         return Row(*trial.adding(place, context, fidelity, attrs), self._labels[i], facts, has_value)
 

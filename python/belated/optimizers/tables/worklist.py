@@ -11,7 +11,7 @@ from belated._core import DelayDistribution, TrialRecord
 from belated.optimizers.log import Log
 from belated.optimizers.outcomes import missing
 from belated.optimizers.problem import Problem
-from belated.optimizers.tables.table import imported_pandas, trial_columns
+from belated.optimizers.tables.table import REMARKS, imported_pandas, trial_columns
 from belated.optimizers.trial import html_table, utc
 from belated.short_repr import printable
 
@@ -25,16 +25,6 @@ td:nth-last-child(-n+FILLED) { min-width: 3cm; }
 @page { size: A4 landscape; margin: 1cm; }
 @media print { body { margin: 0; } }
 """
-
-
-#: The last column of a worklist, which is to be filled in.
-REMARKS = "remarks"
-
-#: The columns of a worklist that `observe` does not read as values, points or attrs.
-WORKLIST_COLUMNS = (
-    *("study", "study_id", "number", "as_of", "missing", "since_utc", "due_utc", "due_from", "late", "forbidden"),
-    REMARKS,
-)
 
 
 class Source(NamedTuple):
