@@ -1602,10 +1602,11 @@ class Trials(Reading, Generic[AnyLog]):
                 read, known = reader.rows(on_error), present
                 if repeated is None:
                     # Trials without values are repeated on purpose.
-                    earlier = set()
-                    if any(row.has_value for row in read.rows):
-                        earlier = {facts_of_record(records.trial(number)) for number in range(len(self._log))}
-                    repeated = [row.label for row in read.rows if row.has_value and row.facts in earlier]
+                    rows = [row for row in read.rows if row.has_value] if len(self._log) else []
+                    earlier = {
+                        facts_of_record(records.trial(number)) for number in range(len(self._log) if rows else 0)
+                    }
+                    repeated = [row.label for row in rows if row.facts() in earlier]
                 if duplicates == "skip":
                     read = Rows([row for row in read.rows if row.label not in repeated], read.skipped)
             return read.rows

@@ -262,8 +262,8 @@ class Row(NamedTuple):
     add: Action
     rest: Callable[[int], Iterator[Dated]]
     label: Any
-    #: A text that equals the result of `facts_of_record` for a trial with the same data.
-    facts: str
+    #: Returns a text that equals the result of `facts_of_record` for a trial with the same data.
+    facts: Callable[[], str]
     has_value: bool
 
 
@@ -680,8 +680,11 @@ class TableReader:
         )
         values = [(each.value, each.std) for each in results]
         costs = (amounts.get("cost"), amounts.get("duration"))
-        known = {} if attrs is None else merged_attrs([attrs])
-        facts = _as_text((place, list(context or ()), fidelity, values, *costs, known))
+
+        def facts() -> str:
+            known = {} if attrs is None else merged_attrs([attrs])
+            return _as_text((place, list(context or ()), fidelity, values, *costs, known))
+
         has_value = any(each.value is not None for each in results)
         return Row(*trial.adding(place, context, fidelity, attrs), self._labels[i], facts, has_value)
 
