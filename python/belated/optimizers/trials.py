@@ -1041,6 +1041,9 @@ class Trials(Reading, Generic[AnyLog]):
             if check is not None:
                 check(numbers)
             sheets = {at: sheet for at in times if (sheet := self._sheet(at, numbers)) is not None}
+            present = self._sheet(None, numbers)
+            assert present is not None
+            sheets = sheets or {None: present}
             actions, summary = read_reports(table, value, sheets, problem, records, self._study_id, forced, moved)
             warning = check_refused(summary, on_error)
             return [] if dry_run else actions

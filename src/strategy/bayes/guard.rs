@@ -98,7 +98,12 @@ impl BayesOpt {
             }
             false => None,
         };
-        let (low, high) = modelled.unwrap_or_else(|| seen.extended());
+        let (mut low, mut high) = modelled.unwrap_or_else(|| seen.extended());
+        if seen.has_marks {
+            // The model has seen the marked values, so it expects others like them.
+            let (least, most) = seen.extended();
+            (low, high) = (low.max(least), high.min(most));
+        }
         let direction = log.problem().direction_of(position);
         let (low, high) = (direction.oriented(low), direction.oriented(high));
         let finite = |bound: f64| bound.clamp(-f64::MAX, f64::MAX);
@@ -110,6 +115,7 @@ impl BayesOpt {
 /// The range of the values so far.
 struct Seen {
     n: usize,
+    has_marks: bool,
     least: f64,
     most: f64,
 }
@@ -117,7 +123,7 @@ struct Seen {
 impl Seen {
     /// The interval outside which a value is far out, given its prediction.
     fn interval(&self, predictive: &Predictive) -> (f64, f64) {
-        let Self { n, least, most } = *self;
+        let Self { n, least, most, .. } = *self;
         let factor = predictive.std * (1.0 + FEW / n as f64);
         let at = |k: f64| predictive.units.value(predictive.mean + k * factor);
         let (mut low, mut high) = (least.min(at(-WORSE)), most.max(at(BETTER)));
@@ -155,6 +161,7 @@ fn seen(
 ) -> Option<Seen> {
     let mut seen = Seen {
         n: 0,
+        has_marks: false,
         least: f64::INFINITY,
         most: f64::NEG_INFINITY,
     };
@@ -163,6 +170,7 @@ fn seen(
         let is_alike = contexts
             .iter()
             .all(|it| other[it.clone()] == row[it.clone()]);
+        seen.has_marks |= view.of(number).mark().is_some();
         if let (true, Some(value), None) = (is_alike, value, view.of(number).mark()) {
             seen.n += 1;
             seen.least = seen.least.min(*value);

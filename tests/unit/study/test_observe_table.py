@@ -325,6 +325,22 @@ def test_a_damaged_workbook_is_refused(tmp_path):
         read_table(file)
 
 
+def test_a_table_of_a_study_with_more_events_is_refused():
+    study = new(n=2)
+    summary = study.observe(filled(study).assign(as_of=1000))
+    assert len(summary.refused) == 2 and "fewer events" in summary.refused[0].reason
+
+
+def test_a_second_value_far_out_is_marked_beside_a_marked_one():
+    study = bl.Study("plate", MemoryStore(), bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+    study.suggest(24)
+    study.observe(filled(study, [0.6 + 0.01 * n for n in range(24)]))
+    study.suggest(2)
+    with pytest.warns(BelatedWarning, match="was expected"):
+        study.observe(24, 71.0)
+    assert [marked.number for marked in study.observe(filled(study, [73.0])).marked] == [25]
+
+
 def test_marked_values_are_listed(tmp_path, capsys):
     store, file = tmp_path / "lab.db", tmp_path / "plate.csv"
     study = bl.Study("plate", f"sqlite:///{store}", bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))

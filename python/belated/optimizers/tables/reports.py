@@ -560,11 +560,12 @@ class _Reports:
                 continue
             # Some of the cells may have been edited.
             n_needed = math.ceil(_ROUNDED_SHARE * len(shown_as))
-            decimals = sorted(_digits(y)[1] for y, _ in shown_as)[n_needed - 1]
-            rounded = [is_shown(y, known, decimals) for y, known in shown_as]
-            if sum(rounded) >= n_needed:
-                found[column] = decimals
-                n_rounded += sum(each and y != known for each, (y, known) in zip(rounded, shown_as, strict=True))
+            for decimals in sorted({_digits(y)[1] for y, _ in shown_as}, reverse=True):
+                rounded = [y != known for y, known in shown_as if is_shown(y, known, decimals)]
+                if len(rounded) >= n_needed:
+                    found[column] = decimals
+                    n_rounded += sum(rounded)
+                    break
         # A single number that is rounded to one or two digits is a number that somebody typed.
         if n_rounded > 1:
             self._decimals = found
