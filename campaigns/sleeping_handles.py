@@ -311,7 +311,7 @@ class Handles:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                study.revise(**domain_of(problem), **changes)
+                study.revise(**domain_of(problem), **changes, drop=True)
         except bl.BelatedError as error:
             self.model.revisions.pop()
             raise Impossible(str(error)) from None

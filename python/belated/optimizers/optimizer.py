@@ -271,7 +271,15 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         if trial is not None:  # the actions of `add` and `enqueue` were checked
             for action in actions:
                 self._log.validate(action, time)
-        return [self._log.record(action, time, self._warn_of_mark) for action in actions]
+        return self._record_all(actions, time)
+
+    def _record_all(self, actions: Sequence[Action], time: float | None) -> list[int | None]:
+        """Log actions, and then warn of marked values, because a warning may be an error."""
+        marked: list[tuple[int, tuple[int, float, float, float]]] = []
+        numbers = [self._log.record(each, time, lambda *mark: marked.append(mark)) for each in actions]
+        for number, mark in marked:
+            self._warn_of_mark(number, mark)
+        return numbers
 
     def _submit_one(self, verb: str, trial: Any, given: tuple[Any, ...] = (), *more: Any) -> None:
         action = READERS_OF_ONE[verb](self._problem, self._log, None, trial, *given)
@@ -284,9 +292,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         *,
         fits: bool = False,
     ) -> list[int | None]:
-        actions = read(self._problem, self._log, None)
-        time = self._problem.wall_time()
-        return [self._log.record(action, time, self._warn_of_mark) for action in actions]
+        return self._record_all(read(self._problem, self._log, None), self._problem.wall_time())
 
     def _status(self) -> Any:
         """Return the state of the strategy (rounds or trees) as JSON data."""

@@ -1377,6 +1377,8 @@ def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None,
     assert number is not None  # the trial is new
     for action, at in rest(number):
         made._log.record(action, record.started_at if at is None else at)
+    if made._log.trial(number).marks and not record.marks:
+        made._log.record(Action.confirm(number), record.finished_at)
     return True
 
 

@@ -11,9 +11,11 @@
 //! | also has the other sign | 2 | 2.5 |
 //!
 //! A better value lies beyond the range if it exceeds the range by a fiftieth of its width, because optimizers end with
-//! many values that are a little better. K is multiplied by 1 + 4/n for n values. Better values need a larger K, because optimizers look for them. A smaller K
-//! suffices for errors that seldom look like a value: a decimal point or a sign. Without a fit, only the range is used,
-//! and it is extended by four times its width on each side. Values that are marked do not extend the range.
+//! many values that are a little better. K is multiplied by 1 + 4/n for n values. Better values need a larger K, because
+//! optimizers look for them. A smaller K suffices for errors that seldom look like a value: a decimal point or a sign.
+//! Without a fit, only the range is used, and it is extended by four times its width on each side. A single value that
+//! is marked does not extend the range; several do, because they are seldom all wrong. Beside a single one, a value
+//! outside the extended range is far out, too, unless the model predicts such values with little uncertainty.
 //!
 //! `benchmarks/typos.py` measures these numbers. No decision reads the interval.
 //!
@@ -87,22 +89,27 @@ impl BayesOpt {
         let Some(seen) = seen(&model.training, view, &columns.contexts, further.row) else {
             return Ok(None);
         };
-        let modelled = match seen.n >= MIN_MODELLED {
+        let predictive = match seen.n >= MIN_MODELLED {
             true => {
                 if fits {
                     let failures = failures.as_mut().filter(|_| is_objective);
                     model.fit_for(FitPurpose::Predict, columns, failures, log, query, call)?;
                 }
-                let predictive = model.training.predictive(view, further, fits, call.stop)?;
-                predictive.map(|found| seen.interval(&found))
+                model.training.predictive(view, further, fits, call.stop)?
             }
             false => None,
         };
-        let (mut low, mut high) = modelled.unwrap_or_else(|| seen.extended());
-        if seen.has_marks {
-            // The model has seen the marked values, so it expects others like them.
-            let (least, most) = seen.extended();
-            (low, high) = (low.max(least), high.min(most));
+        let extended = seen.extended();
+        let (mut low, mut high) = extended;
+        if let Some(found) = predictive {
+            (low, high) = seen.interval(&found);
+            // Marked values that the model has seen make its intervals wide, unless it predicts values like them with
+            // little uncertainty, because they were right.
+            let [mean, above] = [0.0, 1.0].map(|k| found.units.value(found.mean + k * found.std));
+            let is_like_others = extended.0 <= mean && mean <= extended.1;
+            if seen.n_marks == 1 && (is_like_others || above - mean > extended.1 - extended.0) {
+                (low, high) = (low.max(extended.0), high.min(extended.1));
+            }
         }
         let direction = log.problem().direction_of(position);
         let (low, high) = (direction.oriented(low), direction.oriented(high));
@@ -115,7 +122,7 @@ impl BayesOpt {
 /// The range of the values so far.
 struct Seen {
     n: usize,
-    has_marks: bool,
+    n_marks: usize,
     least: f64,
     most: f64,
 }
@@ -152,7 +159,7 @@ impl Seen {
     }
 }
 
-/// The range of the values without marks in the context of a row, if there are enough that are not all equal.
+/// The range of the values in the context of a row, if there are enough without marks that are not all equal.
 fn seen(
     training: &TrainingSet,
     view: View,
@@ -161,21 +168,33 @@ fn seen(
 ) -> Option<Seen> {
     let mut seen = Seen {
         n: 0,
-        has_marks: false,
+        n_marks: 0,
         least: f64::INFINITY,
         most: f64::NEG_INFINITY,
     };
+    let mut marked = (f64::INFINITY, f64::NEG_INFINITY);
     for (&number, value) in training.fold.rows.iter().zip(training.known_values()) {
         let other = view.row(number);
         let is_alike = contexts
             .iter()
             .all(|it| other[it.clone()] == row[it.clone()]);
-        seen.has_marks |= view.of(number).mark().is_some();
-        if let (true, Some(value), None) = (is_alike, value, view.of(number).mark()) {
-            seen.n += 1;
-            seen.least = seen.least.min(*value);
-            seen.most = seen.most.max(*value);
+        if let (true, Some(value)) = (is_alike, value) {
+            match view.of(number).mark() {
+                Some(_) => {
+                    seen.n_marks += 1;
+                    marked = (marked.0.min(*value), marked.1.max(*value));
+                }
+                None => {
+                    seen.n += 1;
+                    seen.least = seen.least.min(*value);
+                    seen.most = seen.most.max(*value);
+                }
+            }
         }
+    }
+    if seen.n_marks > 1 {
+        seen.least = seen.least.min(marked.0);
+        seen.most = seen.most.max(marked.1);
     }
     (seen.n >= MIN_VALUES && seen.least < seen.most).then_some(seen)
 }

@@ -334,11 +334,11 @@ def test_a_table_of_a_study_with_more_events_is_refused():
 def test_a_second_value_far_out_is_marked_beside_a_marked_one():
     study = bl.Study("plate", MemoryStore(), bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
     study.suggest(24)
-    study.observe(filled(study, [0.6 + 0.01 * n for n in range(24)]))
-    study.suggest(2)
+    study.observe(filled(study, [0.6 + 0.2 * x for x in study.worklist()["params_x"]]))
+    low, high = (study.suggest(fixed={"x": x}) for x in (0.125, 0.875))
     with pytest.warns(BelatedWarning, match="was expected"):
-        study.observe(24, 71.0)
-    assert [marked.number for marked in study.observe(filled(study, [73.0])).marked] == [25]
+        study.observe(low, 62.5)
+    assert [marked.number for marked in study.observe(filled(study, [77.5])).marked] == [high.number]
 
 
 def test_marked_values_are_listed(tmp_path, capsys):
