@@ -39,11 +39,11 @@ from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.tables.files import write_csv, write_excel
 from belated.optimizers.tables.reports import (
     Reported,
+    Reports,
     Sheet,
     check_refused,
     check_table_options,
     numbers_of,
-    read_reports,
     rows_of_pending,
     times_of,
 )
@@ -1044,7 +1044,8 @@ class Trials(Reading, Generic[AnyLog]):
             present = self._sheet(None, numbers)
             assert present is not None
             sheets = sheets or {None: present}
-            actions, summary = read_reports(table, value, sheets, problem, records, self._study_id, forced, moved)
+            reports = Reports(table, value, sheets, problem, records, self._study_id, forced, moved)
+            actions, summary = reports.read()
             warning = check_refused(summary, on_error)
             return [] if dry_run else actions
 
@@ -1585,7 +1586,7 @@ class Trials(Reading, Generic[AnyLog]):
             raise InvalidValue(
                 "params is a table of trials, which has values and contexts: pass it alone, or the names of its columns"
             )
-        own = rows_of_pending(table, self._current_problem(), self._log, self._study_id)
+        own = rows_of_pending(table, self._current_problem(), self._problem_of, self._log, self._study_id)
         if own:
             shown = ", ".join(map(short_repr, own[:_ROWS_SHOWN])) + (", …" if len(own) > _ROWS_SHOWN else "")
             raise InvalidValue(

@@ -159,6 +159,29 @@ def test_tables_from_before_a_revision():
     assert study.trial(1).params_run["T"] == 55.0 and study.trial(1).params_run["time"] == 2.0
 
 
+def test_tables_of_trials_that_revisions_left_out():
+    study = new(n=6, space={"x": (0.0, 1.0), "s": ["a", "b", "c", "d"]})
+    older = filled(study)
+    study.revise(space={"x": (0.0, 1.0), "s": ["a", "b"]}, drop=True)
+    plain = pd.DataFrame({"number": range(6), "x": 0.125, "s": "a", "value": 0.5})
+    assert len(study.add(plain)) == 6
+    with pytest.raises(InvalidValue, match="rows of the table are trials that are pending"):
+        study.add(older.drop(columns="study_id"))
+    study.revise(space={"x": (0.0, 1.0)}, keep={"s": "a"})
+    assert study.left_out
+    summary = study.observe(filled(study, [0.5] * len(study.pending)))
+    assert len(summary.new) == 6 and not summary.refused and not study.pending
+
+
+def test_remarks_of_rows_with_refused_values_are_stored():
+    study = new(n=3)
+    table = filled(study, [0.5, 0.5, "n.d."]).assign(remarks="seen", state=["failed", None, None])
+    table.loc[1, "params_T"] = -1e400
+    summary = study.observe(table)
+    assert {each.number for each in summary.refused} == {0, 1, 2} and summary.new == []
+    assert summary.noted == [0, 1, 2] and [trial.remarks[0].text for trial in study.trials] == ["seen"] * 3
+
+
 def test_wrong_rows_are_listed():
     study = new(n=4)
     table = filled(study).astype(object)

@@ -343,39 +343,6 @@ class _ReportReader(TableReader):
         return {*self._of_outcomes, *self._curve, *(name for part in parts for name in part.values())}
 
 
-def read_reports(
-    table: Any,
-    value: Any,
-    sheets: Mapping[int | None, Sheet],
-    present: Problem,
-    records: Any,
-    study_id: str | None,
-    amend: bool | Collection[int],
-    moved: bool,
-) -> tuple[list[Action], Reported]:
-    """Return the actions that store a table, and the summary.
-
-    Parameters
-    ----------
-    table : DataFrame
-        The table.
-    value
-        The column of the values, or a dict of the columns of outcomes; None for the default names.
-    sheets
-        For each number of events in the column ``as_of`` (None if the cell is empty), the trials at that time.
-    present, records
-        The present problem and trials.
-    study_id
-        The id of the study; None for an optimizer.
-    amend
-        Whether other values replace earlier values; or the trials in which they do, whatever happened since the table
-        was written.
-    moved
-        Whether many rows may have other points than their trials.
-    """
-    return _Reports(table, value, sheets, present, records, study_id, amend, moved).read()
-
-
 def whole_cell(cell: Any) -> int | None:
     """Return the integer in a cell, which a file may have as 7, 7.0 or "7"; None if there is none."""
     number = _number(cell)
@@ -395,7 +362,9 @@ def numbers_of(table: Any) -> list[int]:
     return [found for cell in cells if (found := whole_cell(cell)) is not None]
 
 
-def rows_of_pending(table: Any, problem: Problem, log: Log, study_id: str | None) -> list[Any]:
+def rows_of_pending(
+    table: Any, problem: Problem, problem_of: Callable[[int], Problem], log: Log, study_id: str | None
+) -> list[Any]:
     """Return the labels of the rows that are trials of this log: by the study's id, or pending by number and point."""
     names = set(map(str, table.columns))
     if study_id is not None and "study_id" in names:
@@ -410,7 +379,7 @@ def rows_of_pending(table: Any, problem: Problem, log: Log, study_id: str | None
         number = whole_cell(cell)
         if number in pending and number is not None and columns:
             record = log.trial(number)
-            known = trial_columns(problem, [record], None, False, lambda _: problem)
+            known = trial_columns(problem, [record], None, False, problem_of)
             cells = [(table[name].iloc[i], known.get(name, known.get(f"params_{name}", [None]))[0]) for name in columns]
             if all(is_shown(None if is_gap(cell) else cell, each) for cell, each in cells):
                 found.append(table.index[i])
@@ -435,7 +404,28 @@ def check_table_options(
         raise InvalidSetting(f"{given[0]} is for a single trial: a table has columns of these data, such as 'std'")
 
 
-class _Reports:
+class Reports:
+    """Reads a table of results: judges its cells, and converts those that are accepted to actions.
+
+    Parameters
+    ----------
+    table : DataFrame
+        The table.
+    value
+        The column of the values, or a dict of the columns of outcomes; None for the default names.
+    sheets
+        For each number of events in the column ``as_of`` (None if the cell is empty), the trials at that time.
+    present, records
+        The present problem and trials.
+    study_id
+        The id of the study; None for an optimizer.
+    amend
+        Whether other values replace earlier values; or the trials in which they do, whatever happened since the table
+        was written.
+    moved
+        Whether many rows may have other points than their trials.
+    """
+
     def __init__(
         self,
         table: Any,
@@ -474,6 +464,7 @@ class _Reports:
         self._indices: dict[tuple[int | None, str], _Index] = {}
 
     def read(self) -> tuple[list[Action], Reported]:
+        """Return the actions that store the table, and the summary."""
         rows = list(self._rows())
         columns = {column for reader in self._readers.values() for column in reader.value_columns().values()}
         if not columns:
@@ -524,7 +515,7 @@ class _Reports:
                 columns = [*self._first.value_columns().values(), "state", REMARKS]
                 filled = [column for column in columns if self._cell(column, i) is not None]
                 if filled:
-                    self._refuse(row, filled[0], "the row has no number, so it was not planned: pass it to add")
+                    self._refuse(row, filled[0], "the row has no number of a trial: add it by add(table)")
                 continue
             row.number = whole_cell(number)
             row.at = whole_cell(as_of)
@@ -693,11 +684,10 @@ class _Reports:
                 row, "state", "the state is not one of 'failed' and 'abandoned': correct it, or empty the cell"
             )
         if end is not None and row.has_values:
-            for column, content in contents.values():
+            for column, _ in contents.values():
                 if column != "state":
-                    reason = "the row has a value and a state of its end: empty one of the two cells"
-                    self._refuse(row, column, reason) if _end_in(content) is None else None
-            return
+                    self._refuse(row, column, f"the row has a value and the state {end!r}: empty one of the two cells")
+            contents = {}
         report = self._reports.get(number) or _Report(sheet)
         params: Any = None
         if row.moved:
@@ -707,7 +697,7 @@ class _Reports:
                 self._refuse(row, row.moved[0], str(error))
                 for column, _ in contents.values():
                     self._refuse(row, column, "the point of the row is refused, so its values are not stored")
-                return
+                contents = {}
         before = dict(report.values)
         for outcome, (column, content) in contents.items():
             if len(self._contents.get((number, outcome), ())) > 1:
@@ -720,9 +710,9 @@ class _Reports:
                     self._read_value(row, report, outcome, column, record)
             except BelatedError as error:
                 self._refuse(row, column, str(error))
-        if not contents:
+        if not contents and not row.has_values:
             self._summary.empty.append(number)
-        if row.moved:
+        if row.moved and params is not None:
             self._move(row, report, record, params, is_news=report.values != before)
         self._read_facts(row, report, record, is_news=report.values != before)
         if report.is_news:
@@ -831,8 +821,7 @@ class _Reports:
         part = (row.trial, outcome)
         withdrawn = None if known.withdrawal is None else known.withdrawal[0]
         if known.state == state or (known.state == "withdrawn" and withdrawn == state):
-            if part not in self._summary.unchanged:
-                self._summary.unchanged.append(part)
+            self._leave(part)
         elif known.value is not None and column == "state" and record.state == "pending":
             return  # the outcomes that are missing end
         elif known.value is not None:
@@ -846,6 +835,10 @@ class _Reports:
                 ends.append(outcome)
                 report.cells[outcome] = _Cell(self._labels[row.i], column, self._cell(column, row.i))
                 self._summary.new.append(part)
+
+    def _leave(self, part: Part) -> None:
+        if part not in self._summary.unchanged:
+            self._summary.unchanged.append(part)
 
     def _known_results(self, row: _Row, outcome: str | None, record: TrialRecord) -> tuple[_Result, _Result]:
         """Return the present result of an outcome, and its result when the table was written."""
@@ -871,7 +864,7 @@ class _Reports:
         if known.value is None:
             # A withdrawn value is not restored.
             if (withdrawn == y or is_unedited) and not is_forced:
-                self._summary.unchanged.append(part) if part not in self._summary.unchanged else None
+                self._leave(part)
                 return
             if known.withdrawal != before.withdrawal and not is_forced:
                 reason = "the value was withdrawn after the table was written"
@@ -881,7 +874,7 @@ class _Reports:
         else:
             is_same = abs(known.value - y) <= 1e-14 * abs(y)
             if (is_same or is_unedited) and (std is None or std == known.std):
-                self._summary.unchanged.append(part) if part not in self._summary.unchanged else None
+                self._leave(part)
                 return
             if not is_forced and before.value != known.value:
                 reason = "the trial got another value after the table was written"

@@ -377,9 +377,9 @@ class TableReader:
         if isinstance(space, Candidates):
             self._locate_row(table, named)
         elif self._has_values or prefixed:
-            unknown = [name.removeprefix("params_") for name in self._others if self._is_unknown(name)]
-            space.core.check_known([repr(name) for name in unknown])
             if self.needs_points:
+                unknown = [name.removeprefix("params_") for name in self._others if self._is_unknown(name)]
+                space.core.check_known([repr(name) for name in unknown])
                 self._check_complete(space)
         else:
             contexts = set(self._problem.context_space or ())
