@@ -379,6 +379,8 @@ def rows_of_pending(
         number = whole_cell(cell)
         if number in pending and number is not None and columns:
             record = log.trial(number)
+            if record.left_out is not None and "left_out" in names:
+                continue  # `add` refuses the row because of this column
             known = trial_columns(problem, [record], None, False, problem_of)
             cells = [(table[name].iloc[i], known.get(name, known.get(f"params_{name}", [None]))[0]) for name in columns]
             if all(is_shown(None if is_gap(cell) else cell, each) for cell, each in cells):
