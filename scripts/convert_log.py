@@ -1,10 +1,10 @@
-"""Convert an export of studies in format 8 or 10 to format 11: python scripts/convert_log.py OLD NEW
+"""Convert an export of studies in format 8, 10 or 11 to format 12: python scripts/convert_log.py OLD NEW
 
 OLD is what ``belated study export`` of the earlier version printed, and ``belated study import`` of this version reads
 NEW. Names, ids, definitions, attributes, times and keys are unchanged, and so are the digests in keys, because a digest
 depends only on the arguments of a call. The events of one call with a key become one event, so later events may have
 other numbers. An event whose time on the study's clock was not stored gets the time of the event before. The events of
-format 10 are unchanged.
+formats 10 and 11 are unchanged.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 
 Fields: TypeAlias = dict[str, Any]
 
-OLD, SAME, NEW = 8, 10, 11
+OLD, SAME, NEW = 8, (10, 11), 12
 BODY = re.compile(r', "(definition|event)": ')
 KEY = re.compile(r"observe:\d+(-.*)", flags=re.DOTALL)
 DATA = ("cost", "duration", "point", "attrs")
@@ -257,8 +257,8 @@ def converted(lines: Iterable[str]) -> list[str]:
     for number, line in enumerate(filter(str.strip, lines), 1):
         found = BODY.search(line)
         facts = json.loads(f"{line[: found.start()]}}}") if found else {}
-        if not found or facts["version"] not in (OLD, SAME):
-            raise SystemExit(f"line {number} is not a line of an export in format {OLD} or {SAME}")
+        if not found or facts["version"] not in (OLD, *SAME):
+            raise SystemExit(f"line {number} is not a line of an export in format {OLD}, {SAME[0]} or {SAME[1]}")
         body = line.rstrip("\r\n")[found.end() : -1]
         if checksum(facts, facts["version"], body) != facts["checksum"]:
             raise SystemExit(f"line {number} was changed: export it again")
@@ -283,7 +283,7 @@ def converted(lines: Iterable[str]) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("old", metavar="OLD", help="an export in format 8 or 10")
+    parser.add_argument("old", metavar="OLD", help="an export in format 8, 10 or 11")
     parser.add_argument("new", metavar="NEW", help="the file to write")
     arguments = parser.parse_args()
     with open(arguments.old, encoding="utf-8", newline="\n") as lines:

@@ -300,7 +300,7 @@ impl Optimizer {
         Ok(Some(Draft { event, at }))
     }
 
-    /// The marks of the new values of an event.
+    /// The marks of the new and amended values of an event.
     fn marks_of(
         &mut self,
         event: &Event,
@@ -308,7 +308,7 @@ impl Optimizer {
         fits: bool,
         stop: &mut Stop,
     ) -> Result<Vec<Mark>> {
-        let readings = event.new_readings();
+        let readings = event.readings();
         if readings.is_empty() || self.strategy.model_based().is_none() {
             return Ok(Vec::new());
         }
@@ -330,8 +330,17 @@ impl Optimizer {
         row.extend(context);
         let mut marks = Vec::new();
         for (outcome, Reading { value, std }) in readings {
+            let known = match &event.what {
+                What::Resulted(it) => self.ledger.value_of(it.trial, outcome as usize),
+                _ => None,
+            };
+            if known == Some(value) {
+                continue; // another noise or another point of a value that was judged
+            }
+            let number = event.trial_number(self.ledger.n_trials());
             let further = Further {
                 outcome: outcome as usize,
+                replaces: number.filter(|_| known.is_some()),
                 row: &row,
                 std,
             };
@@ -367,6 +376,7 @@ impl Optimizer {
         let row = self.ledger.row(number).to_vec();
         let further = Further {
             outcome,
+            replaces: None,
             row: &row,
             std: None,
         };

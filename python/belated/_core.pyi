@@ -109,6 +109,7 @@ def revision_event(
     refused: list[int],
     time: float | None,
     now: float,
+    by: str | None = None,
 ) -> str:
     """The event of a revision, as JSON. The definition and the next three arguments are JSON."""
 
@@ -417,6 +418,9 @@ class Draft:
     def with_attrs(self, attrs: str) -> Draft:
         """The same suggestion with attributes of its trial, as JSON."""
 
+    def with_author(self, by: str) -> Draft:
+        """The same event with its author."""
+
 @final
 class TrialRecord:
     """The record of a trial in the log, in the user's units."""
@@ -444,8 +448,8 @@ class TrialRecord:
         """The reported steps in ascending order, with their values. The value of a failed step is NaN."""
 
     @property
-    def remarks(self) -> list[tuple[str, float | None]]:
-        """The remarks in order of arrival, and their wall-clock times."""
+    def remarks(self) -> list[tuple[str, float | None, str | None]]:
+        """The remarks in order of arrival, their wall-clock times and their authors."""
 
     @property
     def marks(self) -> list[tuple[int, float, float]]:
@@ -546,6 +550,14 @@ class TrialRecord:
     @property
     def finished_at(self) -> float | None:
         """The wall-clock time of ``ended_at``, if known."""
+
+    @property
+    def started_by(self) -> str | None:
+        """The author of the event that started the trial, if known."""
+
+    @property
+    def finished_by(self) -> str | None:
+        """The author of the event that ended the trial, if known."""
 
     @property
     def expires_at(self) -> float | None:

@@ -74,6 +74,9 @@ pub struct Event {
     /// The wall-clock time in seconds since 1970 (UTC), or None if the time is not known.
     #[serde(default)]
     pub at: Option<f64>,
+    /// Who caused the event, if the caller said so. Decisions do not read it.
+    #[serde(default)]
+    pub by: Option<String>,
     /// The time on the optimizer's clock.
     pub now: f64,
     /// What happened.
@@ -362,13 +365,12 @@ impl Added {
 }
 
 impl Resulted {
-    /// The values that are reported for the first time.
-    pub(crate) fn new_readings(&self) -> Vec<(u32, Reading)> {
-        let new = self.results.iter().filter_map(|(outcome, it)| match it {
-            Happened::New(reading) => Some((*outcome, *reading)),
-            _ => None,
-        });
-        new.collect()
+    /// The values that are reported for the first time, or that are amended.
+    pub(crate) fn readings(&self) -> Vec<(u32, Reading)> {
+        let readings = self.results.iter();
+        readings
+            .filter_map(|(outcome, it)| Some((*outcome, it.reading()?)))
+            .collect()
     }
 
     pub(crate) fn data(&self) -> &Data {
@@ -409,11 +411,11 @@ impl Event {
         }
     }
 
-    /// The values of outcomes that this event reports for the first time, in the user's sign.
-    pub(crate) fn new_readings(&self) -> Vec<(u32, Reading)> {
+    /// The values of outcomes that this event reports, in the user's sign.
+    pub(crate) fn readings(&self) -> Vec<(u32, Reading)> {
         match &self.what {
             What::Added(it) => it.results.clone(),
-            What::Resulted(it) => it.new_readings(),
+            What::Resulted(it) => it.readings(),
             _ => Vec::new(),
         }
     }

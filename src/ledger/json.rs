@@ -110,6 +110,7 @@ mod tests {
         let data = None;
         Event {
             at: None,
+            by: None,
             now,
             what: What::Resulted(Resulted {
                 trial,
@@ -158,7 +159,7 @@ mod tests {
                     point, context: vec![], fidelity: or, expires_at: or, queued: full, note: text.clone(), attrs: text,
                 }),
             ] {
-                let event = Event { at: or, now: -x, what };
+                let event = Event { at: or, by: None, now: -x, what };
                 let again = Event::from_json(&event.to_json().unwrap()).unwrap();
                 prop_assert_eq!(again, event);
             }
@@ -200,6 +201,7 @@ mod tests {
     fn absent_fields_are_left_out() {
         let event = Event {
             at: None,
+            by: None,
             now: 1.0,
             what: What::Enqueued(Queued {
                 point: Point::Numbers(vec![Some(0.5), None]),

@@ -34,7 +34,7 @@ mod trial;
 mod view;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use event::{
@@ -80,6 +80,8 @@ pub struct Ledger {
     events: Events,
     /// The wall-clock time of each event. A time that is not known is NaN.
     times: Vec<f64>,
+    /// Who caused the events, by their numbers.
+    authors: BTreeMap<usize, String>,
     trials: Vec<Trial>,
     results: Results,
     /// The trials with a missing result, with those that a revision left out.
@@ -113,6 +115,7 @@ impl Ledger {
             widths: problem.widths(),
             events: Events::default(),
             times: Vec::new(),
+            authors: BTreeMap::new(),
             trials: Vec::new(),
             results: Results::new(columns.len()),
             pending: BTreeSet::new(),
@@ -234,9 +237,19 @@ impl Ledger {
         Some(self.times[i]).filter(|time| !time.is_nan())
     }
 
+    /// Who caused event number i, if known.
+    pub(crate) fn author(&self, i: usize) -> Option<String> {
+        self.authors.get(&i).cloned()
+    }
+
     /// The wall-clock time when a trial was suggested or added, if known.
     pub(crate) fn started_at(&self, number: TrialNumber) -> Option<f64> {
         self.time(self.trials[number].started_by as usize)
+    }
+
+    /// Who suggested or added a trial, if known.
+    pub(crate) fn started_by(&self, number: TrialNumber) -> Option<String> {
+        self.author(self.trials[number].started_by as usize)
     }
 
     /// Returns the trial with this number, or [`Error::UnknownTrial`].
@@ -370,10 +383,16 @@ impl Ledger {
         given.all(|(name, value)| known.get(&name) == Some(&value))
     }
 
-    /// The remarks about a trial in order of arrival, each with the wall-clock time, if known.
-    pub(crate) fn remarks(&self, number: TrialNumber) -> Vec<(String, Option<f64>)> {
+    /// The remarks about a trial in order of arrival, each with the wall-clock time and the author, if known.
+    pub(crate) fn remarks(
+        &self,
+        number: TrialNumber,
+    ) -> Vec<(String, Option<f64>, Option<String>)> {
         let remarks = self.trials[number].remarks().iter();
-        let dated = remarks.map(|(event, text)| (text.clone(), self.time(*event as usize)));
+        let dated = remarks.map(|(event, text)| {
+            let event = *event as usize;
+            (text.clone(), self.time(event), self.author(event))
+        });
         dated.collect()
     }
 
@@ -544,6 +563,8 @@ impl Ledger {
     }
 
     fn note_times(&mut self, event: &Event) {
+        let by = event.by.iter().map(|by| (self.times.len(), by.clone()));
+        self.authors.extend(by);
         self.times.push(event.at.unwrap_or(f64::NAN));
         self.results.times.push(event.now);
     }

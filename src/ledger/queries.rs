@@ -73,6 +73,11 @@ impl Ledger {
         Ok((point, self.context_numbers(number), fidelity))
     }
 
+    /// The value of an outcome of a trial, in the user's sign.
+    pub(crate) fn value_of(&self, number: TrialNumber, outcome: usize) -> Option<f64> {
+        self.entry(number, outcome).value()
+    }
+
     /// The marks of the values of a trial that nobody has confirmed.
     pub(crate) fn marks(&self, number: TrialNumber) -> Vec<Mark> {
         self.results(number).filter_map(Entry::mark).collect()

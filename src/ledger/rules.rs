@@ -11,6 +11,9 @@ use crate::ledger::results::Entry;
 use crate::ledger::{Ledger, Queued, State, json};
 use crate::problem::{Interval, Point};
 
+/// The largest number of characters of the author of an event.
+pub const LONGEST_AUTHOR: usize = 200;
+
 // Drafts.
 
 impl Ledger {
@@ -62,7 +65,12 @@ impl Ledger {
             Action::Note(noted) => self.noted(noted)?,
             Action::Confirm { number, outcome } => self.confirmed(number, outcome)?,
         };
-        Ok(what.map(|what| Event { at, now, what }))
+        Ok(what.map(|what| Event {
+            at,
+            by: None,
+            now,
+            what,
+        }))
     }
 
     /// Values that arrived together.
@@ -464,6 +472,12 @@ impl Ledger {
         };
         is_finite(event.now)?;
         event.at.map_or(Ok(()), is_finite)?;
+        let is_name = |by: &String| !by.is_empty() && by.chars().count() <= LONGEST_AUTHOR;
+        if !event.by.as_ref().is_none_or(is_name) {
+            return Err(self.impossible(format_args!(
+                "an author without 1 to {LONGEST_AUTHOR} characters"
+            )));
+        }
         match &event.what {
             What::Suggested(it) => {
                 it.expires_at.map_or(Ok(()), is_finite)?;
@@ -597,7 +611,7 @@ impl Ledger {
         let (outcomes, of_trial) = self.split_trial(&it.results);
         self.check_listed(outcomes.iter().map(|(outcome, _)| *outcome))?;
         if data.marks.is_some() {
-            self.check_marks(data.marks.as_ref(), &it.new_readings())?;
+            self.check_marks(data.marks.as_ref(), &it.readings())?;
         }
         for (outcome, happened) in outcomes {
             if let Some(reading) = happened.reading() {

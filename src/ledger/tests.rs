@@ -65,6 +65,7 @@ fn observe(ledger: &mut Ledger, number: usize, value: f64, now: f64, amend: bool
 fn suggest(ledger: &mut Ledger, point: Point, now: f64, queued: bool) {
     let event = Event {
         at: None,
+        by: None,
         now,
         what: What::Suggested(Suggested {
             point,
@@ -487,6 +488,7 @@ fn suggestions_with_invalid_points_contexts_or_notes_are_refused() {
     ] {
         let event = Event {
             at: None,
+            by: None,
             now: 1.0,
             what: What::Suggested(Suggested {
                 point: at,
@@ -550,6 +552,7 @@ fn notes_add_attributes_and_remarks_that_are_not_known() {
     assert!(act(&mut ledger, note(Some("[1]"), None), 1.0).is_err());
     let empty = Event {
         at: None,
+        by: None,
         now: 1.0,
         what: What::Noted(Noted {
             trial: 0,

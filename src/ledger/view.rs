@@ -203,9 +203,19 @@ impl<'a> View<'a> {
 
     /// The wall-clock time when the state of a trial last became observed, failed, abandoned or stopped, if known.
     pub(crate) fn finished_at(self, number: TrialNumber) -> Option<f64> {
+        self.log.time(self.last_event(number)?)
+    }
+
+    /// Who caused the event that ended a trial, if known.
+    pub(crate) fn finished_by(self, number: TrialNumber) -> Option<String> {
+        self.log.author(self.last_event(number)?)
+    }
+
+    /// The number of the event that ended a trial.
+    fn last_event(self, number: TrialNumber) -> Option<usize> {
         let trial = self.of(number);
         trial.ended_at()?;
-        self.log.time(trial.ended_by() as usize)
+        Some(trial.ended_by() as usize)
     }
 
     /// Whether the result that a trial reported in event number i was withdrawn later.

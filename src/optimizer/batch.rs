@@ -149,6 +149,7 @@ impl Optimizer {
         check(stop)?;
         self.ledger.append(Event {
             at: time,
+            by: None,
             now,
             what: What::Suggested(event),
         })?;

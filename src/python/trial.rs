@@ -110,6 +110,16 @@ impl Draft {
         })
     }
 
+    /// The same event with its author.
+    fn with_author(&self, by: String) -> Self {
+        let mut core = self.core.clone();
+        core.event.by = Some(by);
+        Self {
+            core,
+            number: self.number,
+        }
+    }
+
     /// The marked values of the event.
     #[getter]
     fn marks(&self) -> Vec<MarkedValue> {
@@ -124,7 +134,7 @@ pub(super) type MarkedValue = (u32, f64, f64, f64);
 pub(super) fn marked_values(event: &Event) -> Vec<MarkedValue> {
     let readings = match event.marks() {
         [] => Vec::new(),
-        _ => event.new_readings(),
+        _ => event.readings(),
     };
     let value = |mark: &Mark| {
         let found = readings
@@ -154,8 +164,8 @@ pub struct TrialRecord {
     duration: Option<f64>,
     fidelity: Option<f64>,
     attrs: Vec<String>,
-    /// The remarks and their wall-clock times.
-    remarks: Vec<(String, Option<f64>)>,
+    /// The remarks, their wall-clock times and their authors.
+    remarks: Vec<(String, Option<f64>, Option<String>)>,
     /// The outcomes whose values are marked, each with the interval in which the value was expected.
     marks: Vec<(u32, f64, f64)>,
     error: Option<ErrorFacts>,
@@ -165,6 +175,8 @@ pub struct TrialRecord {
     suggested_at: f64,
     started_at: Option<f64>,
     finished_at: Option<f64>,
+    started_by: Option<String>,
+    finished_by: Option<String>,
     observed_at: Option<f64>,
     ended_at: Option<f64>,
     expires_at: Option<f64>,
@@ -210,7 +222,7 @@ pub fn without_note(event: &str) -> PyResult<String> {
 
 /// Returns the event of a revision. The definition and the arguments are JSON.
 #[pyfunction]
-#[pyo3(signature = (definition, fill, map, keep, constrained, refused, time, now))]
+#[pyo3(signature = (definition, fill, map, keep, constrained, refused, time, now, by=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn revision_event(
     definition: String,
@@ -221,9 +233,11 @@ pub fn revision_event(
     refused: Vec<TrialNumber>,
     time: Option<f64>,
     now: f64,
+    by: Option<String>,
 ) -> PyResult<String> {
     let event = Event {
         at: time,
+        by,
         now,
         what: What::Revised(ledger::Revision {
             definition,
@@ -477,6 +491,8 @@ impl TrialRecord {
             suggested_at: trial.suggested_at,
             started_at: ledger.started_at(number),
             finished_at: view.finished_at(number),
+            started_by: ledger.started_by(number),
+            finished_by: view.finished_by(number),
             observed_at: trial.observed_at(),
             ended_at: trial.ended_at(),
             expires_at: trial.expires_at(),

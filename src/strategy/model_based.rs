@@ -82,6 +82,8 @@ pub struct Forecast {
 pub struct Further<'a> {
     /// The position of the outcome. Without declared outcomes, it is 0.
     pub outcome: usize,
+    /// The trial, if the value replaces its earlier value.
+    pub replaces: Option<TrialNumber>,
     /// The encoded point, followed by the encoded context.
     pub row: &'a [f64],
     /// The standard deviation of its noise, if known.

@@ -263,7 +263,7 @@ mod tests {
             let mut search = RandomSearch::new(&setup, Settings {}, &mut Rng::seed_from_u64(0)).unwrap();
             let mut log = Ledger::new(problem);
             for (kind, number, row, context) in steps {
-                let suggested = |row| Event { at: None, now: 0.0, what: What::Suggested(Suggested { point: Point::Candidate(row), context: vec![f64::from(context)], fidelity: None, expires_at: None, queued: false, note: None, attrs: None }) };
+                let suggested = |row| Event { at: None, by: None, now: 0.0, what: What::Suggested(Suggested { point: Point::Candidate(row), context: vec![f64::from(context)], fidelity: None, expires_at: None, queued: false, note: None, attrs: None }) };
                 let moved = (number % 2 == 0).then_some(Point::Candidate(row));
                 let action = match kind {
                     0 | 1 => {

@@ -49,8 +49,8 @@ class ImportedTrial(NamedTuple):
     curve: Sequence[tuple[int, float]] = ()
     attempt: int = 0
     started_at: float | None = None
-    #: The remarks, with their wall-clock times in seconds.
-    remarks: Sequence[tuple[str, float | None]] = ()
+    #: The remarks, with their wall-clock times in seconds and their authors.
+    remarks: Sequence[tuple[str, float | None, str | None]] = ()
     #: The name of the trial, for messages.
     what: str = "this trial"
 
@@ -68,7 +68,7 @@ class ImportedTrial(NamedTuple):
         return added, lambda number: chain(others(number), self._notes(number))
 
     def _notes(self, number: int) -> Iterator[Dated]:
-        return ((Action.note(number, remark=text), at) for text, at in self.remarks)
+        return ((Action.note(number, remark=text), at) for text, at, _ in self.remarks)
 
     def _adding(
         self, place: Place, context: list[float] | None, fidelity: float | None, attrs: str | None

@@ -99,6 +99,8 @@ class Remark:
         The text that was passed to `note`.
     at : datetime or None
         The wall-clock time of the remark (UTC); None if it is not known.
+    by : str or None
+        The author; None if it is not known. See `Study.as_user`.
 
     Examples
     --------
@@ -112,6 +114,7 @@ class Remark:
 
     text: str
     at: datetime | None
+    by: str | None = None
 
 
 def as_text(name: str, text: Any) -> str | None:

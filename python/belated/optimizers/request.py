@@ -117,7 +117,12 @@ class Submission(NamedTuple):
     given: tuple[Any, ...] = ()
 
     def digest(self) -> str:
-        """Return a text that is equal for equal reports of values. Their durations and attrs do not count."""
+        """Return a text that is equal for equal reports of values, or for equal enqueued points.
+
+        Durations and attrs do not count.
+        """
+        if self.verb == "enqueue":
+            return _digest(self.verb, *self.given[:2])
         value, facts, *others = self.given
         value, std, params = map(_without_gaps, (value, facts.std, facts.params))
         std = None if std == {} else std

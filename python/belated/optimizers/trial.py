@@ -63,6 +63,7 @@ class Owner(Protocol):
     @property
     def _log(self) -> Log: ...
     def _problem_of(self, number: int) -> Problem: ...
+    def _why_forbidden(self, record: TrialRecord) -> str | None: ...
     def observe(self, *args: Any, **kwargs: Any) -> None: ...
     def fail(self, *args: Any, **kwargs: Any) -> None: ...
     def report(self, *args: Any, **kwargs: Any) -> None: ...
@@ -226,8 +227,8 @@ class Trial:
 
     @property
     def remarks(self) -> list[Remark]:
-        """The remarks about the trial in order of arrival, each with its `text` and time `at`; see `Optimizer.note`."""
-        return [Remark(text, utc(at)) for text, at in self._record.remarks]
+        """The remarks about the trial in order of arrival, each with `text`, `at` and `by`; see `Optimizer.note`."""
+        return [Remark(text, utc(at), by) for text, at, by in self._record.remarks]
 
     @property
     def marks(self) -> dict[str | None, tuple[float, float]]:
@@ -279,6 +280,16 @@ class Trial:
     def finished_at(self) -> datetime | None:
         """The wall-clock time of `ended_at` (UTC); None while pending, or if it is not known."""
         return utc(self._record.finished_at)
+
+    @property
+    def started_by(self) -> str | None:
+        """Who suggested or added the trial; None if it is not known. See `Study.as_user`."""
+        return self._record.started_by
+
+    @property
+    def finished_by(self) -> str | None:
+        """Who reported the result that ended the trial; None while pending, or if it is not known."""
+        return self._record.finished_by
 
     @property
     def expires_at(self) -> float | None:
@@ -367,6 +378,7 @@ class Trial:
             "attrs": self.attrs or None,
             "remarks": [remark.text for remark in self.remarks] or None,
             "left_out": record.left_out,
+            "forbidden": self._owner._why_forbidden(record) if record.left_out is None else None,
         }
         return {name: fact for name, fact in facts.items() if fact is not None}
 

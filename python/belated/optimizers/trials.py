@@ -830,6 +830,10 @@ class Trials(Reading, Generic[AnyLog]):
         """Return the problem after `number` revisions. Only studies can be revised."""
         return self._problem
 
+    def _why_forbidden(self, record: TrialRecord) -> str | None:
+        """Return why a pending trial is not allowed any longer. Only studies can be revised."""
+        return None
+
     def _n_read(self) -> int | None:
         """Return the number of the problem in which the arguments of a call are read; None for the present problem."""
         return None
@@ -1687,13 +1691,15 @@ class Trials(Reading, Generic[AnyLog]):
         [1, 4]
         """
 
-        revision = self._n_read()
+        self._submit("enqueue", None, self._to_enqueue(params, fidelity), self._n_read())
+
+    def _to_enqueue(self, params: Any, fidelity: Any) -> tuple[Any, ...]:
+        """Return the arguments of the submission that enqueues points."""
 
         def seed() -> list[int]:
             return [self.seed_, self._log.n_events()]
 
-        given = (params, fidelity, lambda: self._constraints_for("enqueue"), seed)
-        self._submit("enqueue", None, given, revision)
+        return params, fidelity, lambda: self._constraints_for("enqueue"), seed
 
     def _check_limit(self, name: str, limit: float, share: float) -> None:
         """Warn once if a window or a lease is below the quantile `share` of the delays."""

@@ -182,7 +182,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
             data["x_run" if isinstance(run, list) else "index_run"] = run
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
-    data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside")}
+    data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside", "started_by", "finished_by")}
     lease = record.expires_at
     if lease is not None and study.clock == "seconds":
         # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
@@ -200,13 +200,14 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
-        "remarks": [{"text": text, "at": at} for text, at in record.remarks],
+        "remarks": [{"text": text, "at": at, "by": by} for text, at, by in record.remarks],
         "warnings": [
             {"number": number, "outcome": each.outcome, "text": each.text, "low": each.low, "high": each.high}
             for each in marked_of(outcomes, record)
         ],
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
+        "forbidden": study._why_forbidden(record),
         "error": record.error and dict(zip(("type", "message", "traceback"), record.error, strict=True)),
         "withdrawal": _withdrawal(record.withdrawal),
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),

@@ -160,15 +160,20 @@ async def _call(
 ) -> Call:
     """Return a function that calls a function with the study in the path, at a time, and answers with the result."""
 
-    async def call(work: Callable[[Study], Any], now: float | None = None, revision: int | None = None) -> Response:
+    async def call(
+        work: Callable[[Study], Any], now: float | None = None, revision: int | None = None, by: str | None = None
+    ) -> Response:
         def in_request(study: Study) -> Any:
-            with at(study, now, revision):
+            with at(study, now, revision, by):
                 return work(study)
 
         return answer(await studies.call(name.replace(SLASH, "/"), in_request, study_id))
 
     return call
 
+
+# The fields of a body that are not arguments of the study's method.
+_OF_REQUEST = {"now", "revision", "by"}
 
 InStudy = Annotated[Call, Depends(_call)]
 Number = Annotated[int, messages.PLAIN, Path(ge=0, description="The trial's number.")]
@@ -182,7 +187,7 @@ async def _report(call: InStudy, number: Number) -> Call:
             change(study, number)
             return answers.trial_as_data(study, number, step)
 
-        return await call(work, body.now, getattr(body, "revision", None))
+        return await call(work, body.now, getattr(body, "revision", None), body.by)
 
     return report
 
@@ -252,7 +257,7 @@ async def show_importance(call: InStudy) -> Response:
     _NO_STUDY | _problems({409: "The horizon of the study is reached, or it has another id than `study_id`."}),
 )
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
-    arguments = body.model_dump(exclude={"now", "revision"})
+    arguments = body.model_dump(exclude=_OF_REQUEST)
     arguments["context"] = as_choices(body.context)
     if body.fixed is not None:
         # A list has the allowed values; only lists in it are choices that are tuples.
@@ -260,7 +265,8 @@ async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) ->
             name: [as_choice(each) for each in value] if isinstance(value, list) else as_choices(value)
             for name, value in body.fixed.items()
         }
-    return await call(lambda study: answers.trials_as_data(study, study.suggest(**arguments)), body.now, body.revision)
+    start = lambda study: answers.trials_as_data(study, study.suggest(**arguments))  # noqa: E731
+    return await call(start, body.now, body.revision, body.by)
 
 
 @_get("/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
@@ -275,14 +281,14 @@ async def show_trial(call: InStudy, number: Number) -> Response:
 
 @_post("/{name}/trials/{number}/observe", messages.TrialAnswer, "Report a trial's value, however late", _REPORT)
 async def observe(report: OnTrial, body: messages.Observe) -> Response:
-    facts = body.model_dump(exclude={"now", "revision"})
+    facts = body.model_dump(exclude=_OF_REQUEST)
     facts["params"] = as_choices(facts["params"])
     return await report(body, lambda study, number: study.observe(number, **facts))
 
 
 @_post("/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
 async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Response:  # noqa: B008
-    return await report(body, lambda study, number: study.fail(number, **body.model_dump(exclude={"now", "revision"})))
+    return await report(body, lambda study, number: study.fail(number, **body.model_dump(exclude=_OF_REQUEST)))
 
 
 @_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
@@ -327,7 +333,7 @@ async def withdraw_all(call: InStudy, body: messages.WithdrawAll) -> Response:
         study.withdraw(body.numbers, **_of(body))
         return answers.trials_as_data(study, [study.trial(number) for number in body.numbers])
 
-    return await call(work, body.now, body.revision)
+    return await call(work, body.now, body.revision, body.by)
 
 
 def _of(body: messages.Withdraw) -> dict[str, Any]:

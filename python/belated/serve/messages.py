@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from belated.optimizers.problem import LATEST
-from belated.study.study import LONGEST_NAME
+from belated.study.study import LONGEST_AUTHOR, LONGEST_NAME
 
 State = Literal["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
 
@@ -30,6 +30,9 @@ class Timed(Request):
         description="The time in seconds, for a study with clock='seconds'. Default: the server's time. Leases and "
         "delays use this clock, so either all clients of a study must give the time, or none. `started_at` and "
         "`changed_at` always use the server's clock.",
+    )
+    by: Annotated[str, Field(min_length=1, max_length=LONGEST_AUTHOR)] | None = Field(
+        default=None, description="Who makes this request, a printable name to keep with its events."
     )
 
 
@@ -90,6 +93,11 @@ class Observe(Revised):
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
     fidelity: float | None = Field(default=None, description="The fidelity of the trial, as a check.")
     amend: bool = Field(default=False, description="Replace the value that the trial already has.")
+    check: bool = Field(
+        default=False,
+        description="Compare the value with the model's prediction, even if the model must be fitted first. A value "
+        "far from the prediction is stored with a warning.",
+    )
     replicate: bool = Field(
         default=False,
         description="If the trial already has a value, record the new value as a separate trial at the same point.",
@@ -259,6 +267,7 @@ class RemarkAnswer(BaseModel):
 
     text: str
     at: float | None = Field(description="The time of the remark, in seconds since 1970.")
+    by: str | None = Field(description="The author, if the request named one.")
 
 
 class WarningAnswer(BaseModel):
@@ -310,6 +319,7 @@ class TrialAnswer(BaseModel):
     warnings: list[WarningAnswer] = Field(description="The marked values of the trial.")
     error: TrialErrorAnswer | None
     left_out: str | None = Field(description="Why a revision of the study left the trial out; else null.")
+    forbidden: str | None = Field(description="Why the pending trial must not be run any longer; else null.")
     withdrawal: WithdrawalAnswer | None = Field(description="The last result that was taken back.")
     curve: list[tuple[int, float | None]] = Field(
         description="The reported steps and their values; null for a step that failed. The answer to a report has only "
@@ -330,6 +340,8 @@ class TrialAnswer(BaseModel):
         description="The start, in seconds since 1970 by the server's clock, never a given `now`."
     )
     changed_at: float = Field(description="The time of the last event, by the same clock as `started_at`.")
+    started_by: str | None = Field(description="Who started the trial, if the request named its author.")
+    finished_by: str | None = Field(description="Who reported the result, if the request named its author.")
 
 
 class Trials(BaseModel):

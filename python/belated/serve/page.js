@@ -292,7 +292,7 @@ function draw(study, forecast) {
     const rest = trial.lease_ends_at - now;
     return [[trial.number, "number"], [ago(now - trial.started_at), "number"],
       [trial.lease_ends_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], ...outcomeCells(trial),
-      [point(trial), "point"]];
+      trial.forbidden ? [`do not run: ${trial.forbidden}; ${point(trial)}`, "point forbidden"] : [point(trial), "point"]];
   }));
   find("forecast").textContent = forecastText(study, flight, forecast);
   const latestFirst = [...all].sort((a, b) => b.changed_at - a.changed_at);

@@ -14,7 +14,7 @@ from belated.errors import InvalidSetting, StoreError
 from belated.serve.problems import OtherStudy, StudyExists, UnknownStudy
 from belated.store import Store, open_store
 from belated.study.definition import optimizer_from
-from belated.study.study import Study
+from belated.study.study import Study, checked_author
 
 T = TypeVar("T")
 
@@ -42,16 +42,23 @@ _UNITS = {
 _TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVariance", "ucb_pe", "UCBPE"), 10)
 _TIMES |= dict.fromkeys(("aegis", "AEGiS", "local_penalization", "LocalPenalization", "playbook", "PLAyBOOK"), 10)
 
-# The time and the revision in a request, or None.
+# The time, the revision and the author in a request, or None.
 _NOW: ContextVar[float | None] = ContextVar("now", default=None)
 _REVISION: ContextVar[int | None] = ContextVar("revision", default=None)
+_AUTHOR: ContextVar[str | None] = ContextVar("author", default=None)
 
 
 class ServedStudy(Study):
-    """A study whose callers give the revision in which their arguments are read; by default, the present one."""
+    """A study whose callers give their name, and the revision in which their arguments are read.
+
+    The default is the present revision.
+    """
 
     def _n_read(self) -> int | None:
         return _REVISION.get()
+
+    def _author(self) -> str | None:
+        return _AUTHOR.get()
 
 
 def clock() -> float:
@@ -61,19 +68,20 @@ def clock() -> float:
 
 
 @contextmanager
-def at(study: Study, now: float | None, revision: int | None) -> Iterator[None]:
-    """Return a context in which the study's clock shows `now`, and arguments are those of a revision.
+def at(study: Study, now: float | None, revision: int | None, by: str | None) -> Iterator[None]:
+    """Return a context in which the study's clock shows `now`, and arguments are those of a revision and an author.
 
-    None stands for the time of this machine, and for the present revision.
+    None stands for the time of this machine, for the present revision, and for an author that is not known.
     """
     if now is not None and study.clock != "seconds":
         raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
-    tokens = _NOW.set(now), _REVISION.set(revision)
+    tokens = _NOW.set(now), _REVISION.set(revision), _AUTHOR.set(None if by is None else checked_author(by))
     try:
         yield
     finally:
         _NOW.reset(tokens[0])
         _REVISION.reset(tokens[1])
+        _AUTHOR.reset(tokens[2])
 
 
 class _Open:

@@ -17,7 +17,7 @@ from belated.store.interface import EventsGone, Header, Record
 
 #: The version of the format of headers and records. A store with another version is refused, and the error names the
 #: version.
-VERSION = 11
+VERSION = 12
 
 
 def _digest(*parts: object) -> bytes:

@@ -65,6 +65,8 @@ def add_to(commands: Any) -> None:
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
         if name in ("delete", "withdraw", "worklist", "suggest", "observe"):
             action.add_argument("name", metavar="NAME", help="which study")
+        if name in ("suggest", "observe", "withdraw"):
+            action.add_argument("--by", metavar="NAME", help="who makes this report, to keep with it")
         if name == "withdraw":
             what = "the numbers of the trials"
             action.add_argument("numbers", metavar="NUMBER", type=_trial_number, nargs="+", help=what)
@@ -120,9 +122,15 @@ def add_store(command: argparse.ArgumentParser) -> None:
     )
 
 
+def _loaded(arguments: argparse.Namespace) -> Study:
+    """Return the study, for the author in the arguments if there is one."""
+    study = Study.load(arguments.name, arguments.store)
+    return study if arguments.by is None else study.as_user(arguments.by)
+
+
 def suggest_command(arguments: argparse.Namespace) -> None:
     """Start trials of a study, and print them or write the trials that are out to a new file."""
-    study, output = Study.load(arguments.name, arguments.store), arguments.worklist
+    study, output = _loaded(arguments), arguments.worklist
     if output is not None:
         is_excel = _suffix(output, (".csv", ".xlsx", ".html")) == ".xlsx"
         (check_packages if is_excel else imported_pandas)("--worklist")
@@ -152,8 +160,7 @@ def observe_command(arguments: argparse.Namespace) -> int:
         raise InvalidValue("--value, --moved, --dry-run, --sheet and --decimal are for tables: pass a FILE")
     if not arguments.values:
         raise InvalidValue(f"trial {number} has no value: pass VALUE or, with outcomes, NAME=VALUE")
-    study = Study.load(arguments.name, arguments.store)
-    study._fits = True  # the value is compared with a model that is fitted in this process
+    study = _loaded(arguments)
     value: Any
     if study._problem.outcomes:
         pairs = [text.rpartition("=") for text in arguments.values]
@@ -170,7 +177,7 @@ def observe_command(arguments: argparse.Namespace) -> int:
     std = arguments.std
     if std is not None and isinstance(value, dict):
         std = dict.fromkeys(value, std)
-    study.observe(number, value, std=std, amend=arguments.amend)
+    study.observe(number, value, std=std, amend=arguments.amend, check=True)
     if arguments.remark is not None:
         study.note(number, arguments.remark)
     _print(study.trial(number))
@@ -185,7 +192,7 @@ def _observe_table(arguments: argparse.Namespace) -> int:
         )
     if arguments.values or arguments.std is not None or arguments.remark is not None:
         raise InvalidValue(f"{arguments.number} is a table: pass values, stds and remarks as its columns")
-    study = Study.load(arguments.name, arguments.store)
+    study = _loaded(arguments)
     table = read_table(arguments.number, arguments.decimal, arguments.sheet, _text_columns(study))
     with warnings.catch_warnings():
         # The summary has the refused cells and the marked values.
@@ -208,7 +215,7 @@ def _number(text: str) -> float:
 
 def withdraw_command(arguments: argparse.Namespace) -> None:
     """Take back the results of trials of a study, and print the trials."""
-    study = Study.load(arguments.name, arguments.store)
+    study = _loaded(arguments)
     study.withdraw(arguments.numbers, reason=arguments.reason, outcome=arguments.outcome)
     for number in arguments.numbers:
         _print(study.trial(number))

@@ -60,8 +60,8 @@ class Revision:
     #: The pending trials that the functions among the constraints refuse.
     refused: Sequence[int] = ()
 
-    def to_event(self, time: float, now: float) -> str:
-        """Return the event of the revision. `now` is the time on the optimizer's clock."""
+    def to_event(self, time: float, now: float, by: str | None) -> str:
+        """Return the event of the revision by an author. `now` is the time on the optimizer's clock."""
         fill, keep = (
             {name: value_as_data(value, f"{what}[{name!r}]", True) for name, value in given.items()}
             for what, given in (("fill", self.fill), ("keep", self.keep))
@@ -72,7 +72,8 @@ class Revision:
         }
         texts = [json.dumps(data, allow_nan=False) if data else None for data in (fill, pairs, keep)]
         definition = json.dumps(self.definition, allow_nan=False, separators=(",", ":"))
-        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, list(self.refused), time, now)
+        refused = list(self.refused)
+        return revision_event(definition, texts[0], texts[1], texts[2], self.constrained, refused, time, now, by)
 
     @classmethod
     def from_event(cls, event: str) -> "Revision | None":

@@ -41,7 +41,7 @@ Read: TypeAlias = Callable[[Problem, Records, Carrier | None], list[Action]]
 
 #: The parts of the stored key of an event: the name of the call, the number of the event within the call, the digest of
 #: the call, and the key that the caller passed.
-KEY_PARTS = re.compile(r"(suggest|observe):([0-9]{1,10})(?:-([0-9a-f]{16}))?:(.+)", flags=re.DOTALL)
+KEY_PARTS = re.compile(r"(suggest|observe|enqueue):([0-9]{1,10})(?:-([0-9a-f]{16}))?:(.+)", flags=re.DOTALL)
 
 LOGGER = logger()
 
@@ -301,8 +301,11 @@ class SharedLog:
         """Return numbers that change whenever an event is applied or removed."""
         return self._readings, self.core.n_events()
 
-    def _write(self, action: Callable[[Events], T]) -> T:
-        """Call an action with the write lock and an up-to-date core; commit the events that the action appends."""
+    def _write(self, action: Callable[[Events], T], by: str | None = None) -> T:
+        """Call an action with the write lock and an up-to-date core; commit the events that the action appends.
+
+        `by` is the author of drafted events.
+        """
         if self._until is not None:
             raise InvalidSetting(
                 f"revision {self._until} of study {self.name!r} is only for reading: open it without revision="
@@ -319,6 +322,8 @@ class SharedLog:
                     result = action(events)
                     # The machine's clock gives this time, even if the user passed another clock for the study.
                     at = clocks.time()
+                    if by is not None:
+                        events = [(it if isinstance(it, str) else it.with_author(by), key) for it, key in events]
                     for seq, (event, key) in enumerate(events, self.core.n_events()):
                         body = event if isinstance(event, str) else event.text
                         records.append(with_checksum(self.id, seq, key, at, body))
@@ -382,12 +387,13 @@ class SharedLog:
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
         attrs: Sequence[str | None] = (),
+        by: str | None = None,
     ) -> list[int]:
         """Start trials, or find the trials of an earlier call with this key; return the numbers of the trials.
 
         The request is read in the present problem, and `constraints` returns the constraints of this problem.
         `may_start` is called with the write lock held. If it returns False, return []. `attrs` has the attributes of
-        the trials as JSON.
+        the trials as JSON, and `by` is the author of the events.
         """
         n = request.n
         digest = None if key is None else request.digest()
@@ -441,7 +447,7 @@ class SharedLog:
                 made_for, begin = self._state(), clocks.perf_counter()
                 proposed = proposal()
                 again = clocks.perf_counter() - begin < _QUICK or n_attempts == _ATTEMPTS
-                started = self._write(partial(start, proposed, made_for, again))
+                started = self._write(partial(start, proposed, made_for, again), by)
             return started
 
         return self._until_on_disk(attempts)
@@ -454,21 +460,27 @@ class SharedLog:
         while (event := self._keyed.get(f"{call}:{len(numbers)}:{key}")) is not None:
             numbers.append(self.history.concerned(event))
         if self._digests[f"{call}:{key}"] != digest:
-            raise InvalidSetting(
-                f"key={key!r} started {len(numbers)} trials before, in a request other than this one"
-                if call == "suggest"
-                else f"key={key!r} reported another value, std, cost or params, or for another trial, before "
-                f"(trial {numbers[0]}): use another key for another report"
-            )
+            used = {
+                "suggest": f"started {len(numbers)} trials before, in a request other than this one",
+                "observe": "reported another value, std, cost or params, or for another trial, before "
+                f"(trial {numbers[0]}): use another key for another report",
+                "enqueue": f"enqueued {len(numbers)} other points before: use another key for other points",
+            }
+            raise InvalidSetting(f"key={key!r} {used[call]}")
         return numbers
 
     def submit(
-        self, read: Read, revision: int | None, call: tuple[str, str] | None = None, fits: bool = False
+        self,
+        read: Read,
+        revision: int | None,
+        call: tuple[str, str, str] | None = None,
+        fits: bool = False,
+        by: str | None = None,
     ) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
         """Log either all actions that `read` returns or none, unless an earlier call with the same key logged them.
 
-        `call` is the key and the digest of a call with a key. If `fits`, the model that marks values is fitted if
-        necessary.
+        `call` is the name, the key and the digest of a call with a key. If `fits`, the model that marks values is
+        fitted if necessary. `by` is the author of the events.
         `read` is called with the write lock held. It gets the problem in which the arguments of the call are read, and
         what carries them to the present problem.
 
@@ -482,27 +494,29 @@ class SharedLog:
             The number of the trial of each marked value, and the value with its mark.
         """
 
-        key, digest = (None, None) if call is None else call
+        name, key, digest = ("observe", None, None) if call is None else call
 
         def write(events: Events) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
-            if self._earlier("observe", key, digest):
+            if self._earlier(name, key, digest):
                 return [], {}, []
             carrier = self.carrier(revision)
             problem = self.stages[-1 if carrier is None or revision is None else revision - 1].problem
             actions = read(problem, self.core, carrier)
             time = problem.wall_time()
             marked: list[tuple[int, MarkedValue]] = []
-            numbers = [self._record(action, time, key, digest, events, fits, marked) for action in actions]
+            numbers = []
+            for action in actions:
+                stored = _stored_key(name, len(events), key, digest)
+                numbers.append(self._record(action, time, stored, events, fits, marked))
             return numbers, {} if carrier is None else carrier.removed, marked
 
-        return self._until_on_disk(lambda: self._write(write))
+        return self._until_on_disk(lambda: self._write(write, by))
 
     def _record(
         self,
         action: Action,
         time: float | None,
-        key: str | None,
-        digest: str | None,
+        stored_key: str | None,
         events: Events,
         fits: bool,
         marked: list[tuple[int, MarkedValue]],
@@ -513,7 +527,7 @@ class SharedLog:
             return None
         # If a call starts several trials, their numbers follow one another.
         number = draft.number + len(events) if draft.number == len(self.core) else draft.number
-        events.append((draft, _stored_key("observe", 0, key, digest)))
+        events.append((draft, stored_key))
         if draft.marks and number is not None:
             marked.extend((number, mark) for mark in draft.marks)
         return number

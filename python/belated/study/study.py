@@ -70,6 +70,9 @@ T = TypeVar("T")
 # study's id and the call.
 LONGEST_NAME = 2500
 
+# The largest number of characters of the author of an event.
+LONGEST_AUTHOR = 200
+
 # The maximum number of trial numbers in a warning.
 _NUMBERS_SHOWN = 10
 
@@ -192,8 +195,11 @@ class Study(Trials[SharedLog]):
         self._open(optimizer)
         register_study(self)
 
-    # Whether each report is compared with a model that is fitted if necessary.
-    _fits = False
+    # The author of the events that this object writes.
+    _user: str | None = None
+
+    def _author(self) -> str | None:
+        return self._user
 
     # The number of the revision that is read. None: the present problem.
     _revision: int | None = None
@@ -468,7 +474,8 @@ class Study(Trials[SharedLog]):
         attrs: Sequence[str | None] = (),
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
-        return self._log.suggest(request, lambda: self._constraints_for("suggest"), key, may_start, limit, attrs)
+        constraints = partial(self._constraints_for, "suggest")
+        return self._log.suggest(request, constraints, key, may_start, limit, attrs, self._author())
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -482,10 +489,12 @@ class Study(Trials[SharedLog]):
         revision: int | None = None,
         key: str | None = None,
         notice: Callable[[str], None] = warn,
+        fits: bool = False,
     ) -> list[int | None]:
         submission = Submission(verb, trial, revision, given)
-        call = None if key is None else (key, submission.digest())
-        return self._record_from(partial(self._read_submission, submission), revision, call, notice)
+        name = "enqueue" if verb == "enqueue" else "observe"
+        call = None if key is None else (name, key, submission.digest())
+        return self._record_from(partial(self._read_submission, submission), revision, call, notice, fits=fits)
 
     def _read_submission(
         self, submission: Submission, problem: Problem, log: Records, carrier: Carrier | None
@@ -507,12 +516,12 @@ class Study(Trials[SharedLog]):
         self,
         read: Read,
         revision: int | None,
-        call: tuple[str, str] | None = None,
+        call: tuple[str, str, str] | None = None,
         notice: Callable[[str], None] = warn,
         *,
         fits: bool = False,
     ) -> list[int | None]:
-        numbers, removed, marked = self._log.submit(read, revision, call, fits or self._fits)
+        numbers, removed, marked = self._log.submit(read, revision, call, fits, self._author())
         if removed:
             notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
         for number, mark in marked:
@@ -530,6 +539,68 @@ class Study(Trials[SharedLog]):
             if number is not None and number >= len(self._log):
                 self.sync()
             return super()._number_of(trial)
+
+    def as_user(self, name: str) -> "Study":
+        """Return this study for a person or a machine, whose name is stored in the events that it writes.
+
+        The names are in `Trial.started_by`, `Trial.finished_by` and `Trial.remarks`. Suggestions do not depend on them.
+
+        Parameters
+        ----------
+        name : str
+            A printable name of at most 200 characters.
+
+        Returns
+        -------
+        Study
+            It has the log and the trials of this study.
+
+        Raises
+        ------
+        InvalidSetting
+            The name is empty, too long or not printable.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("dose", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> trial = study.suggest()
+        >>> study.as_user("bench-2").observe(trial, 0.5)
+        >>> trial.started_by, trial.finished_by
+        (None, 'bench-2')
+        """
+        user: Study = object.__new__(type(self))
+        vars(user).update(vars(self), _user=checked_author(name))
+        register_study(user)
+        return user
+
+    @checks_arguments
+    def enqueue(self, params: Any, *, fidelity: Any = None, key: str | None = None) -> None:
+        """Add points to a queue; see `Optimizer.enqueue`.
+
+        Parameters
+        ----------
+        params, fidelity
+            The points, and their fidelity.
+        key : str, optional
+            A name for this call. If the call is repeated with the same key, for example after a crash, nothing is
+            added. All arguments must be the same as in the first call, otherwise `InvalidSetting` is raised.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> from belated.store.memory import MemoryStore
+        >>> study = bl.Study("dose", MemoryStore(), bl.RandomSearch({"dose": (0.0, 1.0)}, seed=0))
+        >>> for _ in range(2):
+        ...     study.enqueue({"dose": 0.5}, key="from the paper")
+        >>> trials = study.suggest(2)
+        >>> trials[0].params["dose"], trials[1].params["dose"] == 0.5
+        (0.5, False)
+        """
+        revision = self._n_read()
+        _check_key(key)
+        self._submit("enqueue", None, self._to_enqueue(params, fidelity), revision, key)
 
     def sync(self) -> int:
         """Read the events that other processes wrote; return their number. All other methods call this first."""
@@ -617,6 +688,7 @@ class Study(Trials[SharedLog]):
         amend: bool | Sequence[int] = False,
         replicate: bool = False,
         key: str | None = None,
+        check: bool = False,
         moved: bool = False,
         dry_run: bool = False,
         expected: int | None = None,
@@ -647,6 +719,10 @@ class Study(Trials[SharedLog]):
         key : str, optional
             A name for this report. A second report with the same key changes nothing. All arguments except duration
             and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
+        check : bool, default False
+            Compare the value with the model's prediction even if this process has not fitted the model yet, which may
+            take seconds with many trials. A value far from the prediction is stored with a mark (`Trial.marks`) and a
+            `BelatedWarning`. The values of a table are always compared.
         moved, dry_run, on_error
             For a table; see `Optimizer.observe`.
         expected : int, optional
@@ -672,12 +748,12 @@ class Study(Trials[SharedLog]):
             if is_table(trial):
                 if key is not None:
                     raise InvalidSetting("key is for a single trial: a table that is read again changes nothing")
-                check = None if expected is None else partial(self._check_unchanged, expected)
-                return self._observe_table(trial, value, amend, moved, dry_run, on_error, check)
+                check_first = None if expected is None else partial(self._check_unchanged, expected)
+                return self._observe_table(trial, value, amend, moved, dry_run, on_error, check_first)
         if expected is not None:
             raise InvalidSetting("expected is for tables: pass a pandas DataFrame")
         given = ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate))
-        return self._observe(self._number_of(trial), given, revision, key)
+        return self._observe(self._number_of(trial), given, revision, key, warn, checked(check, bool, "check"))
 
     def _check_unchanged(self, expected: int, numbers: Sequence[int]) -> None:
         """Raise an error if one of the trials has changed since the study had a number of events."""
@@ -726,7 +802,9 @@ class Study(Trials[SharedLog]):
         Parameters
         ----------
         fill : mapping, optional
-            The value that the trials so far had for each parameter that is added, by name.
+            The value that the trials so far had for each parameter that is added, by name. For an outcome that is
+            added: its value in the trials that lack it, as a number, a mapping by trial number, or a function of the
+            trial that returns a number or None. These values are reported after the revision, all or none.
         map : mapping, optional
             For a parameter, the choices that are renamed: ``{"solvent": {"Water ": "water"}}``.
         keep : mapping, optional
@@ -786,6 +864,7 @@ class Study(Trials[SharedLog]):
         """
         _check_revisable(arguments)
         checked(drop, bool, "drop")
+        fill, of_outcomes = self._values_to_fill(fill, arguments)
         before, forbidden, outcomes = self.left_out, self.forbidden, [*self._problem.outcomes]
         known = [trial.values for trial in self.trials] if self._problem.outcomes else []
         self._log.revise(lambda: self._revise((fill, map, keep), arguments, drop))
@@ -798,6 +877,7 @@ class Study(Trials[SharedLog]):
             n = sum(name in values for values in known)
             warn(f"the outcome {name!r} is removed from study {self.name!r} with its {n} values; the log keeps them")
         self._warn_of_forbidden(self.forbidden.keys() - forbidden.keys())
+        self._fill_outcomes(of_outcomes)
         for name in self._problem.outcomes:
             n_lacking = 0 if name in outcomes else len(self.lacking(name))
             if n_lacking:
@@ -805,6 +885,52 @@ class Study(Trials[SharedLog]):
                     f"{n_lacking} trials of study {self.name!r} lack a value of the new outcome {name!r}: see lacking, "
                     "and report the values by observe"
                 )
+
+    def _values_to_fill(
+        self, fill: Mapping[str, Any] | None, arguments: Mapping[str, Any]
+    ) -> tuple[Mapping[str, Any] | None, dict[str, dict[int, Any]]]:
+        """Return the values of parameters, and the values of new outcomes by trial number."""
+        outcomes = arguments.get("outcomes")
+        if not isinstance(fill, Mapping) or not isinstance(outcomes, Mapping):
+            return fill, {}
+        new = outcomes.keys() - self._problem.outcomes.keys() - parameters(self._problem).keys()
+        if isinstance(space := arguments.get("space"), Mapping):
+            new -= space.keys()
+        found: dict[str, dict[int, Any]] = {}
+        for name in [name for name in fill if name in new]:
+            given = fill[name]
+            if isinstance(given, Mapping):
+                values = {self._number_of(trial): value for trial, value in given.items()}
+            elif callable(given):
+                values = {trial.number: given(trial) for trial in self.trials if trial.state != "pending"}
+            else:
+                values = {trial.number: given for trial in self.trials if trial.state != "pending"}
+            found[name] = {number: value for number, value in values.items() if value is not None}
+            for number, value in found[name].items():
+                if finite(value) is None:
+                    raise InvalidValue(
+                        f"fill[{name!r}] has {short_repr(value)} for trial {number}: pass a finite number, or None "
+                        "(nothing was changed)"
+                    )
+        return {name: value for name, value in fill.items() if name not in found} or None, found
+
+    def _fill_outcomes(self, values: Mapping[str, Mapping[int, float]]) -> None:
+        """Report values of new outcomes by trial number, in one transaction."""
+        lacking = {name: {trial.number for trial in self.lacking(name)} for name in values}
+        given = {name: {n: v for n, v in each.items() if n in lacking[name]} for name, each in values.items()}
+        numbers = sorted({number for each in given.values() for number in each})
+        reports = [
+            (number, {name: each[number] for name, each in given.items() if number in each}) for number in numbers
+        ]
+
+        def read(problem: Problem, log: Records, carrier: Carrier | None) -> list[Action]:
+            submissions = [
+                Submission("observe", number, None, ObserveArguments(value, Facts())) for number, value in reports
+            ]
+            return [action for each in submissions for action in actions_of(each, problem, log, carrier)]
+
+        if reports:
+            self._record_from(read, None)
 
     def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any], drop: bool) -> tuple[str, Stage]:
         """Return the event of a revision and the next stage; this is called with the write lock held."""
@@ -823,7 +949,7 @@ class Study(Trials[SharedLog]):
             stages = [*self._log.stages, Stage(made, definition, revision, len(self._log))]
             revision = replace(revision, refused=self._refused(Converter(stages), made._constraints))
         time = self._problem.wall_time()
-        event = revision.to_event(time, self._log.now(time))
+        event = revision.to_event(time, self._log.now(time), self._author())
         return event, Stage(made, definition, revision, len(self._log))
 
     def _refused(self, converter: Converter, constraints: Constraints) -> list[int]:
@@ -888,7 +1014,9 @@ class Study(Trials[SharedLog]):
         return {number: reason for number, reason in reasons if reason is not None}
 
     def _why_forbidden(self, record: TrialRecord) -> str | None:
-        """Return why a pending trial is not allowed any longer; None if it is allowed."""
+        """Return why a pending trial is not allowed any longer; None if it is allowed or not pending."""
+        if record.state != "pending" or len(self._log.stages) == 1:
+            return None
         if record.left_out is not None:
             return record.left_out
         if record.outside:
@@ -954,22 +1082,24 @@ class Study(Trials[SharedLog]):
             )
         functions, number = self._log.functions()
         check_picklable(functions)
-        state = self._log.id, functions, number
+        state = self._log.id, functions, number, self._user
         if self._revision is not None:
             load = partial(type(self).load, revision=self._revision)
             return load, (self.name, self._store.url, self._time), state
         return type(self), (self.name, self._store.url, None, self._time), state
 
-    def __setstate__(self, state: tuple[int, Sequence[Any], int]) -> None:
-        known, functions, number = state
+    def __setstate__(self, state: tuple[int, Sequence[Any], int, str | None]) -> None:
+        known, functions, number, self._user = state
         if self._log.id != known:
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}, and another has its name now")
         self._log.set_constraints(functions, number)
 
     def __repr__(self) -> str:
+        forbidden = {}
         with suppress(BelatedError):  # a study that cannot be read has a repr, too
-            self.sync()
-        return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r})"
+            forbidden = self.forbidden
+        marked = f", {_numbers(list(forbidden))} forbidden" if forbidden else ""
+        return f"Study({self.name!r}, {self.store!r}, {self._optimizer!r}{marked})"
 
     def _repr_html_(self) -> str:
         import html
@@ -1285,6 +1415,15 @@ class Study(Trials[SharedLog]):
         if found is None or found.id != self._log.id:
             raise StoreError(f"study {self.name!r} was deleted from {self._store.url}")
         return found
+
+
+def checked_author(name: object) -> str:
+    """Return the name of the author of events, or raise InvalidSetting."""
+    if not _is_printable(name) or len(name) > LONGEST_AUTHOR:
+        raise InvalidSetting(
+            f"name={short_repr(name)} is not usable: pass a printable string of at most {LONGEST_AUTHOR} characters"
+        )
+    return name
 
 
 def is_usable_name(name: object) -> TypeGuard[str]:

@@ -39,6 +39,7 @@ fn truncating_drafts_removes_their_rows() {
             };
             let event = Event {
                 at: None,
+                by: None,
                 now: 0.0,
                 what: What::Suggested(Suggested {
                     point,

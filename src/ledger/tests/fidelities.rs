@@ -54,6 +54,7 @@ fn a_queued_point_keeps_the_fidelity_it_was_given() {
     let mut suggest_at = |fidelity| {
         ledger.append(Event {
             at: None,
+            by: None,
             now: 0.0,
             what: What::Suggested(Suggested {
                 point: point(0.5),

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 fn start(ledger: &mut Ledger, at: Option<f64>, expires_at: Option<f64>) {
     let event = Event {
         at,
+        by: None,
         now: ledger.now(None).unwrap(),
         what: What::Suggested(Suggested {
             point: point(0.5),

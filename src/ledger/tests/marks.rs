@@ -103,6 +103,7 @@ fn marks_of_other_values_and_confirmations_without_marks_are_refused() {
         let mut ledger = marked();
         let event = Event {
             at: None,
+            by: None,
             now: 2.0,
             what: What::Noted(Noted {
                 trial: 0,

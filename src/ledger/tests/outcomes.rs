@@ -256,6 +256,7 @@ fn a_report_about_the_trial_agrees_with_its_outcomes() {
         });
         let event = Event {
             at: None,
+            by: None,
             now: 1.0,
             what,
         };

@@ -3,7 +3,12 @@
 use super::*;
 
 fn event(now: f64, at: Option<f64>, what: What) -> Event {
-    Event { at, now, what }
+    Event {
+        at,
+        by: None,
+        now,
+        what,
+    }
 }
 
 fn resulted(trial: usize, happened: Happened, data: Data) -> What {

@@ -17,6 +17,7 @@ fn up_to(high: f64, direction: Direction) -> Arc<Problem> {
 fn event() -> Event {
     Event {
         at: Some(5.0),
+        by: None,
         now: 0.0,
         what: What::Revised(Revision {
             definition: "{}".to_string(),
@@ -209,6 +210,7 @@ fn notes_stay_valid_only_for_an_equal_problem() {
     let mut ledger = Ledger::new(up_to(1.0, Direction::Maximize));
     let started = Event {
         at: None,
+        by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
             point: point(0.5),

@@ -86,7 +86,7 @@ impl BayesOpt {
             return Ok(None);
         };
         let view = model.view(log);
-        let Some(seen) = seen(&model.training, view, &columns.contexts, further.row) else {
+        let Some(seen) = seen(&model.training, view, &columns.contexts, further) else {
             return Ok(None);
         };
         let predictive = match seen.n >= MIN_MODELLED {
@@ -159,12 +159,12 @@ impl Seen {
     }
 }
 
-/// The range of the values in the context of a row, if there are enough without marks that are not all equal.
+/// The range of the other values in the context of a further value, if there are enough without marks that are not all equal.
 fn seen(
     training: &TrainingSet,
     view: View,
     contexts: &[Range<usize>],
-    row: &[f64],
+    further: Further,
 ) -> Option<Seen> {
     let mut seen = Seen {
         n: 0,
@@ -177,8 +177,9 @@ fn seen(
         let other = view.row(number);
         let is_alike = contexts
             .iter()
-            .all(|it| other[it.clone()] == row[it.clone()]);
-        if let (true, Some(value)) = (is_alike, value) {
+            .all(|it| other[it.clone()] == further.row[it.clone()]);
+        let is_other = further.replaces != Some(number);
+        if let (true, Some(value)) = (is_alike && is_other, value) {
             match view.of(number).mark() {
                 Some(_) => {
                     seen.n_marks += 1;

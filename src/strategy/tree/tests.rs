@@ -405,6 +405,7 @@ fn invalid_notes_are_refused_and_the_log_is_unchanged() {
     for bad in ["", "x", "9999", "9999l", "0l", "-0 0", "-5"] {
         let event = Event {
             at: None,
+            by: None,
             now: 100.0,
             what: What::Suggested(Suggested {
                 point: point.clone(),

@@ -119,6 +119,27 @@ def test_the_answer_to_a_value_far_from_the_expected_ones_has_a_warning(client, 
     assert ok(client.post(f"{path}/trials/9/confirm"))["warnings"] == []
 
 
+def test_requests_name_their_author(client, create, path):
+    create(bl.RandomSearch(SPACE, seed=1))
+    [trial] = ok(client.post(f"{path}/suggest", json={"by": "Ana"}))["trials"]
+    assert (trial["started_by"], trial["finished_by"]) == ("Ana", None)
+    ok(client.post(f"{path}/trials/0/note", json={"remark": "cloudy", "by": "Ben"}))
+    found = ok(client.post(f"{path}/trials/0/observe", json={"value": 1.0, "by": "bench-2"}))
+    assert found["finished_by"] == "bench-2" and [each["by"] for each in found["remarks"]] == ["Ben"]
+    assert ok(client.post(f"{path}/suggest"))["trials"][0]["started_by"] is None
+    for by in ("", "a" * 201, "two\nlines", 3):
+        refused(client.post(f"{path}/trials/0/note", json={"remark": "x", "by": by}), 422)
+
+
+def test_check_fits_the_model_and_returns_a_warning(client, create, path):
+    study = create(bl.BayesOpt({"x": (0.0, 1.0)}, seed=1))
+    xs = [(7 * i % 24) / 24 for i in range(24)]
+    study.add([{"x": x} for x in xs], [0.5 + 0.3 * x for x in xs])
+    ok(client.post(f"{path}/suggest", json={"fixed": {"x": 0.3}}))
+    found = ok(client.post(f"{path}/trials/24/observe", json={"value": -0.59, "check": True}))
+    assert [each["number"] for each in found["warnings"]] == [24]
+
+
 def test_results_are_withdrawn_all_or_none(client, create, path):
     study = create(bl.RandomSearch(SPACE, seed=1))
     ok(client.post(f"{path}/suggest", json={"n": 4}))

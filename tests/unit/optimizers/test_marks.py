@@ -223,3 +223,30 @@ def test_unlike_contexts_need_values_of_their_own():
             for _ in range(12):
                 trial = optimizer.suggest(context={"batch": batch})
                 trial.observe(factor * value_of(trial.params))
+
+
+def test_an_amended_value_is_compared_with_what_is_expected_without_the_earlier_value(owner):
+    trial = filled(owner).trials[7]
+    with pytest.warns(bl.BelatedWarning, match="trial 7 has the value 81.0"):
+        trial.observe(81.0, amend=True)
+    assert trial.marks
+    right = value_of(trial.params)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trial.observe(right + 0.01, amend=True)  # the correction of a typing error
+        assert not trial.marks
+        trial.observe(right, cost=2.0, amend=True)
+        trial.observe(right, std=0.1, amend=True)
+    assert not trial.marks
+    owner.suggest()  # a fit that has seen the values
+    with pytest.warns(bl.BelatedWarning, match="trial 7 has the value -0.7"):
+        trial.observe(-0.7, amend=True)
+
+
+def test_check_fits_the_model_in_a_new_process(tmp_path):
+    study = filled(bl.Study("s", tmp_path / "a.db", bl.BayesOpt(SPACE, seed=0)), 24)
+    trial = study.suggest()
+    new = bl.Study.load("s", tmp_path / "a.db")
+    with pytest.warns(bl.BelatedWarning, match="was expected"):
+        new.observe(trial.number, -value_of(trial.params), check=True)
+    assert new.trial(trial.number).marks

@@ -162,16 +162,16 @@ def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
 USAGES = {
     "list": "STORE",
     "show": "STORE [NAME]",
-    "suggest": "[-n N] [--key KEY] [--worklist FILE] STORE NAME",
+    "suggest": "[--by NAME] [-n N] [--key KEY] [--worklist FILE] STORE NAME",
     "observe": (
-        "[--std STD] [--amend] [--value COLUMN] [--moved] [--dry-run] [--remark TEXT] [--sheet SHEET] [--decimal MARK]"
-        " STORE NAME NUMBER|FILE [VALUE ...]"
+        "[--by NAME] [--std STD] [--amend] [--value COLUMN] [--moved] [--dry-run] [--remark TEXT] [--sheet SHEET]"
+        " [--decimal MARK] STORE NAME NUMBER|FILE [VALUE ...]"
     ),
     "worklist": "[--output FILE] STORE NAME",
     "export": "[--salvage] [--table FILE] STORE [NAME]",
     "import": "[--sheet SHEET] [--decimal MARK] [--value COLUMN] [--missing WHAT] [--skip] [--new] FILE STORE [NAME]",
     "delete": "STORE NAME",
-    "withdraw": "[--reason TEXT] [--outcome OUTCOME] STORE NAME NUMBER [NUMBER ...]",
+    "withdraw": "[--by NAME] [--reason TEXT] [--outcome OUTCOME] STORE NAME NUMBER [NUMBER ...]",
     "check": "STORE",
 }
 

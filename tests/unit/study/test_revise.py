@@ -477,15 +477,15 @@ def test_a_call_whose_arguments_were_converted_before_a_revision_is_repeated(sto
     longer, fill = {"time": (1.0, 24.0)} | LAB, {"time": 12.0}
     write, done = type(study._log)._write, []
 
-    def first_revise(log, action):
+    def first_revise(log, *arguments):
         if not done:
             done.append(other.revise(space=longer, fill=fill))
-        return write(log, action)
+        return write(log, *arguments)
 
     monkeypatch.setattr(
         type(study._log),
         "_write",
-        lambda log, action: first_revise(log, action) if log is study._log else write(log, action),
+        lambda log, *arguments: (first_revise if log is study._log else write)(log, *arguments),
     )
     study.observe(0, 7.0, params={"acid": 0.25, "heat": 33.0}, amend=True)
     assert study.trial(0).params_run == {"time": 12.0, "heat": 33.0, "acid": 0.25}

@@ -929,7 +929,7 @@ class Reports:
                     act(verb, [number], *((None, None, None) if verb == "fail" else ()), outcome)
                 except BelatedError as error:
                     self._drop(number, report, [outcome], record, str(error))
-        before = {text for text, _ in record.remarks}
+        before = {remark[0] for remark in record.remarks}
         remarks: list[str | None] = [text for text in dict.fromkeys(report.remarks) if text not in before]
         if report.attrs or remarks:
             self._summary.noted.append(number)

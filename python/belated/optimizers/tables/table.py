@@ -61,7 +61,7 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT = "withdrawn_value", "withdrawn_reason", "left_out"
 _OTHERS = (
     *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at"),
-    *("outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT),
+    *("started_by", "finished_by", "outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT),
 )
 
 #: The last column of a worklist, which is to be filled in.
@@ -151,6 +151,10 @@ def trial_columns(
     ]
     columns["started_at"] = [utc(record.started_at) for record in records]
     columns["finished_at"] = [utc(record.finished_at) for record in records]
+    for name in ("started_by", "finished_by"):
+        authors = [getattr(record, name) for record in records]
+        if any(author is not None for author in authors):
+            columns[name] = authors
     columns["error"] = [None if record.error is None else str(TrialError(*record.error)) for record in records]
     withdrawn = [record.withdrawal for record in records]
     if any(each is not None for each in withdrawn):

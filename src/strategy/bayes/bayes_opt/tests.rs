@@ -65,6 +65,7 @@ fn suggest(strategy: &mut BayesOpt, log: &mut Ledger) -> Member {
 fn log_suggestion(log: &mut Ledger, point: &Member, note: Option<String>) {
     let event = Event {
         at: None,
+        by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
             point: log.problem().decode(&point.x, None),

@@ -127,6 +127,7 @@ mod tests {
         for (number, &now) in times.iter().enumerate() {
             let event = Event {
                 at: None,
+                by: None,
                 now,
                 what: What::Suggested(Suggested {
                     point: Point::at(&[0.5]),

@@ -415,11 +415,20 @@ impl TrainingSet {
         };
         let point = ArrayView2::from_shape((1, further.row.len()), further.row);
         let point = point.expect("the row has one entry for each column");
-        let (mean, variance) = kept.gp.predict(point);
+        let replaced = further
+            .replaces
+            .and_then(|it| self.fold.rows.iter().position(|n| *n == it));
+        let (mean, variance) = match replaced {
+            Some(i) => kept.gp.predict_without(point, i),
+            None => {
+                let (mean, variance) = kept.gp.predict(point);
+                (mean[0], variance[0])
+            }
+        };
         let noise = match further.std {
             Some(std) => {
                 let std = std / units.here.scale;
-                variance_of_target(targets.units, targets.units.value(mean[0]), std).max(MIN_NOISE)
+                variance_of_target(targets.units, targets.units.value(mean), std).max(MIN_NOISE)
             }
             None => kept.gp.noise_variance(),
         };
@@ -428,8 +437,8 @@ impl TrainingSet {
         errors.sort_by(f64::total_cmp);
         let typical = errors[(errors.len() - 1) * 19 / 20] / NORMAL;
         Ok(Some(Predictive {
-            mean: mean[0],
-            std: (variance[0] + noise).sqrt() * typical.max(1.0),
+            mean,
+            std: (variance + noise).sqrt() * typical.max(1.0),
             units,
         }))
     }

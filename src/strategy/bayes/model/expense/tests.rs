@@ -73,6 +73,7 @@ fn suggest(bayes: &mut BayesOpt, log: &mut Ledger, context: &[f64]) -> Vec<f64> 
     let Proposal { point, note, .. } = proposal.unwrap();
     let event = Event {
         at: Some(0.0),
+        by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
             point: log.problem().decode(&point.x, None),

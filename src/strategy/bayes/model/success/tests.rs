@@ -471,6 +471,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
     let x = proposal.point.x.clone();
     let event = Event {
         at: None,
+        by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
             point: log.problem().decode(&x, None),

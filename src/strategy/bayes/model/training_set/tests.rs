@@ -41,6 +41,7 @@ fn suggest(log: &mut Ledger, now: f64, note: Option<&str>) {
     let x = (now * 0.618).fract();
     let event = Event {
         at: None,
+        by: None,
         now,
         what: What::Suggested(Suggested {
             point: Point::at(&[x]),
