@@ -1,5 +1,5 @@
-//! The outcomes of a trial: values that are measured together or apart. One outcome is the objective; the others have
-//! bounds, or are only recorded.
+//! The outcomes of a trial: values that are measured together or apart. One outcome is the objective, or two or three
+//! outcomes are the objectives of a front; the others have bounds, or are only recorded.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Direction, Problem};
 use crate::error::{Result, refuse};
+
+/// The largest number of objectives.
+const MAX_OBJECTIVES: usize = 3;
 
 /// A declared outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -24,6 +27,9 @@ pub struct Outcome {
 pub enum Goal {
     /// The outcome is optimised. It may have bounds, too.
     Objective(Direction, Interval),
+    /// The outcome is one of the objectives of a front. A trial whose value is not better than the reference, if one is
+    /// given, does not count.
+    Front(Direction, Option<f64>),
     /// The outcome must lie within bounds.
     Within(Interval),
     /// The outcome is stored. It is not modelled.
@@ -73,7 +79,7 @@ impl Outcome {
     /// values that may only exceed a bound from above are stored with the opposite sign.
     pub(crate) fn direction(&self) -> Direction {
         match self.goal {
-            Goal::Objective(direction, _) => direction,
+            Goal::Objective(direction, _) | Goal::Front(direction, _) => direction,
             Goal::Within(Interval { low: None, .. }) => Direction::Minimize,
             Goal::Within(_) | Goal::Record => Direction::Maximize,
         }
@@ -81,7 +87,30 @@ impl Outcome {
 
     /// Whether the outcome is an objective.
     pub fn is_objective(&self) -> bool {
-        matches!(self.goal, Goal::Objective(..))
+        matches!(self.goal, Goal::Objective(..) | Goal::Front(..))
+    }
+
+    /// The goal of this outcome among the objectives of a front. A bound becomes the reference.
+    fn of_front(self) -> Result<Self> {
+        let Goal::Objective(direction, bounds) = self.goal else {
+            return Ok(self);
+        };
+        let (reference, other) = match direction {
+            Direction::Maximize => (bounds.low, bounds.high),
+            Direction::Minimize => (bounds.high, bounds.low),
+        };
+        match other {
+            None => Ok(Self {
+                goal: Goal::Front(direction, reference),
+                ..self
+            }),
+            Some(bound) => Err(refuse(
+                "outcomes",
+                format!("{:?} with the bound {bound}", self.name),
+                "an objective among several has one bound on the worse side, from which it is worthless: declare a \
+                 further outcome with this bound",
+            )),
+        }
     }
 
     /// The bounds, if the outcome has any.
@@ -90,14 +119,15 @@ impl Outcome {
             Goal::Objective(_, bounds) | Goal::Within(bounds) => {
                 Some(bounds).filter(Interval::is_bounded)
             }
-            Goal::Record => None,
+            Goal::Front(..) | Goal::Record => None,
         }
     }
 }
 
 impl Problem {
     /// Declares the outcomes of a trial. The direction of the problem becomes the direction of its first objective.
-    /// Refuses equal names and bounds that no value satisfies.
+    /// Several objectives are the objectives of a front. Refuses equal names, bounds that no value satisfies, and more
+    /// than three objectives.
     pub fn with_outcomes(self, outcomes: Vec<Outcome>) -> Result<Self> {
         let mut names = BTreeSet::new();
         for Outcome { name, goal, .. } in &outcomes {
@@ -110,7 +140,7 @@ impl Problem {
             }
             let bounds = match goal {
                 Goal::Objective(_, bounds) | Goal::Within(bounds) => *bounds,
-                Goal::Record => Interval::default(),
+                Goal::Front(..) | Goal::Record => Interval::default(),
             };
             let finite = |bound: Option<f64>| bound.is_none_or(f64::is_finite);
             let ordered = bounds
@@ -128,6 +158,21 @@ impl Problem {
                 ));
             }
         }
+        let n_objectives = outcomes.iter().filter(|it| it.is_objective()).count();
+        if n_objectives > MAX_OBJECTIVES {
+            return Err(refuse(
+                "outcomes",
+                format!("{n_objectives} objectives"),
+                "at most three outcomes are objectives: give the others bounds, or record them",
+            ));
+        }
+        let outcomes = match n_objectives {
+            0 | 1 => outcomes,
+            _ => outcomes
+                .into_iter()
+                .map(Outcome::of_front)
+                .collect::<Result<_>>()?,
+        };
         let objective = outcomes.iter().find(|outcome| outcome.is_objective());
         Ok(Self {
             direction: objective.map_or(self.direction, Outcome::direction),
@@ -140,6 +185,14 @@ impl Problem {
     pub(crate) fn objective(&self) -> Option<usize> {
         let mut objectives = (0..self.outcomes.len()).filter(|&i| self.outcomes[i].is_objective());
         objectives.next().filter(|_| objectives.next().is_none())
+    }
+
+    /// The positions of the objectives of a front, or None without a front.
+    #[expect(dead_code, reason = "the acquisition of a front reads it")]
+    pub(crate) fn front(&self) -> Option<Vec<usize>> {
+        let is_part = |i: &usize| matches!(self.outcomes[*i].goal, Goal::Front(..));
+        let found: Vec<usize> = (0..self.outcomes.len()).filter(is_part).collect();
+        (!found.is_empty()).then_some(found)
     }
 
     /// The direction in which the values of an outcome, or of f, are stored.

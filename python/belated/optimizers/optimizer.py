@@ -89,7 +89,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         names = ("clock", "direction", "seed")
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
-        outcomes = checked_outcomes(self.outcomes, direction, 1 if self._has_model else None)
+        outcomes = checked_outcomes(self.outcomes, direction, self._has_model)
         self._rule = self._checked_rule(has_bounds(outcomes))
         self._window = in_seconds(vars(self).get("window"))
         checked_functions(self.constraints)

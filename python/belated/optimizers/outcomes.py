@@ -208,6 +208,9 @@ class Record(Goal):
     plausible: tuple[float, float] | None = None
 
 
+#: The largest number of objectives.
+MAX_OBJECTIVES = 3
+
 #: The argument `outcomes` of optimizers.
 OutcomesLike: TypeAlias = Mapping[str, Goal | Literal["minimize", "maximize"]]
 
@@ -252,11 +255,11 @@ class OutcomeRecord:
     withdrawal: Withdrawal | None = None
 
 
-def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Outcomes:
+def checked_outcomes(given: Any, direction: str, needs_objective: bool) -> Outcomes:
     """Return the argument `outcomes` with values instead of strings; {} for None.
 
-    `direction` is the argument of this name. `n_objectives` is the number of objectives that the optimizer supports;
-    None means any number.
+    `direction` is the argument of this name. `needs_objective` is False if the optimizer accepts outcomes without an
+    objective.
     """
     if given is None:
         return {}
@@ -273,18 +276,18 @@ def checked_outcomes(given: Any, direction: str, n_objectives: int | None) -> Ou
                 "the range that is good enough, as bl.Between(low, high), or minimise the distance as the objective"
             )
         found[name] = checked(goal, Goal, f"outcomes[{name!r}]")
-    objectives = [name for name, goal in found.items() if isinstance(goal, (Minimize, Maximize))]
-    if n_objectives is not None and len(objectives) > n_objectives:
+    optimised = objectives(found)
+    if len(optimised) > MAX_OBJECTIVES:
         raise InvalidSetting(
-            f"outcomes has {len(objectives)} objectives, {objectives}: fronts are not there yet; optimise one, and "
-            "give the others bounds (bl.AtMost, bl.AtLeast, bl.Between), or use RandomSearch"
+            f"outcomes has {len(optimised)} objectives, {optimised}: at most {MAX_OBJECTIVES} can be optimised; give the "
+            "others bounds (bl.AtMost, bl.AtLeast, bl.Between), or record them (bl.Record)"
         )
-    if direction == "minimize" and not (len(objectives) == 1 and isinstance(found[objectives[0]], Minimize)):
+    if direction == "minimize" and not (len(optimised) == 1 and isinstance(found[optimised[0]], Minimize)):
         raise InvalidSetting(
             f"direction={direction!r} is not usable with outcomes={short_repr(given)}: the goals have the directions, "
             "so leave direction out"
         )
-    if n_objectives is not None and not objectives:
+    if needs_objective and not optimised:
         raise InvalidSetting(
             f'outcomes={short_repr(given)} has no objective: give one outcome the goal "minimize" or "maximize"'
         )
@@ -296,17 +299,30 @@ def _is_name(name: Any) -> bool:
     return isinstance(name, str) and bool(name) and name == name.encode("utf-8", "ignore").decode()
 
 
+def objectives(outcomes: Outcomes) -> list[str]:
+    """Return the names of the objectives."""
+    return [name for name, goal in outcomes.items() if isinstance(goal, (Minimize, Maximize))]
+
+
+def bounds_of(outcomes: Outcomes, name: str) -> tuple[float | None, float | None]:
+    """Return the bounds of an outcome. The bound of an objective of a front is its reference."""
+    goal = outcomes[name]
+    if isinstance(goal, (Minimize, Maximize)) and len(objectives(outcomes)) > 1:
+        return None, None
+    return goal.core[1:]
+
+
 def has_bounds(outcomes: Outcomes) -> bool:
     """Return whether an outcome has bounds."""
-    return any(bound is not None for goal in outcomes.values() for bound in goal.core[1:])
+    return any(bound is not None for name in outcomes for bound in bounds_of(outcomes, name))
 
 
 def is_within(outcomes: Outcomes, values: Mapping[str, float]) -> bool:
-    """Return whether the objective and all outcomes with bounds have values, and these lie within the bounds."""
+    """Return whether the objectives and all outcomes with bounds have values, and these lie within the bounds."""
     for name, goal in outcomes.items():
         if isinstance(goal, Record):
             continue
-        _, low, high = goal.core
+        low, high = bounds_of(outcomes, name)
         value = values.get(name)
         if value is None or (low is not None and value < low) or (high is not None and value > high):
             return False
@@ -396,8 +412,8 @@ def missing(outcomes: Outcomes, record: TrialRecord) -> list[str]:
 
 def is_within_bounds(outcomes: Outcomes, record: TrialRecord) -> bool:
     """Return whether all outcomes with bounds have values within their bounds."""
-    for goal, (_, value, *_) in zip(outcomes.values(), record.outcomes, strict=True):
-        _, low, high = goal.core
+    for name, (_, value, *_) in zip(outcomes, record.outcomes, strict=True):
+        low, high = bounds_of(outcomes, name)
         if low is not None and (value is None or value < low):
             return False
         if high is not None and (value is None or value > high):
