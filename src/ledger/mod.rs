@@ -639,7 +639,7 @@ fn columns_of(problem: &Problem) -> Vec<Column> {
     let n = problem.outcomes.len();
     let mut columns: Vec<Column> = (0..n.max(1)).map(|i| column(Some(i))).collect();
     columns.extend((n > 0).then(|| column(Some(n))));
-    columns.extend((n > 1).then(|| column(problem.objective().or(Some(0)))));
+    columns.extend((n > 1).then(|| column(problem.first_objective().or(Some(0)))));
     columns
 }
 

@@ -215,7 +215,7 @@ impl Ledger {
         self.results.revise(&sources, before.outcomes.len());
         self.columns = columns;
         if !had_success && problem.outcomes.len() > 1 {
-            self.success_changes = self.changes_as_success(problem.objective().unwrap_or(0));
+            self.success_changes = self.changes_as_success(problem.first_objective().unwrap_or(0));
         }
         if self.has_outcomes() {
             let column = self.trial_column();
@@ -245,7 +245,7 @@ impl Ledger {
             column.positions.iter_mut().for_each(|it| *it = None);
         }
         column.positions.push(match is_success {
-            true => Some(problem.objective().unwrap_or(0)),
+            true => Some(problem.first_objective().unwrap_or(0)),
             false => Some(i),
         });
         let read_as = |problem: &Problem, outcome: usize| match () {
@@ -303,7 +303,7 @@ fn sources(before: &Problem, after: &Problem) -> Vec<Source> {
         (known.unwrap_or(0), known.is_some())
     };
     let mut sources: Vec<Source> = after.outcomes.iter().map(source).collect();
-    let objective = sources[after.objective().unwrap_or(0)];
+    let objective = sources[after.first_objective().unwrap_or(0)];
     let n = sources.len();
     sources.push((trials, true));
     sources.extend((n > 1).then_some(match trials > 1 {

@@ -12,7 +12,7 @@ use crate::ledger::event::{
 };
 use crate::ledger::results::{Column, Entry, Withdrawal};
 use crate::ledger::{Ledger, State, Trial};
-use crate::problem::{Curve, Direction, Outcome, Point};
+use crate::problem::{Curve, Direction, Point};
 
 /// A view of the log, whose other data are read from `log`.
 #[derive(Debug, Clone, Copy)]
@@ -93,9 +93,8 @@ impl Ledger {
     /// The view that a model of the objective reads, or of the first objective of a front. Without an objective, it is the
     /// view of whole trials.
     pub(crate) fn objective(&self) -> View<'_> {
-        let first = || self.problem.outcomes.iter().position(Outcome::is_objective);
         self.objective_column()
-            .or_else(first)
+            .or_else(|| self.problem.first_objective())
             .map_or(self.view(), |outcome| self.outcome(outcome))
     }
 

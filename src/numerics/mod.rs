@@ -12,6 +12,7 @@
 pub mod cholesky;
 pub mod direct;
 pub mod growing_cholesky;
+pub mod hypervolume;
 pub mod lbfgsb;
 pub mod linear_program;
 pub mod order;

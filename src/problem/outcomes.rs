@@ -188,11 +188,15 @@ impl Problem {
     }
 
     /// The positions of the objectives of a front, or None without a front.
-    #[expect(dead_code, reason = "the acquisition of a front reads it")]
     pub(crate) fn front(&self) -> Option<Vec<usize>> {
         let is_part = |i: &usize| matches!(self.outcomes[*i].goal, Goal::Front(..));
         let found: Vec<usize> = (0..self.outcomes.len()).filter(is_part).collect();
         (!found.is_empty()).then_some(found)
+    }
+
+    /// The position of the objective, or of the first objective of a front.
+    pub(crate) fn first_objective(&self) -> Option<usize> {
+        self.outcomes.iter().position(Outcome::is_objective)
     }
 
     /// The direction in which the values of an outcome, or of f, are stored.

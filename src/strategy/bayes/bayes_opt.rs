@@ -15,12 +15,14 @@ use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
-use crate::strategy::bayes::acquisitions::rule::Maximand;
+use crate::strategy::bayes::acquisitions::log_constrained_improvement::LogConstrainedImprovement;
+use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation, TailKind};
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::recommendation::{
     MULTIPLIER, PROBABLE, best_measured, recommended,
 };
+use crate::strategy::bayes::choose::recommended_front::{ObservedFront, recommended_front};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -38,6 +40,7 @@ use crate::strategy::bayes::settings::search;
 use crate::strategy::bayes::settings::surrogate::GP;
 use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::bayes::terms::bounds::{BoundedOutcome, expected_violations};
+use crate::strategy::bayes::terms::front::Front;
 use crate::strategy::bayes::terms::success::SuccessTerm;
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
@@ -68,8 +71,8 @@ pub struct BayesOpt {
     /// The restriction of the members in the pool.
     pool_within: Option<Restriction>,
     pub(super) objective: OutcomeModel,
-    /// The models of the outcomes with bounds, in the order of the outcomes.
-    pub(super) bounded: Vec<OutcomeModel>,
+    /// The models of the outcomes with bounds and of the further objectives of a front, in the order of the outcomes.
+    pub(super) others: Vec<OutcomeModel>,
     /// If there are several outcomes: the trials that succeeded and failed, for the model of success. A trial failed if
     /// any of its outcomes failed.
     pub(super) failures: Option<TrainingSet>,
@@ -90,7 +93,7 @@ impl BayesOpt {
     /// Prepares all training sets for a suggestion.
     pub(super) fn before_suggestion(&mut self, now: f64) {
         self.objective.training.before_suggestion(now);
-        for each in &mut self.bounded {
+        for each in &mut self.others {
             each.training.before_suggestion(now);
         }
         if let Some(training) = &mut self.failures {
@@ -103,10 +106,10 @@ impl BayesOpt {
         let problem = log.log.problem();
         let n_outcomes = problem.outcomes.len();
         let mut notes = vec![None; n_outcomes.max(1)];
-        let objective = problem.objective();
         for (outcome, fit) in fitted {
             let mut fit = Fit::clone(fit);
-            if let (true, Some(its)) = (*outcome == objective.unwrap_or(0), &mut fit.success) {
+            let is_first = *outcome == self.objective.outcome.unwrap_or(0);
+            if let (true, Some(its)) = (is_first, &mut fit.success) {
                 its.evidence = self.success.as_ref().map(|success| success.evidence);
             }
             notes[*outcome] = Some(fit.to_note()?);
@@ -221,7 +224,7 @@ impl FromSettings for BayesOpt {
         )?;
         settings.check_setup(setup)?;
         settings.check_outcomes(setup)?;
-        let bounded = OutcomeModel::with_bounds(setup, &settings, &columns);
+        let others = OutcomeModel::of_others(setup, &settings, &columns);
         let settings = settings.oriented(setup.direction);
         let design = &settings.initial;
         let d = domain.dimensions();
@@ -236,7 +239,7 @@ impl FromSettings for BayesOpt {
             objective: OutcomeModel::of_objective(setup, &settings, &columns),
             failures: (setup.outcomes.len() > 1)
                 .then(|| TrainingSet::new(settings.clone(), &columns)),
-            bounded,
+            others,
             settings,
             domain,
             columns,
@@ -273,7 +276,7 @@ impl Strategy for BayesOpt {
     fn catch_up(&mut self, log: View) -> Result<()> {
         let log = log.log;
         self.objective.catch_up(log)?;
-        for each in &mut self.bounded {
+        for each in &mut self.others {
             each.catch_up(log)?;
         }
         if let Some(training) = &mut self.failures {
@@ -285,7 +288,7 @@ impl Strategy for BayesOpt {
     fn rewind(&mut self, log: View) {
         let log = log.log;
         self.objective.rewind(log);
-        for each in &mut self.bounded {
+        for each in &mut self.others {
             each.rewind(log);
         }
         if let Some(training) = &mut self.failures {
@@ -387,8 +390,13 @@ impl Strategy for BayesOpt {
         let success = success.filter(|success| success.excludes);
         let penalty = success.map(|success| SuccessTerm::penalty(success, gp, MULTIPLIER));
         let measured =
-            (!self.bounded.is_empty()).then(|| Measured::of(&self.bounded, log.log, &self.domain));
-        let bounded = BoundedOutcome::all(&mut self.bounded, log, query, call.stop)?;
+            (!self.others.is_empty()).then(|| Measured::of(&self.others, log.log, &self.domain));
+        let (others, stop) = (&mut self.others, &mut *call.stop);
+        let (bounded, objectives) = BoundedOutcome::with_objectives(others, log, query, stop)?;
+        let front = match objectives.is_empty() {
+            true => None,
+            false => Some(Front::new(&posterior, objectives, &bounded, (log, query))?),
+        };
         let probable = PROBABLE.powf(1.0 / bounded.len().max(1) as f64);
         let bounds = BoundedOutcome::at_least(bounded, probable, gp, MULTIPLIER);
         let scope = Scope {
@@ -397,6 +405,46 @@ impl Strategy for BayesOpt {
             settings: &self.settings,
             pool: self.pool.as_ref(),
         };
+        if let Some(front) = front {
+            let observed = ObservedFront {
+                points: front.trials.iter().map(|it| log.member(*it)).collect(),
+                means: front.means.clone(),
+            };
+            let reference = front.reference.clone();
+            let first = posterior.condition(&TailKind::Nothing)?;
+            let gp = &first.gp;
+            let none = gp.tail().to_owned();
+            let situation = Situation {
+                gp,
+                targets: &first.targets.values,
+                unranked: &first.unranked,
+                pending: &[],
+                n_fantasies: None,
+                nu: 0.0,
+                lower_bound: None,
+                query,
+            };
+            let others = front.situations(&none)?;
+            let mut formula = LogConstrainedImprovement::draw_front(
+                situation,
+                others,
+                Vec::new(),
+                &reference,
+                1,
+                call.rng,
+            )?;
+            let terms = (penalty.as_ref(), &bounds[..], measured.as_ref());
+            let mut search = Search::new(scope, &first, log, query, call)?;
+            let (formula, observed) = (&mut formula, &observed);
+            let found =
+                recommended_front(&mut search, gp, formula, observed, &reference, terms, n)?;
+            let point = |point: Member| Recommendation {
+                point,
+                mean: f64::NAN,
+                std: f64::NAN,
+            };
+            return Ok(found.into_iter().map(point).collect());
+        }
         let mut search = Search::new(scope, &posterior, log, query, call)?;
         let mut points = recommended(
             &mut search,
@@ -410,7 +458,7 @@ impl Strategy for BayesOpt {
             drop(bounds);
             let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
             let numbers: Vec<_> = observed.iter().map(|&row| posterior.rows[row]).collect();
-            let bounded = &mut self.bounded;
+            let bounded = &mut self.others;
             let violations = |numbers: &[TrialNumber], stop: &mut Stop| {
                 expected_violations(bounded, numbers, (log, query), stop)
             };

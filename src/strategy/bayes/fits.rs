@@ -24,7 +24,7 @@ impl BayesOpt {
         let objective = self.fit_objective(purpose, log, query, call)?;
         let position = self.objective.outcome.unwrap_or(0);
         fitted.extend(objective.iter().map(|fit| (position, fit.clone())));
-        for model in &mut self.bounded {
+        for model in &mut self.others {
             // The model of the objective chooses the hyperparameters for both.
             if model.outcome == self.objective.outcome {
                 if let Some(fit) = &objective {

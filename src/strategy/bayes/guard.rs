@@ -10,6 +10,8 @@
 //! | is also less than a fifth of the smallest of the values, which have one sign | 2 | 4 |
 //! | also has the other sign | 2 | 2.5 |
 //!
+//! In a front, optimizers also look for points where one objective is bad, so K of a better value holds on both sides.
+//!
 //! A better value lies beyond the range if it exceeds the range by a fiftieth of its width, because optimizers end with
 //! many values that are a little better. K is multiplied by 1 + 4/n for n values. Better values need a larger K, because
 //! optimizers look for them. A smaller K suffices for errors that seldom look like a value: a decimal point or a sign.
@@ -70,7 +72,7 @@ impl BayesOpt {
     ) -> Result<Option<(f64, f64)>> {
         let Self {
             objective,
-            bounded,
+            others,
             failures,
             columns,
             ..
@@ -80,7 +82,7 @@ impl BayesOpt {
         let is_objective = objective.outcome == position;
         let model = match is_objective {
             true => Some(objective),
-            false => bounded.iter_mut().find(|it| it.outcome == position),
+            false => others.iter_mut().find(|it| it.outcome == position),
         };
         let Some(model) = model else {
             return Ok(None);
@@ -102,7 +104,11 @@ impl BayesOpt {
         let extended = seen.extended();
         let (mut low, mut high) = extended;
         if let Some(found) = predictive {
-            (low, high) = seen.interval(&found);
+            let is_explored = log
+                .problem()
+                .front()
+                .is_some_and(|it| it.contains(&further.outcome));
+            (low, high) = seen.interval(&found, is_explored);
             // Marked values that the model has seen make its intervals wide, unless it predicts values like them with
             // little uncertainty, because they were right.
             let [mean, above] = [0.0, 1.0].map(|k| found.units.value(found.mean + k * found.std));
@@ -128,14 +134,19 @@ struct Seen {
 }
 
 impl Seen {
-    /// The interval outside which a value is far out, given its prediction.
-    fn interval(&self, predictive: &Predictive) -> (f64, f64) {
+    /// The interval outside which a value is far out, given its prediction. `is_explored`: whether suggestions also lead
+    /// to bad values.
+    fn interval(&self, predictive: &Predictive, is_explored: bool) -> (f64, f64) {
+        let (worse, worse_small) = match is_explored {
+            true => (BETTER, BETTER_SMALL),
+            false => (WORSE, WORSE_SMALL),
+        };
         let Self { n, least, most, .. } = *self;
         let factor = predictive.std * (1.0 + FEW / n as f64);
         let at = |k: f64| predictive.units.value(predictive.mean + k * factor);
-        let (mut low, mut high) = (least.min(at(-WORSE)), most.max(at(BETTER)));
+        let (mut low, mut high) = (least.min(at(-worse)), most.max(at(BETTER)));
         if least > 0.0 {
-            low = low.max((SMALL * least).min(at(-WORSE_SMALL)));
+            low = low.max((SMALL * least).min(at(-worse_small)));
         }
         if most < 0.0 {
             let small = (SMALL * most).max(at(BETTER_SMALL));

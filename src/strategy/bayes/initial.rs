@@ -13,6 +13,7 @@ use crate::strategy::Query;
 use crate::strategy::bayes::BayesOpt;
 use crate::strategy::bayes::choose::design::{Design, initial_design, most_uncertain, standing};
 use crate::strategy::bayes::choose::unlike_contexts::unlike_contexts;
+use crate::strategy::bayes::model::outcome_model::OutcomeModel;
 use crate::strategy::bayes::settings::DesignMethod;
 
 impl BayesOpt {
@@ -25,7 +26,11 @@ impl BayesOpt {
         call: &mut Call,
     ) -> Result<Option<Member>> {
         let number = log.n_trials();
-        let informed = log.n_observed() > 0 || self.settings.pending().floor().is_some();
+        let is_front = |model: &&OutcomeModel| model.bounds.is_none();
+        let mut further = self.others.iter().filter(is_front);
+        let knows_all = further.all(|model| model.view(log.log).n_observed() > 0);
+        let informed =
+            (log.n_observed() > 0 && knows_all) || self.settings.pending().floor().is_some();
         let design = self.design(log, query);
         let domain = query.searched(&self.domain);
         if informed && log.n_chosen() >= design.n {

@@ -29,7 +29,7 @@ impl ModelBased for BayesOpt {
         if let Some(outcome) = outcome
             && log.problem().objective() != Some(outcome)
         {
-            let mut modelled = self.bounded.iter_mut();
+            let mut modelled = self.others.iter_mut();
             let Some(model) = modelled.find(|it| it.outcome == Some(outcome)) else {
                 return Err(refuse(
                     "outcome",
@@ -102,7 +102,7 @@ impl ModelBased for BayesOpt {
         let log = log.log.objective();
         self.fit_all(FitPurpose::Predict, log.log, query, &mut Vec::new(), call)?;
         let measured =
-            (!self.bounded.is_empty()).then(|| Measured::of(&self.bounded, log.log, &self.domain));
+            (!self.others.is_empty()).then(|| Measured::of(&self.others, log.log, &self.domain));
         // The bounds in units of the targets depend on the context, so the rows of each context are predicted together.
         let context_of = |row: usize| rows.row(row).slice_move(s![self.domain.width()..]);
         let mut sums = vec![0.0; rows.nrows()];
@@ -119,7 +119,7 @@ impl ModelBased for BayesOpt {
                 context: &context,
                 ..query
             };
-            let bounded = BoundedOutcome::all(&mut self.bounded, log, query, call.stop)?;
+            let bounded = BoundedOutcome::all(&mut self.others, log, query, call.stop)?;
             for bound in &BoundedOutcome::log_probabilities(bounded) {
                 let mut log_p = vec![0.0; to - from];
                 let part = rows.slice_move(s![from..to, ..]);

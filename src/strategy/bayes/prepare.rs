@@ -18,6 +18,7 @@ use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, Posterior};
 use crate::strategy::bayes::settings::pending::Penalizer;
 use crate::strategy::bayes::terms::bounds::{BoundTerm, BoundedOutcome, InFlight};
+use crate::strategy::bayes::terms::front::Front;
 use crate::strategy::bayes::terms::local_penalty::{LocalPenalty, log_above_minimum};
 use crate::strategy::bayes::terms::success::SuccessTerm;
 use crate::strategy::bayes::terms::{Term, Terms};
@@ -71,15 +72,22 @@ impl BayesOpt {
             Some(bound) => multiplier(gp, self.d, log, &recent, bound, settings),
         };
         let lower_bound = task.lower_bound(&posterior, success.as_deref_mut(), &nu, call)?;
-        let bounded = BoundedOutcome::all(&mut self.bounded, log, query, call.stop)?;
-        // An acquisition that is averaged over fantasies of pending trials contains the bounds, if there are any.
-        let can_contain = task.rule().traits().averages_fantasies && !bounded.is_empty();
+        let (others, stop) = (&mut self.others, &mut *call.stop);
+        let (bounded, objectives) = BoundedOutcome::with_objectives(others, log, query, stop)?;
+        let front = match objectives.is_empty() {
+            true => None,
+            false => Some(Front::new(&posterior, objectives, &bounded, (log, query))?),
+        };
+        // An acquisition that is averaged over fantasies of pending trials contains the bounds and the objectives, if
+        // there are any.
+        let has_others = !bounded.is_empty() || front.is_some();
+        let can_contain = task.rule().traits().averages_fantasies && has_others;
         let n_averaged = settings.pending().n_fantasies().filter(|_| can_contain);
         let in_flight = in_flight.filter(|_| n_averaged.is_some());
-        let posterior = task.condition(posterior, &bounded, in_flight)?;
+        let posterior = task.condition(posterior, &bounded, front.as_ref(), in_flight)?;
         let nu = nu(&posterior.gp);
         let situation = task.situation(&posterior, nu, lower_bound);
-        let (maximand, bounds) = task.maximand(bounded, n_averaged, situation, call)?;
+        let (maximand, bounds) = task.maximand(bounded, front, n_averaged, situation, call)?;
         let (maximand, penalty) = task.penalized(maximand, penalizer, &posterior, call)?;
         let success = success.map(|it| SuccessTerm::to(it, settings, &posterior.gp, nu));
         let mut terms: Terms = success.into_iter().map(boxed).collect();
@@ -140,11 +148,15 @@ impl<'a> Task<'a> {
         &self,
         posterior: Posterior<'b>,
         bounded: &[BoundedOutcome],
+        front: Option<&Front>,
         in_flight: Option<InFlight>,
     ) -> Result<ConditionedPosterior<'b>> {
         let (log, query) = (self.log, self.query);
         if let Some(in_flight) = in_flight {
-            let tail = BoundedOutcome::tail(bounded, &posterior, &in_flight, (log, query))?;
+            let tail = match front {
+                Some(front) => front.tail(&posterior, &in_flight, log),
+                None => BoundedOutcome::tail(bounded, &posterior, &in_flight, (log, query))?,
+            };
             return posterior.condition(&tail);
         }
         let n_fantasies = self.scope.settings.pending().n_fantasies();
@@ -190,6 +202,7 @@ impl<'a> Task<'a> {
     fn maximand<'b>(
         &self,
         bounded: Vec<BoundedOutcome<'b>>,
+        front: Option<Front<'b>>,
         n_averaged: Option<usize>,
         situation: Situation,
         call: &mut Call,
@@ -197,7 +210,10 @@ impl<'a> Task<'a> {
         let (log, settings) = (self.log, self.scope.settings);
         let (gp, nu) = (situation.gp, situation.nu);
         if let Some(n) = n_averaged {
-            let maximand = BoundedOutcome::maximand(bounded, situation, n, log, call.rng)?;
+            let maximand = match front {
+                Some(front) => front.maximand(bounded, situation, n, log, call.rng)?,
+                None => BoundedOutcome::maximand(bounded, situation, n, log, call.rng)?,
+            };
             return Ok((maximand, Vec::new()));
         }
         let maximand = self.rule().maximand(situation, call.rng)?;

@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, refuse};
-use crate::problem::{Coordinate, Direction, Product};
+use crate::problem::{Coordinate, Direction, Goal, Product};
 use crate::strategy::Setup;
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::settings::pending::{Hallucinate, Integrate, Pending};
@@ -174,6 +174,18 @@ impl Settings {
             pending.kind(),
             ALONE,
         )?;
+        if setup
+            .outcomes
+            .iter()
+            .any(|it| matches!(it.goal, Goal::Front(..)))
+        {
+            const OF_FRONT: &str =
+                "several objectives need the acquisition LogEI and the pending policy Integrate";
+            let is_log_ei = matches!(self.acquisition, Acquisition::LogEI(_));
+            check(is_log_ei, "acquisition", self.acquisition.kind(), OF_FRONT)?;
+            let averages = pending.n_fantasies().is_some();
+            check(averages, "pending", pending.kind(), OF_FRONT)?;
+        }
         let is_aegis = matches!(self.acquisition, Acquisition::AEGiS(_));
         check(!is_bounded || !is_aegis, "acquisition", "aegis", ALONE)
     }

@@ -96,6 +96,8 @@ pub struct Buffers {
     pub(super) by_tail: Vec<f64>,
     /// One workspace per process, and the part of one process in a gradient, for formulas of several processes.
     pub(super) workspaces: Vec<Workspace>,
+    /// Numbers per box of the region that a front does not dominate.
+    pub(super) of_cells: Vec<f64>,
     pub(super) partial: Vec<f64>,
 }
 

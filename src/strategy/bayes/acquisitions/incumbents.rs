@@ -21,7 +21,7 @@ const MAX_ELSEWHERE: usize = 16;
 
 /// Returns the first `count` rows of `order` whose points satisfy the constraints. If all points violate the
 /// constraints, returns the first `count` rows of `order`, because improvement needs an incumbent.
-pub(super) fn feasible_rows(
+pub fn feasible_rows(
     gp: &GaussianProcess,
     order: &[usize],
     count: usize,
@@ -63,7 +63,7 @@ pub fn incumbent(gp: &GaussianProcess, unranked: &[usize], query: Query) -> Resu
 }
 
 /// Whether the context of each observed row is this context.
-pub(super) fn is_here(gp: &GaussianProcess, context: &[f64]) -> Vec<bool> {
+pub fn is_here(gp: &GaussianProcess, context: &[f64]) -> Vec<bool> {
     let (observed, width) = (s![..gp.n_observed(), ..], gp.rows().ncols());
     let rows = gp.rows().slice_move(observed);
     let contexts = rows.slice_move(s![.., width - context.len()..]);

@@ -1,5 +1,6 @@
 //! The logarithm of noisy expected improvement where other outcomes must lie inside bounds (Letham et al. 2019; the
-//! logarithm: Ament et al. 2023). Every outcome has a separate Gaussian process. All processes are conditioned on the
+//! logarithm: Ament et al. 2023). With several objectives, it is the improvement of the hypervolume of their front
+//! (Daulton et al. 2021). Every outcome has a separate Gaussian process. All processes are conditioned on the
 //! same noiseless rows, which are the baseline points and the points that are pending in any outcome, and the fantasies
 //! of all processes are joined: fantasy i consists of fantasy i of every process. The outcomes are independent given
 //! the data, because every process is fitted separately.
@@ -14,6 +15,7 @@ use rand::seq::SliceRandom;
 
 use super::formula::{Block, Buffers, Formula, default_effort, floored_std};
 use super::incumbents::{best_elsewhere, is_here, rows_in_context, without};
+use super::log_hypervolume_improvement::log_improvements;
 use super::log_inside::{FRAC_1_SQRT_2_PI, LIMIT, inside};
 use super::log_noisy_expected_improvement::{
     draw_fantasies, fantasies_of, incumbent_points, moments, values,
@@ -21,8 +23,9 @@ use super::log_noisy_expected_improvement::{
 use super::rule::Situation;
 use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
-use crate::gp::{Conditioned, GaussianProcess, Workspace};
+use crate::gp::{Conditioned, GaussianProcess, Workspace, contiguous};
 use crate::numerics::cholesky::sum;
+use crate::numerics::hypervolume::Cells;
 use crate::numerics::special::{exp_nonpositive, mills_ratio};
 use crate::problem::unit_sequence;
 use crate::random::Rng;
@@ -51,6 +54,15 @@ struct Bounded<'a> {
 
 /// The part of the acquisition that does not depend on the bounded outcomes.
 enum Gain {
+    /// The improvement of the hypervolume over the fronts of the fantasies.
+    Front {
+        /// The fantasies of the first objective.
+        fantasies: Fantasies,
+        /// The region above the reference that the front of each fantasy does not dominate.
+        cells: Vec<Cells>,
+        /// The standard deviation of all objectives, in place of the posterior standard deviations.
+        std: Option<f64>,
+    },
     /// The improvement of f over the incumbents f*_i.
     Improvement {
         fantasies: Fantasies,
@@ -67,6 +79,8 @@ enum Gain {
 /// points does.
 pub struct LogConstrainedImprovement<'a> {
     gain: Gain,
+    /// The further objectives of a front, whose bounds are infinite.
+    objectives: Vec<Bounded<'a>>,
     bounded: Vec<Bounded<'a>>,
 }
 
@@ -115,8 +129,68 @@ impl<'a> LogConstrainedImprovement<'a> {
                 incumbents: rows.map(incumbent).collect(),
                 fantasies,
             },
+            objectives: Vec::new(),
             bounded,
         })
+    }
+
+    /// The acquisition of a front: log (1/m) Σ_i E HVI_i Π_o P_oi, where HVI_i is the improvement of the hypervolume over
+    /// the points of the tail that lie inside all bounds in fantasy i. Draws n joint fantasies of all outcomes.
+    ///
+    /// `objectives` are the further objectives, without bounds. `reference` has the reference of each objective in the
+    /// units of its targets.
+    pub fn draw_front(
+        situation: Situation,
+        mut objectives: Vec<BoundedSituation<'a>>,
+        bounds: Vec<BoundedSituation<'a>>,
+        reference: &[f64],
+        n: usize,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        let gp = situation.gp;
+        let fantasies = draw_fantasies(&situation, n, rng)?;
+        let points = rows_in_context(gp.tail(), situation.query.context);
+        let n_further = objectives.len();
+        objectives.extend(bounds);
+        let (mut objectives, is_inside) = draw_bounded(objectives, n, points.view(), rng)?;
+        let bounded = objectives.split_off(n_further);
+        let lower = |gp: &Conditioned<&mut GaussianProcess>, fantasies: &Fantasies| {
+            let (mut values, margins) = values(gp, fantasies, points.view());
+            values -= &ArrayView1::from(&margins);
+            values
+        };
+        let further = objectives.iter().map(|it| lower(&it.gp, &it.fantasies));
+        let all: Vec<_> = std::iter::once(lower(gp, &fantasies))
+            .chain(further)
+            .collect();
+        let cells = |i: usize| {
+            let is_inside = |&k: &usize| is_inside[[i, k]];
+            let kept: Vec<usize> = (0..points.nrows()).filter(is_inside).collect();
+            let shape = (kept.len(), all.len());
+            let front = Array2::from_shape_fn(shape, |(k, o)| all[o][[i, kept[k]]]);
+            Cells::new(front.view(), reference)
+        };
+        Ok(Self {
+            gain: Gain::Front {
+                cells: (0..n).map(cells).collect(),
+                fantasies,
+                std: None,
+            },
+            objectives,
+            bounded,
+        })
+    }
+
+    /// The improvement of the hypervolume of `front` (p, M) by the posterior means, which are uncertain by a small `std`.
+    /// The acquisition must be that of a front with one fantasy.
+    pub fn set_front(&mut self, front: ArrayView2<f64>, reference: &[f64], std: f64) {
+        if let Gain::Front {
+            cells, std: of_all, ..
+        } = &mut self.gain
+        {
+            *cells = vec![Cells::new(front, reference)];
+            *of_all = Some(std);
+        }
     }
 
     /// The acquisition without f, for the time before a point inside all bounds is known. Draws n joint fantasies at
@@ -139,36 +213,89 @@ impl<'a> LogConstrainedImprovement<'a> {
             gain: Gain::FirstInside {
                 weights: is_inside.rows().into_iter().map(weight).collect(),
             },
+            objectives: Vec::new(),
             bounded,
         })
     }
 
-    /// The number of processes, including the process of f.
-    fn n_processes(&self) -> usize {
-        self.bounded.len() + usize::from(matches!(self.gain, Gain::Improvement { .. }))
+    /// The posterior means of the objectives at a row (1, d). `gp` is the process of the first objective.
+    pub fn posterior_means(&self, gp: &GaussianProcess, row: ArrayView2<f64>) -> Vec<f64> {
+        let gps = self.processes(gp).into_iter().take(self.n_objectives());
+        gps.map(|(gp, _)| gp.mean(row)[0]).collect()
+    }
+
+    /// The number of objectives.
+    fn n_objectives(&self) -> usize {
+        let has_first = !matches!(self.gain, Gain::FirstInside { .. });
+        self.objectives.len() + usize::from(has_first)
     }
 
     fn n_fantasies(&self) -> usize {
         match &self.gain {
+            Gain::Front { cells, .. } => cells.len(),
             Gain::Improvement { incumbents, .. } => incumbents.len(),
             Gain::FirstInside { weights } => weights.len(),
         }
     }
 
-    /// Starts the terms with the part of f. Returns log sigma if f has a part. See [`improve`].
-    fn start(&self, of_f: Option<(&mut [f64], f64)>, by_std: &mut [f64], terms: &mut Terms) -> f64 {
-        terms.exponents.fill(0.0);
-        match (&self.gain, of_f) {
-            (Gain::Improvement { incumbents, .. }, Some((means, std))) => {
-                improve(means, incumbents, 1.0 / std, by_std, terms);
-                std.ln()
-            }
-            (Gain::FirstInside { weights }, None) => {
-                terms.factors.copy_from_slice(weights);
-                0.0
-            }
-            _ => unreachable!("only an improvement has means of f"),
+    /// The standard deviation of the objectives that replaces the posterior standard deviations.
+    fn fixed_std(&self) -> Option<f64> {
+        match self.gain {
+            Gain::Front { std, .. } => std,
+            _ => None,
         }
+    }
+
+    /// All processes with their fantasies: those of the objectives, then those of the bounded outcomes. `gp` is the process
+    /// of the first objective.
+    fn processes<'b>(
+        &'b self,
+        gp: &'b GaussianProcess,
+    ) -> Vec<(&'b GaussianProcess, &'b Fantasies)> {
+        let first = match &self.gain {
+            Gain::Front { fantasies, .. } | Gain::Improvement { fantasies, .. } => {
+                Some((gp, fantasies))
+            }
+            Gain::FirstInside { .. } => None,
+        };
+        let others = self.objectives.iter().chain(&self.bounded);
+        let others = others.map(|it| (&*it.gp, &it.fantasies));
+        first.into_iter().chain(others).collect()
+    }
+
+    /// Returns the acquisition, given the means (n processes, m) and standard deviations (n,). Overwrites the means with
+    /// the derivatives of log terms with respect to the means, multiplied by sigma, `by_std` with the derivatives with
+    /// respect to sigma, multiplied by sigma, and the factors with the shares of the terms in their sum.
+    fn value_of(
+        &self,
+        means: &mut [f64],
+        stds: &[f64],
+        by_std: &mut [f64],
+        terms: &mut Terms,
+        of_cells: &mut Vec<f64>,
+    ) -> f64 {
+        let (m, n) = (self.n_fantasies(), self.n_objectives());
+        terms.exponents.fill(0.0);
+        let (of_objectives, of_bounded) = means.split_at_mut(n * m);
+        let (by_std, by_std_of_bounded) = by_std.split_at_mut(n * m);
+        match &self.gain {
+            Gain::Front { cells, .. } => {
+                log_improvements(of_objectives, &stds[..n], cells, by_std, terms, of_cells);
+            }
+            Gain::Improvement { incumbents, .. } => {
+                improve(of_objectives, incumbents, 1.0 / stds[0], by_std, terms);
+            }
+            Gain::FirstInside { weights } => terms.factors.copy_from_slice(weights),
+        }
+        let slopes = of_bounded
+            .chunks_mut(m)
+            .zip(by_std_of_bounded.chunks_mut(m));
+        for (outcome, ((means, by_std), std)) in self.bounded.iter().zip(slopes.zip(&stds[n..])) {
+            let bounds = (outcome.low, outcome.high);
+            restrict(means, bounds, 1.0 / std, by_std, terms);
+        }
+        let log_stds: f64 = stds[..n].iter().map(|std| std.ln()).sum();
+        log_stds + terms.log_mean()
     }
 }
 
@@ -234,14 +361,14 @@ fn draw_bounded<'a>(
 }
 
 /// The terms of the sum over fantasies: term i equals factor_i·exp(exponent_i). The exponents are at most 0.
-struct Terms<'a> {
-    factors: &'a mut [f64],
-    exponents: &'a mut [f64],
+pub(super) struct Terms<'a> {
+    pub(super) factors: &'a mut [f64],
+    pub(super) exponents: &'a mut [f64],
 }
 
 impl Terms<'_> {
     /// Returns log (1/m) Σ_i term_i, and overwrites each factor with the share of its term in the sum.
-    fn log_mean(&mut self) -> f64 {
+    pub(super) fn log_mean(&mut self) -> f64 {
         let m = self.factors.len() as f64;
         let reference = self
             .exponents
@@ -270,7 +397,7 @@ fn scale(factors: &mut [f64], exponents: &[f64], reference: f64) {
 /// For a = |u| and R = R(a): Φ(−a) = φ R and h(−a) = φ (1 − a R); for u > 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a).
 /// d(sigma h)/d mu = Φ and d(sigma h)/d sigma = φ.
 #[multiversion(targets = "simd")]
-fn improve(
+pub(super) fn improve(
     means: &mut [f64],
     incumbents: &[f64],
     precision: f64,
@@ -328,46 +455,53 @@ impl Formula for LogConstrainedImprovement<'_> {
     fn in_units_of_f(&self, value: f64, scale: f64, _value_of: &dyn Fn(f64) -> f64) -> f64 {
         match self.gain {
             Gain::Improvement { .. } => value + scale.ln(),
-            Gain::FirstInside { .. } => value,
+            // The hypervolume is measured in the units of all targets.
+            Gain::Front { .. } | Gain::FirstInside { .. } => value,
         }
     }
 
     /// An evaluation needs every process, so the search evaluates fewer points than for one process.
     fn effort(&self, n: usize) -> f64 {
-        default_effort(n) / (self.n_processes() as f64).sqrt()
+        let n_processes = self.n_objectives() + self.bounded.len();
+        default_effort(n) / (n_processes as f64).sqrt()
     }
 
     fn values(&self, block: &Block, buffers: &mut Buffers, out: &mut [f64]) {
-        let mut of_f = match &self.gain {
-            Gain::Improvement { fantasies, .. } => Some(moments(fantasies, block)),
-            Gain::FirstInside { .. } => None,
-        };
-        let mut of_bounded: Vec<_> = self
-            .bounded
-            .iter()
-            .map(|outcome| {
+        let has_first = self.n_objectives() > 0;
+        let processes = self.processes(block.gp).into_iter().enumerate();
+        let moments: Vec<_> = processes
+            .map(|(i, (gp, fantasies))| {
                 let block = Block {
-                    gp: &outcome.gp,
+                    gp,
                     rows: block.rows,
-                    solved: None,
+                    solved: block.solved.filter(|_| i == 0 && has_first),
                 };
-                moments(&outcome.fantasies, &block)
+                moments(fantasies, &block)
             })
             .collect();
-        let m = self.n_fantasies();
-        buffers.scratch.resize(3 * m, 0.0);
-        let (by_std, rest) = buffers.scratch.split_at_mut(m);
-        let (factors, exponents) = rest.split_at_mut(m);
+        let (m, n) = (self.n_fantasies(), moments.len());
+        let Buffers {
+            means,
+            scratch,
+            of_cells,
+            ..
+        } = buffers;
+        means.resize(n * m, 0.0);
+        scratch.resize((n + 2) * m, 0.0);
+        let (factors, rest) = scratch.split_at_mut(m);
+        let (exponents, by_std) = rest.split_at_mut(m);
         let mut terms = Terms { factors, exponents };
+        let mut stds = vec![0.0; n];
         for (k, out) in out.iter_mut().enumerate() {
-            let of_f = of_f.as_mut().map(|moments| row_of(moments, k));
-            let log_std = self.start(of_f, by_std, &mut terms);
-            for (outcome, moments) in self.bounded.iter().zip(&mut of_bounded) {
-                let (means, std) = row_of(moments, k);
-                let bounds = (outcome.low, outcome.high);
-                restrict(means, bounds, 1.0 / std, by_std, &mut terms);
+            for (i, (of_process, variance)) in moments.iter().enumerate() {
+                let row = of_process.row(k);
+                means[i * m..(i + 1) * m].copy_from_slice(contiguous(row));
+                stds[i] = floored_std(variance[k]);
             }
-            *out = log_std + terms.log_mean();
+            if let Some(std) = self.fixed_std() {
+                stds[..self.n_objectives()].fill(std);
+            }
+            *out = self.value_of(means, &stds, by_std, &mut terms, of_cells);
         }
     }
 
@@ -378,27 +512,21 @@ impl Formula for LogConstrainedImprovement<'_> {
         buffers: &mut Buffers,
         gradient: &mut [f64],
     ) -> f64 {
-        let (m, n) = (self.n_fantasies(), self.n_processes());
+        let processes = self.processes(gp);
+        let (m, n) = (self.n_fantasies(), processes.len());
         let Buffers {
             workspaces,
             means,
             scratch,
             by_tail,
             partial,
+            of_cells,
             ..
         } = buffers;
         workspaces.resize_with(n, Workspace::default);
         means.resize(n * m, 0.0);
         scratch.resize((n + 2) * m, 0.0);
         partial.resize(gradient.len(), 0.0);
-        // The processes, the process of f first.
-        let of_f = match &self.gain {
-            Gain::Improvement { fantasies, .. } => Some((gp, fantasies)),
-            Gain::FirstInside { .. } => None,
-        };
-        let of_bounded = self.bounded.iter().map(|it| (&*it.gp, &it.fantasies));
-        let processes: Vec<_> = of_f.into_iter().chain(of_bounded).collect();
-
         let (factors, rest) = scratch.split_at_mut(m);
         let (exponents, by_std) = rest.split_at_mut(m);
         let mut terms = Terms { factors, exponents };
@@ -409,25 +537,20 @@ impl Formula for LogConstrainedImprovement<'_> {
             fantasies.means_at(mean, workspace.whitened(), means);
             stds.push(floored_std(variance));
         }
-        let mut slopes = means.chunks_mut(m).zip(by_std.chunks_mut(m)).zip(&stds);
-        let log_std = match of_f {
-            None => self.start(None, &mut [], &mut terms),
-            Some(_) => {
-                let ((means, by_std), std) = slopes.next().expect("f is the first process");
-                self.start(Some((means, *std)), by_std, &mut terms)
+        let n_fixed = match self.fixed_std() {
+            Some(std) => {
+                stds[..self.n_objectives()].fill(std);
+                self.n_objectives()
             }
+            None => 0,
         };
-        for (outcome, ((means, by_std), std)) in self.bounded.iter().zip(slopes) {
-            let bounds = (outcome.low, outcome.high);
-            restrict(means, bounds, 1.0 / std, by_std, &mut terms);
-        }
-        let value = log_std + terms.log_mean();
+        let value = self.value_of(means, &stds, by_std, &mut terms, of_cells);
 
         gradient.fill(0.0);
         let slopes = means.chunks_mut(m).zip(by_std.chunks(m)).zip(stds);
         let buffers = workspaces.iter_mut().zip(slopes);
-        for ((gp, fantasies), (workspace, ((by_means, by_std), std))) in
-            processes.iter().zip(buffers)
+        for (i, ((gp, fantasies), (workspace, ((by_means, by_std), std)))) in
+            processes.iter().zip(buffers).enumerate()
         {
             let shares = &*terms.factors;
             by_means
@@ -441,7 +564,10 @@ impl Formula for LogConstrainedImprovement<'_> {
                 .sum();
             fantasies.blend(by_means, by_tail);
             // ∇sigma = ∇var / (2 sigma)
-            let by_variance = by_std / (2.0 * std * std);
+            let by_variance = match i < n_fixed {
+                true => 0.0,
+                false => by_std / (2.0 * std * std),
+            };
             gp.gradient(x, sum(by_means), by_variance, by_tail, workspace, partial);
             gradient
                 .iter_mut()
@@ -450,15 +576,6 @@ impl Formula for LogConstrainedImprovement<'_> {
         }
         value
     }
-}
-
-/// The means under all fantasies and the standard deviation of point k.
-fn row_of((means, variance): &mut (Array2<f64>, Vec<f64>), k: usize) -> (&mut [f64], f64) {
-    let row = means.row_mut(k).into_slice();
-    (
-        row.expect("blocks have contiguous rows"),
-        floored_std(variance[k]),
-    )
 }
 
 #[cfg(test)]
@@ -553,7 +670,7 @@ mod tests {
     fn incumbents<'a>(acquisition: &'a LogConstrainedImprovement) -> &'a [f64] {
         match &acquisition.gain {
             Gain::Improvement { incumbents, .. } => incumbents,
-            Gain::FirstInside { .. } => panic!("f has no part"),
+            _ => panic!("there is not one incumbent for each fantasy"),
         }
     }
 

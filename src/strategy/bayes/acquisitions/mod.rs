@@ -25,6 +25,7 @@ pub mod incumbents;
 pub mod log_above;
 pub mod log_constrained_improvement;
 pub mod log_ei;
+pub mod log_hypervolume_improvement;
 pub mod log_inside;
 pub mod log_noisy_expected_improvement;
 pub mod log_success_probability;

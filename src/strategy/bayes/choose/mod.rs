@@ -3,7 +3,8 @@
 //! * [`multiplier`]: the multiplier of sigma
 //! * [`best_observed`]: points around which searches start
 //! * [`spacing`]: a minimum distance between proposals and pending trials; [`repeats`]: rules against suggesting the
-//!   same point twice; [`recommendation`]: the points that are recommended for use
+//!   same point twice; [`recommendation`]: the points that are recommended for use;
+//!   [`recommended_front`]: the points of a front
 //! * [`measured`]: measured values at bounds; [`pareto`]: a random compromise between mean and uncertainty
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data; [`unlike_contexts`]: the contexts whose rows do not predict the
@@ -17,6 +18,7 @@ pub mod measured;
 pub mod multiplier;
 pub mod pareto;
 pub mod recommendation;
+pub mod recommended_front;
 pub mod repeats;
 pub mod search;
 pub mod spacing;

@@ -167,7 +167,7 @@ fn best(
 
 /// The sum of the penalties at every point: 0 where failure is not more likely than success and every outcome lies
 /// within its bounds with the least probability, and negative elsewhere. Measured values decide where there are any.
-fn penalties_at(
+pub(super) fn penalties_at(
     search: &Search,
     points: &[Member],
     (failures, bounds, measured): (Option<&SuccessTerm>, &[BoundTerm], Option<&Measured>),

@@ -41,14 +41,20 @@ impl OutcomeModel {
         Self::new(outcome, bounds, settings.clone(), columns)
     }
 
-    /// The models of all outcomes with bounds, with the surrogate of the objective. An objective with bounds has a
-    /// second model here, because a search uses the posterior of the objective under another condition.
-    pub fn with_bounds(setup: &Setup, settings: &Settings, columns: &Columns) -> Vec<Self> {
+    /// The models of all outcomes with bounds and of the further objectives of a front, with the surrogate of the
+    /// objective. An objective with bounds has a second model here, because a search uses the posterior of the objective
+    /// under another condition.
+    pub fn of_others(setup: &Setup, settings: &Settings, columns: &Columns) -> Vec<Self> {
+        let first = setup.outcomes.iter().position(Outcome::is_objective);
         let model = |(position, outcome): (usize, &Outcome)| {
-            let bounds = oriented_bounds(outcome)?;
+            let bounds = oriented_bounds(outcome);
+            let is_first = Some(position) == first;
+            if bounds.is_none() && (is_first || !outcome.is_objective()) {
+                return None;
+            }
             let mut surrogate = settings.surrogate.clone();
             // A given mean is in units of the objective.
-            if !outcome.is_objective() && matches!(surrogate.mean, PriorMean::Number(_)) {
+            if !is_first && matches!(surrogate.mean, PriorMean::Number(_)) {
                 surrogate.mean = GP::default().mean;
             }
             let settings = Settings {
@@ -56,7 +62,7 @@ impl OutcomeModel {
                 ..Settings::default()
             };
             let settings = settings.oriented(outcome.direction());
-            Some(Self::new(Some(position), Some(bounds), settings, columns))
+            Some(Self::new(Some(position), bounds, settings, columns))
         };
         setup
             .outcomes

@@ -22,6 +22,7 @@ use crate::strategy::bayes::model::outcome_model::OutcomeModel;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::terms::Term;
+use crate::strategy::bayes::terms::front::FrontObjective;
 use crate::strategy::bayes::terms::success::penalty_weight;
 
 /// The least probability that all outcomes lie within their bounds at points that acquisitions without a logarithm
@@ -47,6 +48,13 @@ impl InFlight {
             trials,
         })
     }
+
+    /// The rows of the trials of which the objective is not missing.
+    pub fn elsewhere(&self, objective: &Posterior) -> Array2<f64> {
+        let is_elsewhere = |&i: &usize| !objective.tail.trials.contains(&self.trials[i]);
+        let elsewhere: Vec<usize> = (0..self.trials.len()).filter(is_elsewhere).collect();
+        self.rows.select(Axis(0), &elsewhere)
+    }
 }
 
 /// The process that predicts whether an outcome lies within its bounds, and its bounds in the units of the targets.
@@ -63,17 +71,46 @@ impl<'a> BoundedOutcome<'a> {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<Self>> {
-        let mut found = Vec::new();
+        Ok(Self::with_objectives(models, log, query, stop)?.0)
+    }
+
+    /// The posteriors of all outcomes with bounds that have values, and of the further objectives of a front.
+    pub fn with_objectives(
+        models: &'a mut [OutcomeModel],
+        log: View,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<(Vec<Self>, Vec<FrontObjective<'a>>)> {
+        let (mut bounded, mut objectives) = (Vec::new(), Vec::new());
         for model in models {
             let log = model.view(log.log);
-            if log.n_observed() > 0
-                && let Some(bounds) = model.bounds
-                && let Some((gp, inside)) = model.training.inside(bounds, log, query, stop)?
-            {
-                found.push(Self { gp, inside });
+            if log.n_observed() == 0 {
+                continue;
+            }
+            match (model.bounds, model.outcome) {
+                (Some(bounds), _) => {
+                    let found = model.training.inside(bounds, log, query, stop)?;
+                    bounded.extend(found.map(|(gp, inside)| Self { gp, inside }));
+                }
+                (None, Some(outcome)) => {
+                    let posterior = model.training.posterior(log, query, stop)?;
+                    let at = (log, query);
+                    objectives.extend(posterior.map(|it| FrontObjective::of(outcome, it, at)));
+                }
+                (None, None) => {}
             }
         }
-        Ok(found)
+        Ok((bounded, objectives))
+    }
+
+    /// The posteriors given the observed rows, with the bounds.
+    pub fn posteriors<'b>(bounded: &'b [Self]) -> Vec<BoundedPosterior<'b>> {
+        let posterior = |outcome: &'b Self| BoundedPosterior {
+            gp: &outcome.gp,
+            low: outcome.inside.low,
+            high: outcome.inside.high,
+        };
+        bounded.iter().map(posterior).collect()
     }
 
     /// The tail of the objective: the baseline points, the points where only other outcomes are missing, and the points
@@ -85,27 +122,20 @@ impl<'a> BoundedOutcome<'a> {
         (log, query): (View, Query),
     ) -> Result<TailKind> {
         let gp = &*objective.gp;
-        let bounds: Vec<BoundedPosterior> = bounded
-            .iter()
-            .map(|outcome| BoundedPosterior {
-                gp: &outcome.gp,
-                low: outcome.inside.low,
-                high: outcome.inside.high,
-            })
-            .collect();
+        let bounds = Self::posteriors(bounded);
         let baseline = match knows_feasible(log) {
             true => bounded_baseline_points(gp, &objective.unranked, &bounds, query)?,
             false => Array2::zeros((0, gp.kernel().width())),
         };
-        let is_elsewhere = |&i: &usize| !objective.tail.trials.contains(&in_flight.trials[i]);
-        let elsewhere: Vec<usize> = (0..in_flight.trials.len()).filter(is_elsewhere).collect();
-        let rows = in_flight.rows.select(Axis(0), &elsewhere);
-        let baseline = concatenate![Axis(0), baseline, rows];
+        let baseline = concatenate![Axis(0), baseline, in_flight.elsewhere(objective)];
         Ok(TailKind::Noiseless { baseline })
     }
 
     /// Conditions the posteriors on noiseless rows at these points.
-    fn situations(bounded: Vec<Self>, points: &Array2<f64>) -> Result<Vec<BoundedSituation<'a>>> {
+    pub fn situations(
+        bounded: Vec<Self>,
+        points: &Array2<f64>,
+    ) -> Result<Vec<BoundedSituation<'a>>> {
         let situation = |outcome: Self| {
             let LogProbabilityInside { low, high } = outcome.inside;
             Ok(BoundedSituation {

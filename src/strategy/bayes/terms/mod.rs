@@ -2,11 +2,13 @@
 //!
 //! * [`success`]: the probability that a trial succeeds
 //! * [`bounds`]: the probabilities that outcomes lie within their bounds
+//! * [`front`]: the objectives of a front, which the acquisition contains
 //! * [`expense`]: the expected duration or cost
 //! * [`local_penalty`]: penalties near pending trials
 
 pub mod bounds;
 pub mod expense;
+pub mod front;
 pub mod local_penalty;
 pub mod success;
 
