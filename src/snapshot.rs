@@ -14,7 +14,7 @@ use crate::problem::Problem;
 const NAME: &[u8] = b"belated";
 
 /// The number of the format. Bytes in another format are refused.
-pub const FORMAT: u8 = 15;
+pub const FORMAT: u8 = 16;
 
 /// The data that precede the events in a saved optimizer.
 #[derive(Serialize, Deserialize)]
