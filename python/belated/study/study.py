@@ -17,7 +17,7 @@ from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreErro
 from belated.optimizers.actions import Records, actions_of
 from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
-from belated.optimizers.imported import Result, of_record
+from belated.optimizers.imported import Result, of_record, result_of
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.outcomes import position
@@ -1351,13 +1351,15 @@ def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> 
     """
     if not new.outcomes:
         return None
+    marks = {i: (low, high) for i, low, high in record.marks}
+    facts = zip(problem.outcomes, record.outcomes, strict=True)
     known = {
-        name: Result(state, value, std, at, withdrawal)
-        for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
+        name: Result(state, value, std, at, withdrawal, marks.get(i))
+        for i, (name, (state, value, std, _, at, withdrawal)) in enumerate(facts)
     }
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
-        known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}
+        known = {new.objective: result_of(record)}
     return [known.get(name, Result("abandoned", at=record.finished_at)) for name in new.outcomes]
 
 
@@ -1377,8 +1379,6 @@ def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None,
     assert number is not None  # the trial is new
     for action, at in rest(number):
         made._log.record(action, record.started_at if at is None else at)
-    if made._log.trial(number).marks and not record.marks:
-        made._log.record(Action.confirm(number), record.finished_at)
     return True
 
 
