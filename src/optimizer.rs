@@ -281,8 +281,8 @@ impl Optimizer {
     }
 
     /// Returns the event that an action at this wall-clock time would log, or None if the action would have no effect.
-    /// The log is not changed. Values that are far from what the model expects are marked. If `fits`, the model is fitted
-    /// if necessary; otherwise, only a model that is at hand is used.
+    /// The log is not changed. Values that are far from what the model expects are marked, unless the action has marks.
+    /// If `fits`, the model is fitted if necessary; otherwise, only a model that is at hand is used.
     pub(crate) fn validate(
         &mut self,
         action: Action,
@@ -292,10 +292,19 @@ impl Optimizer {
     ) -> Result<Option<Draft>> {
         let now = self.ledger.now(time)?;
         let at = self.ledger.len();
+        let given = match &action {
+            Action::Observe { observation, .. } | Action::Add { observation, .. } => {
+                observation.marks.clone()
+            }
+            _ => None,
+        };
         let Some(mut event) = self.ledger.validate(action, now, time)? else {
             return Ok(None);
         };
-        let marks = self.marks_of(&event, time, fits, stop)?;
+        let marks = match given {
+            Some(marks) => marks,
+            None => self.marks_of(&event, time, fits, stop)?,
+        };
         event.mark(marks);
         Ok(Some(Draft { event, at }))
     }

@@ -167,6 +167,9 @@ class Parameter:
     def checked(self, number: float) -> float | None:
         """The value that equals a number up to rounding, or None if the number is not a value of the parameter."""
 
+    def known(self, number: float) -> float | None:
+        """As `checked`, also for values that are not offered."""
+
     @property
     def expected_measured(self) -> str:
         """The numbers of measurements, for messages."""
@@ -221,12 +224,13 @@ class Space:
         cls,
         declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]],
         is_context: bool,
-        linear: list[tuple[list[tuple[str, float]], float | None, float | None, float | None]] = ...,
+        linear: list[tuple[list[tuple[str, float]], float | None, float | None, float | None, float]] = ...,
     ) -> Space:
         """Create a space. Each entry of `declared` has the name, the declaration and the conditions of a parameter.
 
         A condition names another parameter, and has the levels of that parameter at which the condition holds. Each
-        entry of `linear` has the terms, the lower and the upper bound of a constraint, and the step of a mixture."""
+        entry of `linear` has the terms, the lower and the upper bound of a constraint, and the step and the
+        tolerance of a mixture."""
 
     @property
     def redundant(self) -> list[str]:
@@ -327,7 +331,8 @@ class Observation:
 
     `values` has the position, the value and the std of each outcome. A number is the value of the only outcome.
     `point` is the point where the trial was run; None means the point where the trial was started. `attrs` are the
-    user's attributes, as a JSON object. `what` is the trial or the added point, for messages about the numbers.
+    user's attributes, as a JSON object. `marks` has the positions and the expected intervals of marked values; None
+    means that the model judges the values. `what` is the trial or the added point, for messages about the numbers.
     """
 
     def __new__(
@@ -338,6 +343,7 @@ class Observation:
         point: _Place | None = None,
         attrs: str | None = None,
         *,
+        marks: Sequence[tuple[int, float, float]] | None = None,
         what: str = "the trial",
     ) -> Observation: ...
 

@@ -39,8 +39,10 @@ pub struct Reading {
 pub struct Observation {
     /// The outcomes, and their values with their noise.
     pub readings: Vec<(u32, Reading)>,
-    /// The data, without an error and without a reason.
+    /// The data, without an error, without a reason and without marks.
     pub data: Data,
+    /// The marks of new values, for values that were judged before. None if the optimizer judges the values.
+    pub marks: Option<Vec<Mark>>,
 }
 
 impl Observation {
@@ -48,7 +50,7 @@ impl Observation {
     pub fn new(value: f64, std: Option<f64>) -> Self {
         Self {
             readings: vec![(0, Reading { value, std })],
-            data: Data::default(),
+            ..Self::default()
         }
     }
 }

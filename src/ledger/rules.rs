@@ -82,7 +82,7 @@ impl Ledger {
     ) -> Result<Option<What>> {
         self.trial(number)?;
         self.check_observation(number, &observation)?;
-        let Observation { readings, data } = &observation;
+        let Observation { readings, data, .. } = &observation;
         let known = readings.iter().find_map(|&(outcome, reading)| {
             let value = self.entry(number, outcome as usize).value()?;
             Some((outcome, reading, value))
@@ -159,8 +159,11 @@ impl Ledger {
     fn replicate(
         &self,
         number: TrialNumber,
-        Observation { readings, mut data }: Observation,
+        Observation {
+            readings, mut data, ..
+        }: Observation,
     ) -> Result<What> {
+        self.check_all_plausible(number, &readings)?;
         let (point, context, fidelity) = self.replicated(number, data.point.take())?;
         Ok(What::Added(Added {
             point,
@@ -197,10 +200,14 @@ impl Ledger {
     ) -> Result<Option<Happened>> {
         let entry = self.entry(number, outcome);
         match entry.value() {
+            None if again == Again::Refuse
+                && self.repeats_withdrawn(number, outcome, reading.value) =>
+            {
+                Ok(None)
+            }
             None => {
-                let is_withdrawn = again == Again::Refuse
-                    && self.repeats_withdrawn(number, outcome, reading.value);
-                Ok((!is_withdrawn).then_some(Happened::New(reading)))
+                self.check_plausible(number, outcome, reading.value)?;
+                Ok(Some(Happened::New(reading)))
             }
             Some(value)
                 if value == reading.value
@@ -208,8 +215,16 @@ impl Ledger {
             {
                 Ok(None)
             }
-            Some(_) if again == Again::Amend => Ok(Some(Happened::Amended(reading))),
-            Some(value) => Err(self.already_observed(number, outcome, value)),
+            Some(value) => {
+                // A revision may have narrowed the plausible range since the value was stored.
+                if value != reading.value {
+                    self.check_plausible(number, outcome, reading.value)?;
+                }
+                match again {
+                    Again::Amend => Ok(Some(Happened::Amended(reading))),
+                    _ => Err(self.already_observed(number, outcome, value)),
+                }
+            }
         }
     }
 
@@ -346,7 +361,10 @@ impl Ledger {
         attrs: Option<String>,
     ) -> Result<What> {
         self.check_observation(self.trials.len(), &observation)?;
-        let Observation { readings, mut data } = observation;
+        self.check_all_plausible(self.trials.len(), &observation.readings)?;
+        let Observation {
+            readings, mut data, ..
+        } = observation;
         // An added trial has a single point, the point where the trial was run.
         let run = data.point.take();
         let added = Added {
@@ -746,13 +764,17 @@ impl Ledger {
 
     /// Refuses an observation whose outcomes, numbers, point or attributes are invalid.
     fn check_observation(&self, number: TrialNumber, observation: &Observation) -> Result<()> {
-        let Observation { readings, data } = observation;
+        let Observation {
+            readings,
+            data,
+            marks,
+        } = observation;
         for (outcome, reading) in readings {
             self.check_outcome(*outcome as usize)?;
             reading.check(format_args!("trial {number}"))?;
-            self.check_plausible(number, *outcome as usize, reading.value)?;
         }
         self.check_listed(readings.iter().map(|(outcome, _)| *outcome))?;
+        self.check_marks(marks.as_ref().filter(|it| !it.is_empty()), readings)?;
         match data.error.is_none() && data.reason.is_none() && data.marks.is_none() {
             true => self.check_data(number, data),
             false => Err(self.impossible("a value with an error, a reason or a mark")),
@@ -761,6 +783,12 @@ impl Ledger {
 }
 
 impl Ledger {
+    fn check_all_plausible(&self, number: TrialNumber, new: &[(u32, Reading)]) -> Result<()> {
+        new.iter().try_for_each(|(outcome, reading)| {
+            self.check_plausible(number, *outcome as usize, reading.value)
+        })
+    }
+
     /// Refuses a value outside the plausible range of its outcome.
     fn check_plausible(&self, number: TrialNumber, outcome: usize, value: f64) -> Result<()> {
         let declared = self.problem.outcomes.get(outcome);

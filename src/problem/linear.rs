@@ -22,6 +22,8 @@ pub struct Linear {
     pub at_most: Option<f64>,
     /// The step of the parameters, for a mixture whose parts are multiples of a step.
     pub step: Option<f64>,
+    /// By how much the sum of a measured point may exceed the bounds. Suggested points keep to the bounds.
+    pub tolerance: f64,
 }
 
 impl Linear {

@@ -248,7 +248,7 @@ impl Problem {
         match (&self.members, point) {
             (Members::Space(space), Point::Numbers(numbers)) => match space.is_beyond(numbers) {
                 true => Position::Outside,
-                false if space.has_values(numbers) => Position::Member,
+                false if space.is_member(numbers) => Position::Member,
                 false => Position::Between,
             },
             (Members::Candidates(_), Point::Numbers(_)) => Position::Outside,

@@ -321,10 +321,15 @@ impl Space {
         ))
     }
 
-    /// A linear constraint that the numbers of a point violate, with the sum.
-    fn violated(&self, numbers: &[Option<f64>]) -> Option<(&Linear, f64)> {
+    /// A linear constraint that the numbers of a point violate by more than a tolerance, with the sum.
+    fn violated(
+        &self,
+        numbers: &[Option<f64>],
+        tolerance: impl Fn(&Linear) -> f64,
+    ) -> Option<(&Linear, f64)> {
         let violated = |each: &&Linear| {
-            let (sum, slack) = self.sum(each, numbers);
+            let (sum, rounding) = self.sum(each, numbers);
+            let slack = rounding + tolerance(each);
             each.at_most.is_some_and(|high| sum > high + slack)
                 || each.at_least.is_some_and(|low| sum < low - slack)
         };
@@ -332,7 +337,7 @@ impl Space {
         Some((found, self.sum(found, numbers).0))
     }
 
-    /// Σ a_i p_i, and the tolerance of the constraint.
+    /// Σ a_i p_i, and by how much rounding may change the sum.
     fn sum(&self, linear: &Linear, numbers: &[Option<f64>]) -> (f64, f64) {
         let mut total = (0.0, 0.0);
         for (name, a) in &linear.terms {
@@ -346,7 +351,7 @@ impl Space {
 
     /// Refuses the numbers of a point that violate a linear constraint.
     pub(crate) fn check_linear(&self, numbers: &[Option<f64>]) -> Result<()> {
-        match self.violated(numbers) {
+        match self.violated(numbers, |_| 0.0) {
             None => Ok(()),
             Some((linear, sum)) => Err(self.role.error(&format!(
                 " violate {}: the sum is {sum:?}",
@@ -512,15 +517,16 @@ impl Space {
         self.check_numbers(numbers.len(), |k| numbers[k], is_usable, expected)
     }
 
-    /// Whether each number of a point is a value of its parameter.
-    pub(crate) fn has_values(&self, numbers: &[Option<f64>]) -> bool {
+    /// Whether each number of a point is a value of its parameter, and the linear constraints hold.
+    pub(crate) fn is_member(&self, numbers: &[Option<f64>]) -> bool {
         self.all(numbers, |kind, number| kind.checked(number) == Some(number))
+            && self.violated(numbers, |_| 0.0).is_none()
     }
 
-    /// Whether a number of a measurement lies beyond a bound, or a linear constraint is violated.
+    /// Whether a number of a measurement lies beyond a bound, or a sum misses its bounds by more than the tolerance.
     pub(crate) fn is_beyond(&self, numbers: &[Option<f64>]) -> bool {
         !self.all(numbers, |kind, number| !kind.is_beyond(number))
-            || self.violated(numbers).is_some()
+            || self.violated(numbers, |each| each.tolerance).is_some()
     }
 
     fn all(&self, numbers: &[Option<f64>], holds: impl Fn(&dyn Kind, f64) -> bool) -> bool {

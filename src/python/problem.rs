@@ -96,6 +96,10 @@ impl Parameter {
         self.core.kind().checked(number)
     }
 
+    fn known(&self, number: f64) -> Option<f64> {
+        self.core.whole().kind().checked(number)
+    }
+
     fn measured(&self, number: f64) -> Option<f64> {
         self.core.kind().measured(number)
     }
@@ -295,8 +299,14 @@ pub struct Space {
 /// The name of a parameter, the parameter, and the levels of its parents at which the parameter is active.
 type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 
-/// The terms, the lower and the upper bound of a linear constraint, and the step of a mixture.
-type DeclaredLinear = (Vec<(String, f64)>, Option<f64>, Option<f64>, Option<f64>);
+/// The terms, the lower and the upper bound of a linear constraint, and the step and the tolerance of a mixture.
+type DeclaredLinear = (
+    Vec<(String, f64)>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    f64,
+);
 
 #[pymethods]
 impl Space {
@@ -320,11 +330,12 @@ impl Space {
         };
         let linear = linear
             .into_iter()
-            .map(|(terms, at_least, at_most, step)| Linear {
+            .map(|(terms, at_least, at_most, step, tolerance)| Linear {
                 terms,
                 at_least,
                 at_most,
                 step,
+                tolerance,
             });
         let core = problem::Space::new(role, declared.collect())?.with_linear(linear.collect())?;
         Ok(Self { core })

@@ -26,13 +26,15 @@ type Values = Vec<(u32, f64, Option<f64>)>;
 #[pymethods]
 impl Observation {
     #[new]
-    #[pyo3(signature = (values, cost=None, duration=None, point=None, attrs=None, *, what="the trial"))]
+    #[pyo3(signature = (values, cost=None, duration=None, point=None, attrs=None, *, marks=None, what="the trial"))]
+    #[allow(clippy::too_many_arguments)]
     fn new(
         values: &Bound<'_, PyAny>,
         cost: Option<f64>,
         duration: Option<f64>,
         point: Option<Point>,
         attrs: Option<String>,
+        marks: Option<Vec<(u32, f64, f64)>>,
         what: &str,
     ) -> PyResult<Self> {
         let values: Values = match values.cast_exact::<PyFloat>() {
@@ -51,6 +53,12 @@ impl Observation {
                 attrs,
                 ..Data::default()
             },
+            marks: marks.map(|marks| {
+                let marks = marks.into_iter();
+                marks
+                    .map(|(outcome, low, high)| Mark { outcome, low, high })
+                    .collect()
+            }),
         };
         core.check_numbers(what)?;
         Ok(Self { core })

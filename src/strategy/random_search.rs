@@ -285,6 +285,7 @@ mod tests {
                         observation: Observation {
                             readings: vec![(u32::from(has_outcomes && row % 2 == 1), Reading { value: row as f64, std: None })],
                             data: Data { point: moved, ..Data::default() },
+                            marks: None,
                         },
                         again: Again::Amend,
                     }),

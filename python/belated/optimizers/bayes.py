@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from belated._core import InvalidSetting
 from belated.optimizers import settings
 from belated.optimizers.optimizer import Optimizer
+from belated.space.arguments import as_timedelta
 
 
 @dataclass(eq=False, repr=False)
@@ -80,7 +81,7 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     _has_model = True
 
     def _settings(self) -> dict[str, Any]:
-        if isinstance(self.window, timedelta) and self.clock == "iterations":
+        if isinstance(as_timedelta(self.window), timedelta) and self.clock == "iterations":
             raise InvalidSetting(f"window={self.window!r} needs clock='seconds': pass it, or a number of suggestions")
         return super()._settings()
 

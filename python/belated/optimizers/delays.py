@@ -12,7 +12,7 @@ import numpy as np
 from belated._core import DelayDistribution, InvalidValue
 from belated.optimizers.trial import Trial
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, whole_number
+from belated.space.arguments import as_timedelta, finite, in_seconds, whole_number
 
 # The longest time that the core accepts. A trial that does not arrive within this time counts as never arriving.
 _FOREVER = 1e300
@@ -266,15 +266,14 @@ class Delays:
 
     def _duration(self, name: str, given: Any) -> float:
         """Convert a duration from now to the unit of the clock."""
-        if isinstance(given, timedelta) and self.clock == "seconds":
-            given = given.total_seconds()
-        number = finite(given)
+        number = finite(in_seconds(given) if self.clock == "seconds" else given)
         if number is None or not 0 <= number <= _FOREVER:
             raise InvalidValue(f"{name}={short_repr(given)} is not usable: pass a number >= 0{self._or_time(False)}")
         return number
 
     def _time(self, by: Any) -> float:
         """Convert a time to the optimizer's clock."""
+        by = as_timedelta(by)
         if isinstance(by, timedelta) and self.clock == "seconds":
             return self.now + self._duration("by", by)
         time = None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from belated._core import InvalidPoint, InvalidSetting
 from belated.optimizers.problem import Problem
 from belated.short_repr import short_repr
-from belated.space.arguments import is_list, real_number, whole_in_text, whole_number
+from belated.space.arguments import is_gap, is_list, real_number, whole_in_text, whole_number
 from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Dimension, Range
 from belated.space.space import Space
@@ -71,8 +71,33 @@ def _held(space: Space, fixed: Mapping[str, Any]) -> list[Held]:
             near = nearest(name, space) if isinstance(name, str) else None
             advice = f"did you mean {near!r}?" if near else f"name some of {list(space)}"
             raise InvalidPoint(f"fixed has {name!r}, which is not a parameter: {advice}")
-    held = {name: _values(name, space[name], value) for name, value in given.items()}
+    held = {name: _values(name, space[name], value) for name, value in given.items() if not is_gap(value)}
+    for name, value in given.items():
+        # None stands for an inactive parameter, unless it is a choice.
+        if is_gap(value) and not _is_inactive(space, name, held):
+            try:
+                held[name] = _values(name, space[name], value)
+            except InvalidPoint as error:
+                parents = list(space[name].when or ())
+                advice = f"; or fix {parents} to values at which {name!r} is inactive" if parents else ""
+                raise InvalidPoint(f"{error}{advice}") from None
     return [held.get(name) for name in space.searched]
+
+
+def _is_inactive(space: Space, name: str, held: Mapping[str, Held]) -> bool:
+    """Return whether a parameter is inactive at all points with these values."""
+    for parent, values in (space[name].when or {}).items():
+        dimension = space[parent]
+        found, numbers = held.get(parent), map(dimension.known, values)
+        if found is None and dimension.offered is not None:
+            found = list(map(dimension.to_number, dimension.offered))
+        if isinstance(found, tuple):
+            is_met = any(found[0] <= number <= found[1] for number in numbers if number is not None)
+        else:
+            is_met = found is None or not set(found).isdisjoint(numbers)
+        if not is_met or _is_inactive(space, parent, held):
+            return True
+    return False
 
 
 def _values(name: str, dimension: Dimension, value: Any) -> Held:

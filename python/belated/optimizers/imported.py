@@ -31,6 +31,8 @@ class Result(NamedTuple):
     at: float | None = None
     #: The last withdrawn result.
     withdrawal: Withdrawn | None = None
+    #: The interval in which the value was expected, if the value is marked.
+    mark: tuple[float, float] | None = None
 
 
 class ImportedTrial(NamedTuple):
@@ -51,6 +53,8 @@ class ImportedTrial(NamedTuple):
     started_at: float | None = None
     #: The remarks, with their wall-clock times in seconds and their authors.
     remarks: Sequence[tuple[str, float | None, str | None]] = ()
+    #: Whether the results have the marks of the values. Otherwise, the model of the log judges the values.
+    is_judged: bool = False
     #: The name of the trial, for messages.
     what: str = "this trial"
 
@@ -76,7 +80,7 @@ class ImportedTrial(NamedTuple):
         """Return the actions without the remarks, as `adding` does."""
         results, started_at = self.results, self.started_at
         if len(results) == 1 and not self.has_outcomes and not self.curve:
-            [(state, _, _, at, withdrawal)] = results  # the most frequent case
+            [(state, _, _, at, withdrawal, _)] = results  # the most frequent case
             if state == "observed" and withdrawal is None and at == started_at and self.error is None:
                 observation = self._observation([0])
                 return Action.add(place, context, observation, fidelity, attrs), _nothing
@@ -222,7 +226,8 @@ class ImportedTrial(NamedTuple):
         if value is not None:
             # The trial keeps the std of its last value.
             std = self.results[k].std if self.results[k].value is None else None
-            observation = Observation([(k, value, std)], self.cost, self.duration, what=self.what)
+            amounts = self.cost, self.duration
+            observation = Observation([(k, value, std)], *amounts, marks=[] if self.is_judged else None, what=self.what)
             yield Action.observe(number, observation, True, False), at
         elif state == "stopped":
             yield Action.stop(number), at
@@ -233,9 +238,10 @@ class ImportedTrial(NamedTuple):
 
     def _observation(self, outcomes: Sequence[int]) -> Observation:
         """Return the values of outcomes, with the data of the trial."""
-        known = ((k, self.results[k]) for k in outcomes)
+        known = [(k, self.results[k]) for k in outcomes]
         values = [(k, each.value, each.std) for k, each in known if each.value is not None]
-        return Observation(values, self.cost, self.duration, None, self.attrs, what=self.what)
+        marks = [(k, *each.mark) for k, each in known if each.mark is not None] if self.is_judged else None
+        return Observation(values, self.cost, self.duration, None, self.attrs, marks=marks, what=self.what)
 
     def _fail(self, number: int, outcome: int | None) -> Action:
         measured = any(self._value_of(each) is not None for each in self.results)
@@ -256,10 +262,16 @@ class ImportedTrial(NamedTuple):
         return result.value if result.value is not None or result.withdrawal is None else result.withdrawal[1]
 
 
+def result_of(record: TrialRecord) -> Result:
+    """Return the result of a trial without outcomes."""
+    mark = next(((low, high) for _, low, high in record.marks), None)
+    return Result(record.state, record.value, record.std, record.finished_at, record.withdrawal, mark)
+
+
 def of_record(record: TrialRecord, results: Sequence[Result] | None, has_curve: bool) -> ImportedTrial:
     """Return a trial of another log; `results` has the result of each outcome, or is None without outcomes."""
     if results is None:
-        single = Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)
+        single = result_of(record)
     return ImportedTrial(
         [single] if results is None else results,
         results is not None,
@@ -272,6 +284,7 @@ def of_record(record: TrialRecord, results: Sequence[Result] | None, has_curve: 
         attempt=record.attempt,
         started_at=record.started_at,
         remarks=record.remarks,
+        is_judged=True,
     )
 
 

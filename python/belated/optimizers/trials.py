@@ -60,7 +60,7 @@ from belated.optimizers.tables.table import (
 from belated.optimizers.trial import Trial, trials_html
 from belated.optimizers.values import checked
 from belated.short_repr import short_repr
-from belated.space.arguments import checks_arguments, finite, is_list, is_table, whole_number
+from belated.space.arguments import as_timedelta, checks_arguments, finite, is_list, is_table, whole_number
 from belated.space.candidates import Candidates
 from belated.space.space import ContextSpace, Space
 from belated.warn import warn
@@ -370,7 +370,7 @@ class Reading(ABC):
         >>> str(optimizer.forecast(by=20))
         '8 pending, no forecast: no trial has arrived'
         """
-        forecast = self._delays_of(outcome, isinstance(by, (datetime, timedelta))).forecast(by)
+        forecast = self._delays_of(outcome, isinstance(as_timedelta(by), (datetime, timedelta))).forecast(by)
         if forecast.n_pending:
             self._source._check_hand_overs()
         return forecast

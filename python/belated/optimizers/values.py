@@ -17,7 +17,7 @@ import numpy as np
 from belated._core import InvalidSetting
 from belated.optimizers.names import ChecksKeywords
 from belated.short_repr import short_repr
-from belated.space.arguments import finite, in_seconds, is_list, shown, whole_number
+from belated.space.arguments import as_timedelta, finite, in_seconds, is_list, shown, whole_number
 
 
 def private(default: Any) -> Any:
@@ -43,7 +43,7 @@ _PLAIN: dict[Any, tuple[Callable[[Any], Any], str]] = {
     bool: (lambda value: bool(value) if isinstance(value, (bool, np.bool_)) else None, "True or False"),
     int: (_natural, "an integer from 0 to 2**64 - 1"),
     float: (finite, "a finite number"),
-    timedelta: (lambda value: in_seconds(value) if isinstance(value, timedelta) else None, "a timedelta"),
+    timedelta: (lambda value: in_seconds(value) if isinstance(as_timedelta(value), timedelta) else None, "a timedelta"),
     types.NoneType: (lambda value: None, "None"),
 }
 

@@ -1,5 +1,6 @@
 """Conversion and checks of users' arguments: numbers, lists, tables and functions."""
 
+import contextlib
 import copy
 import dataclasses
 import functools
@@ -57,11 +58,13 @@ def checks_arguments(method: Method) -> Method:
 def real_number(value: Any) -> float | None:
     """Return `value` as a float, or None if `value` is not a single real number.
 
-    Real scalars, and arrays or tensors without axes, are real numbers; bool, complex and str are not. A masked number
-    is NaN.
+    Real scalars, and arrays or tensors without axes, are real numbers; bool, complex, str and times are not. A masked
+    number is NaN.
     """
     if type(value) is float:  # the most frequent case; the checks below take a microsecond
         return value
+    if isinstance(value, (np.timedelta64, np.datetime64)):
+        return None  # their items may be integers
     if getattr(value, "shape", None) == () and hasattr(value, "item"):
         # The item of a masked array is 0.
         value = math.nan if np.ma.is_masked(value) else value.item()
@@ -119,8 +122,17 @@ def is_gap(value: Any) -> bool:
     return number is not None and math.isnan(number)
 
 
+def as_timedelta(value: Any) -> Any:
+    """Return a timedelta of NumPy as a timedelta, if it has a unit of fixed length, and other values unchanged."""
+    if isinstance(value, np.timedelta64) and np.datetime_data(value)[0] != "generic":
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            return timedelta(seconds=float(value / np.timedelta64(1, "s")))
+    return value
+
+
 def in_seconds(value: Any) -> Any:
-    """Return a timedelta as a number of seconds, and other values unchanged."""
+    """Return a timedelta, also of NumPy, as a number of seconds, and other values unchanged."""
+    value = as_timedelta(value)
     return value.total_seconds() if isinstance(value, timedelta) else value
 
 

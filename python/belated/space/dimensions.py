@@ -103,6 +103,16 @@ class Parameter(ABC):
             raise ValueError(self.core.expected_measured if measured else self.core.expected)
         return found
 
+    def known(self, value: Any) -> float | None:
+        """Return the number that represents a value, offered or not; None for other values."""
+        number = self._number(value)
+        return None if number is None else self.core.known(number)
+
+    def offers(self, value: Any) -> bool:
+        """Return whether suggestions may have a value."""
+        number = self._number(value)
+        return number is not None and self.core.checked(number) is not None
+
     def check(self, value: Any) -> Any:
         """Return the value of this parameter that equals `value`.
 
@@ -112,7 +122,8 @@ class Parameter(ABC):
 
     def level(self, value: Any) -> int:
         """Return the level of a value: its position among all values, counted from 0."""
-        return self.core.level(self.to_number(value))
+        number = self.known(value)
+        return self.core.level(self.to_number(value) if number is None else number)
 
     def member(self, level: int) -> Any:
         """Return the value at this level."""

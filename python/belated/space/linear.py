@@ -10,8 +10,11 @@ from belated._core import InvalidSpace
 from belated.short_repr import short_repr
 from belated.space.arguments import finite
 
-# A constraint in the form that the core takes: terms, at_least, at_most, and the step of a mixture.
-CoreLinear: TypeAlias = tuple[list[tuple[str, float]], float | None, float | None, float | None]
+# A constraint in the form that the core takes: terms, at_least, at_most, and the step and the tolerance of a mixture.
+CoreLinear: TypeAlias = tuple[list[tuple[str, float]], float | None, float | None, float | None, float]
+
+# The share of the total by which the sum of weighed parts usually misses the total.
+_WEIGHED = 0.01
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,7 @@ class Linear:
         """The constraint in the form that the core takes."""
         exact = self.equals
         low, high = (self.at_least, self.at_most) if exact is None else (exact, exact)
-        return list(self.coefficients.items()), low, high, None
+        return list(self.coefficients.items()), low, high, None, 0.0
 
     def as_data(self) -> dict[str, Any]:
         """Return the constraint as JSON data."""
@@ -129,6 +132,11 @@ class Mixture:
         The step of the parts: each is its lower bound plus a multiple of the step. The mixture is then a finite set.
         Up to 100,000 points are searched exhaustively, and larger sets by exchanges, in which one part loses as many
         steps as another one gains. The parts must not occur in other linear constraints. Default None: any real number.
+    tolerance : float, optional
+        By how much the sum of the parts of a *measured* point (`add`, ``observe(params=…)``) may differ from the total,
+        because weighed amounts are rarely exact. Such a point is stored and modelled as it is given, and may be the
+        best trial. Beyond the tolerance, the model uses the point, too, and `Trial.outside` is True. Suggestions and
+        enqueued points have the total. Default None: 1 % of the total.
 
     Raises
     ------
@@ -152,6 +160,7 @@ class Mixture:
     names: Sequence[str]
     total: float = 1.0
     step: float | None = None
+    tolerance: float | None = None
 
     def __post_init__(self) -> None:
         given = self.names
@@ -167,20 +176,31 @@ class Mixture:
             if step <= 0:
                 raise InvalidSpace(f"Mixture(step)={step!r} is not usable: pass a number above 0, or None")
             object.__setattr__(self, "step", step)
+        if self.tolerance is not None:
+            tolerance = _number(self.tolerance, "Mixture(tolerance)")
+            if tolerance < 0:
+                raise InvalidSpace(f"Mixture(tolerance)={tolerance!r} is not usable: pass a number >= 0, or None")
+            object.__setattr__(self, "tolerance", tolerance)
 
     @property
     def core(self) -> CoreLinear:
         """The constraint in the form that the core takes."""
-        return [(name, 1.0) for name in self.names], self.total, self.total, self.step
+        tolerance = _WEIGHED * abs(self.total) if self.tolerance is None else self.tolerance
+        return [(name, 1.0) for name in self.names], self.total, self.total, self.step, tolerance
 
     def as_data(self) -> dict[str, Any]:
         """Return the constraint as JSON data."""
         data: dict[str, Any] = {"kind": "Mixture", "names": [*self.names], "total": self.total}
-        return data if self.step is None else data | {"step": self.step}
+        return data | self._options()
 
     def __repr__(self) -> str:
-        step = "" if self.step is None else f", step={self.step!r}"
-        return f"Mixture({list(self.names)!r}, total={self.total!r}{step})"
+        options = "".join(f", {name}={value!r}" for name, value in self._options().items())
+        return f"Mixture({list(self.names)!r}, total={self.total!r}{options})"
+
+    def _options(self) -> dict[str, float]:
+        """Return the step and the tolerance by name, if they are given."""
+        given = {"step": self.step, "tolerance": self.tolerance}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 AnyLinear: TypeAlias = Linear | Mixture
@@ -191,7 +211,7 @@ def without_constants(linear: AnyLinear, constants: Mapping[str, float]) -> Core
 
     Return None if all of its parameters are constants and their sum lies within the bounds.
     """
-    terms, low, high, step = linear.core
+    terms, low, high, step, tolerance = linear.core
     held = sum(a * constants[name] for name, a in terms if name in constants)
     searched = [(name, a) for name, a in terms if name not in constants]
     if len(searched) == len(terms):
@@ -199,7 +219,7 @@ def without_constants(linear: AnyLinear, constants: Mapping[str, float]) -> Core
     slack = 1e-9 * sum(abs(a * constants[name]) for name, a in terms if name in constants)
     if searched:
         low, high = (None if bound is None else bound - held for bound in (low, high))
-        return searched, low, high, step
+        return searched, low, high, step, tolerance
     if (low is not None and held < low - slack) or (high is not None and held > high + slack):
         raise InvalidSpace(f"constraint {linear!r} cannot hold: all of its parameters are constants, with sum {held!r}")
     return None

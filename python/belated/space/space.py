@@ -99,9 +99,7 @@ class Space(Mapping[str, Dimension]):
         self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
         declared = [(escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
         #: The core's space.
-        linear = [
-            ([(escaped(name), a) for name, a in terms], low, high, step) for terms, low, high, step in self.linear
-        ]
+        linear = [([(escaped(name), a) for name, a in each[0]], *each[1:]) for each in self.linear]
         self.core = _core.Space(declared, self.point_argument == "context", linear)
         #: Number of encoded columns of a point.
         self.width: int = self.core.width
@@ -358,6 +356,10 @@ class Space(Mapping[str, Dimension]):
             )
         except ValueError:
             return False
+
+    def knows(self, values: Mapping[str, Any]) -> bool:
+        """Return whether each of the values, by flat name, is a value of its parameter, offered or not."""
+        return all(self[name].known(each) is not None for name, each in values.items())
 
     def without_missing(self, record: Mapping[str, Any], is_complete: bool = True) -> Mapping[str, Any]:
         """Return values by flat name without those inactive parameters whose value is None or NaN.

@@ -75,8 +75,8 @@ def add_to(commands: Any) -> None:
         if name == "suggest":
             action.add_argument("-n", metavar="N", type=_trial_number, default=1, help="how many trials (default: 1)")
             action.add_argument("--key", metavar="KEY", help="a name: a repeated request with this key starts nothing")
-            what = "the new .csv, .xlsx or .html file for the trials that are out"
-            action.add_argument("--worklist", metavar="FILE", help=what)
+            what = "write the trials that are out to a new .csv, .xlsx, or .html to print"
+            action.add_argument("--output", "--worklist", metavar="FILE", help=what)
         if name == "observe":
             what = "the number of the trial; or a worklist that was filled in (.csv, .xlsx)"
             action.add_argument("number", metavar="NUMBER|FILE", help=what)
@@ -108,7 +108,8 @@ def add_to(commands: Any) -> None:
             action.add_argument("--skip", action="store_true", help="add the rows without errors, and list the others")
             action.add_argument("--new", action="store_true", help="leave out rows that equal earlier trials")
         if name == "worklist":
-            action.add_argument("--output", metavar="FILE", help="write to a .csv, .xlsx, or .html to print")
+            what = "write to a .csv, .xlsx, or .html to print"
+            action.add_argument("--output", "--worklist", metavar="FILE", help=what)
         action.set_defaults(command=command)
 
 
@@ -130,10 +131,10 @@ def _loaded(arguments: argparse.Namespace) -> Study:
 
 def suggest_command(arguments: argparse.Namespace) -> None:
     """Start trials of a study, and print them or write the trials that are out to a new file."""
-    study, output = _loaded(arguments), arguments.worklist
+    study, output = _loaded(arguments), arguments.output
     if output is not None:
         is_excel = _suffix(output, (".csv", ".xlsx", ".html")) == ".xlsx"
-        (check_packages if is_excel else imported_pandas)("--worklist")
+        (check_packages if is_excel else imported_pandas)("--output")
         # The file must be writable before trials start, and must not replace a sheet that was filled in.
         try:
             open(output, "xb").close()

@@ -252,14 +252,15 @@ def _shown(data: Any) -> str:
 def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, Any]]:
     """Yield (nested name, stored value, given value) for each difference between two pieces of data."""
     if name in ("space", "context") and there and here:
-        names, our_names = [entry["name"] for entry in there], [entry["name"] for entry in here]
+        stored = _in_place_of(there, here)
+        names, our_names = [entry["name"] for entry in stored], [entry["name"] for entry in here]
         if names != our_names:
             yield f"the names of {name}", names, our_names
-        elif [entry.get("path") for entry in there] != [entry.get("path") for entry in here]:
-            stored, given = ([entry.get("path", entry["name"]) for entry in each] for each in (there, here))
-            yield f"the nesting of {name}", stored, given
+        elif [entry.get("path") for entry in stored] != [entry.get("path") for entry in here]:
+            paths, given = ([entry.get("path", entry["name"]) for entry in each] for each in (stored, here))
+            yield f"the nesting of {name}", paths, given
         else:
-            for ours, theirs in zip(here, there, strict=True):
+            for ours, theirs in zip(here, stored, strict=True):
                 if not _same(theirs, ours) and not _offers(theirs, ours):
                     yield f"{name}[{ours['name']!r}]", theirs, ours
     elif isinstance(there, dict) and isinstance(here, dict) and there.get("kind") == here.get("kind"):
@@ -267,6 +268,34 @@ def _differences(name: str, there: Any, here: Any) -> Iterator[tuple[str, Any, A
             yield from _differences(f"{name}.{field}", there.get(field), here.get(field))
     elif not _same(there, here):
         yield name, there, here
+
+
+def _in_place_of(there: Sequence[Mapping[str, Any]], here: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return a stored space in the form in which a user may give it: without what only earlier trials have."""
+    stored, suggested = {entry["name"]: entry for entry in there}, _as_suggested(there)
+    if [entry["name"] for entry in suggested] != [entry["name"] for entry in here]:
+        return there
+    pairs = zip(suggested, here, strict=True)
+    return [ours if _same(stored[ours["name"]], ours) else theirs for theirs, ours in pairs]
+
+
+def _as_suggested(space: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the parameters of a space that suggestions may have, with the conditions that they may satisfy."""
+    offered = {entry["name"]: _dimension(entry) for entry in space if "offered" in entry}
+
+    def conditions(entry: Mapping[str, Any]) -> list[Any]:
+        return [
+            [parent, [each for each in values if parent not in offered or offered[parent].offers(value_from(each))]]
+            for parent, values in entry["when"]
+        ]
+
+    found = [{**entry, "when": conditions(entry)} if "when" in entry else entry for entry in space]
+    while True:
+        names = {entry["name"] for entry in found}
+        left = [entry for entry in found if all(parent in names and values for parent, values in entry.get("when", ()))]
+        if len(left) == len(found):
+            return found
+        found = left
 
 
 def _offers(there: Mapping[str, Any], here: Mapping[str, Any]) -> bool:

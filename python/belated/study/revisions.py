@@ -34,6 +34,7 @@ from belated.short_repr import short_repr
 from belated.space.arguments import is_list
 from belated.space.candidates import Candidates, NamedCandidates
 from belated.space.dimensions import Categorical, Dimension, Ordinal, choices_of
+from belated.space.nested import Nesting
 from belated.space.space import Place, Space
 from belated.study.definition import optimizer_from, value_as_data, value_from
 
@@ -152,6 +153,10 @@ def checked_revision(
     new_names = [name for name in after if name not in before]
     may_lack = [name for name in after if name in _optional(old)]
     removed = [name for name in before if name not in after]
+    for name in removed:
+        offered = list(before[name].offered or ())
+        if len(offered) == 1:  # a revision made the parameter a constant
+            keep.setdefault(name, offered[0])
     gaps = _optional(new) if isinstance(new.domain, NamedCandidates) else ()
     _check_names("fill", fill, [*new_names, *may_lack], "a parameter that the revision adds")
     _check_names("map", renamed, [name for name in before if name in after], "a parameter of both spaces")
@@ -163,7 +168,11 @@ def checked_revision(
             raise InvalidSetting(
                 f"fill misses {missing}: pass the value that the trials so far had, as fill={{{missing[0]!r}: …}}"
             )
-        missing = [name for name in removed if name not in keep and before[name].width]
+        missing = [
+            name
+            for name in removed
+            if name not in keep and before[name].width and not _is_gone(name, before, after, (renamed, keep))
+        ]
         if missing:
             raise InvalidSetting(
                 f"keep misses {missing}: pass the value that belongs to the new space, as keep={{{missing[0]!r}: …}}"
@@ -175,6 +184,33 @@ def checked_revision(
     )
 
 
+def _is_gone(name: str, before: Any, after: Any, changes: tuple[Mapping[str, Any], Mapping[str, Any]]) -> bool:
+    """Return whether a removed parameter is inactive wherever its parents have values of the new space."""
+    renamed, keep = changes
+    for parent, values in (before[name].when or {}).items():
+        names = _renames(renamed, parent)
+        if parent in after:
+            holds = any(after[parent].known(names.get(_key(value), value)) is not None for value in values)
+        elif parent in keep:
+            holds = any(before[parent].known(value) == before[parent].known(keep[parent]) for value in values)
+        else:
+            holds = True
+        if not holds or _is_gone(parent, before, after, changes):
+            return True
+    return False
+
+
+def _renames(renamed: Any, name: str) -> dict[Any, Any]:
+    """Return the new choices of a parameter by the keys of the old choices, from the argument `map` of a revision."""
+    pairs = renamed.get(name) if isinstance(renamed, Mapping) else None
+    found = {}
+    for old, new in pairs.items() if isinstance(pairs, Mapping) else ():
+        with suppress(InvalidSpace):  # values that cannot be stored are refused later
+            value_as_data(new, name, True)
+            found[_key(old)] = new
+    return found
+
+
 def _check_names(argument: str, given: Mapping[str, Any], known: Sequence[str], what: str) -> None:
     unknown = [name for name in given if name not in known]
     if unknown:
@@ -183,10 +219,12 @@ def _check_names(argument: str, given: Mapping[str, Any], known: Sequence[str], 
 
 
 def _value(dimension: Dimension, value: Any, what: str) -> Any:
-    try:
-        return dimension.from_number(dimension.to_number(value))
-    except ValueError as expected:
-        raise InvalidSetting(f"{what}={short_repr(value)} is not usable: pass {expected}") from None
+    number = dimension.known(value)
+    if number is None:
+        core = dimension.core
+        expected = core.expected if dimension.offered is None else core.expected_measured
+        raise InvalidSetting(f"{what}={short_repr(value)} is not usable: pass {expected}")
+    return dimension.from_number(number)
 
 
 def _checked_map(before: Dimension, after: Dimension, pairs: Any, name: str) -> list[tuple[Any, Any]]:
@@ -201,32 +239,86 @@ def _checked_map(before: Dimension, after: Dimension, pairs: Any, name: str) -> 
     ]
 
 
-def with_known(stages: Sequence[Stage], log: Log, new: Space, renamed: Any) -> Space:
+def with_known(stages: Sequence[Stage], log: Log, new: Space, renamed: Any, keep: Any) -> Space:
     """Return the new space, in which models know the values of trials that the new space does not offer.
 
-    `renamed` is the argument `map` of the revision.
+    A parameter that is active only at such values is known, too, unless it is in `keep`. `renamed` and `keep` are the
+    arguments `map` and `keep` of the revision.
     """
     old = stages[-1].problem.domain
     if not isinstance(old, Space) or isinstance(old, NamedCandidates):
         return new
-    groups = () if new.nesting is None else new.nesting.choices
+    groups, old_groups = (frozenset() if each.nesting is None else each.nesting.choices for each in (new, old))
     used, found = _used_values(old, log, len(stages) - 1), dict(new)
     for name, each in new.items():
-        if name in used and name not in groups and each.offered is None:
-            pairs = renamed.get(name) if isinstance(renamed, Mapping) else None
-            kept = used[name] - {_key(value) for value in (pairs if isinstance(pairs, Mapping) else ())}
+        if name in used and (name in groups) == (name in old_groups) and each.offered is None:
             with suppress(BelatedError):
-                found[name] = _known(old[name], each, kept)
-    return new if all(found[name] is new[name] for name in new) else Space.from_flat(found, new.nesting)
+                found[name] = _known(old[name], each, used[name], _renames(renamed, name))
+    if all(found[name] is new[name] for name in new):
+        return new
+    for name, each in new.items():
+        if name in old and type(old[name]) is type(each) and each.when is not None:
+            # The parameter was also active at values that are not offered any longer.
+            before = _known_conditions(old[name], found, renamed)
+            more = {
+                parent: [value for value in before.get(parent, ()) if not found[parent].offers(value)]
+                for parent in each.when
+            }
+            when = {parent: [*values, *_missing(more[parent], values)] for parent, values in each.when.items()}
+            found[name] = replace(found[name], when=when)
+    nesting, kept = new.nesting, keep if isinstance(keep, Mapping) else {}
+    left = [name for name, each in old.items() if each.when is not None and name not in found and name not in kept]
+    left = [name for name in left if (nesting is None) == (old.nesting is None)]
+    for _ in range(len(left)):  # a parent may follow its children
+        for name in left:
+            when = _known_conditions(old[name], found, renamed)
+            if name not in found and when.keys() == (old[name].when or {}).keys() and not _may_hold(when, found):
+                found[name] = replace(old[name], when=when, offered=None)
+                if nesting is not None and old.nesting is not None:
+                    choices = {*nesting.choices} | ({name} & old.nesting.choices)
+                    nesting = Nesting(nesting.paths | {name: old.nesting.paths[name]}, choices)
+    return Space.from_flat(found, nesting)
 
 
-def _known(old: Dimension, new: Dimension, used: set[Any]) -> Dimension:
-    """Return the new parameter together with the used values of the old parameter, which it does not offer."""
+def _known_conditions(old: Dimension, found: Mapping[str, Dimension], renamed: Any) -> dict[str, list[Any]]:
+    """Return those conditions of an old parameter, with new names of choices, that trials of the new space may meet."""
+    when = {}
+    for parent, values in (old.when or {}).items():
+        names = _renames(renamed, parent)
+        values = [names.get(_key(value), value) for value in values]
+        if known := [value for value in values if parent in found and found[parent].known(value) is not None]:
+            when[parent] = known
+    return when
+
+
+def _may_hold(when: Mapping[str, Sequence[Any]], found: Mapping[str, Dimension]) -> bool:
+    """Return whether a suggestion may satisfy the conditions."""
+    return all(
+        any(found[parent].offers(value) for value in values) and _may_hold(found[parent].when or {}, found)
+        for parent, values in when.items()
+    )
+
+
+def _missing(values: Iterable[Any], others: Iterable[Any]) -> list[Any]:
+    """Return the values that are not among the others."""
+    known = {_key(value) for value in others}
+    return [value for value in values if _key(value) not in known]
+
+
+def _known(old: Dimension, new: Dimension, used: set[Any], renamed: Mapping[Any, Any]) -> Dimension:
+    """Return the new parameter together with the used values of the old parameter, which it does not offer.
+
+    `renamed` has the new names of choices by the keys of the old ones. A choice that is renamed to one that the new
+    parameter lacks stays known if it was not offered before.
+    """
     before, after = choices_of(old), choices_of(new)
     if after is None and not new.width:
         after = [new.member(0)]
     if before is not None:
-        used = used & {_key(value) for value in before}  # without numbers between two levels
+        offered = {_key(value) for value in (before if old.offered is None else old.offered)}
+        kept = {_key(value) for value in before} & used - (renamed.keys() & offered)  # without numbers between levels
+        used = {_key(renamed.get(_key(value), value)) for value in before if _key(value) in kept}
+        before = [renamed.get(_key(value), value) for value in before]
     if after is None or used <= {_key(value) for value in after}:
         return new
     is_constant = len(after) == 1
@@ -236,21 +328,22 @@ def _known(old: Dimension, new: Dimension, used: set[Any]) -> Dimension:
         places = {_key(value): place for place, value in enumerate(before)}
         order = [places.get(_key(value), -1) for value in after]
         is_part = (isinstance(new, Ordinal) or is_constant) and min(order) >= 0 and order == sorted(order)
-        return replace(old, when=new.when, offered=after) if is_part else new
+        return replace(old, values=before, when=new.when, offered=after) if is_part else new
     if isinstance(new, Ordinal):
         return new
-    known = {_key(value) for value in after}
-    lost = [value for value in before if _key(value) in used and _key(value) not in known]
-    described = _descriptors(old, new, after, lost)
+    lost = list({_key(value): value for value in _missing(before, after) if _key(value) in used}.values())
+    described = _descriptors(old, new, after, lost, renamed)
     if described is None and isinstance(new, Categorical) and new.descriptors is not None:
         return new
     return Categorical([*after, *lost], when=new.when, descriptors=described, offered=after)
 
 
-def _descriptors(old: Dimension, new: Dimension, after: Sequence[Any], lost: Sequence[Any]) -> Any:
+def _descriptors(
+    old: Dimension, new: Dimension, after: Sequence[Any], lost: Sequence[Any], renamed: Mapping[Any, Any]
+) -> Any:
     """Return the descriptors of the choices, those of lost choices as before; None if some choices lack them."""
     own = {
-        _key(choice): row
+        _key(renamed.get(_key(choice), choice) if each is old else choice): row
         for each in (old, new)
         if isinstance(each, Categorical) and each.descriptors is not None
         for choice, row in zip(each.options, each.descriptors, strict=True)
@@ -388,7 +481,9 @@ class Converter:
         assert isinstance(new, Space)
         part = {name: value for name, value in values.items() if name in new}
         self._check_removed(self._of_spaces(problem, values), InvalidPoint)
-        return new.locate(new.nested(new.active_part(part)), measured=measured)
+        part = new.active_part(part)
+        # Values that are not offered are values of trials, too.
+        return new.locate(new.nested(part), measured=measured or (not self._measured and new.knows(part)))
 
     def _of_spaces(self, problem: int, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return the values of parameters of a space. The values of a context are checked with the context."""

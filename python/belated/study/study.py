@@ -17,7 +17,7 @@ from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreErro
 from belated.optimizers.actions import Records, actions_of
 from belated.optimizers.constraints import Constraints, check_picklable, checked_functions
 from belated.optimizers.curve import Stopping
-from belated.optimizers.imported import Result, of_record
+from belated.optimizers.imported import Result, of_record, result_of
 from belated.optimizers.log import Limit
 from belated.optimizers.optimizer import Optimizer, with_nested
 from belated.optimizers.outcomes import position
@@ -808,7 +808,9 @@ class Study(Trials[SharedLog]):
         map : mapping, optional
             For a parameter, the choices that are renamed: ``{"solvent": {"Water ": "water"}}``.
         keep : mapping, optional
-            For each parameter that is removed, its value in the new problem.
+            For each parameter that is removed, its value in the new problem; also a choice that is not offered any
+            longer. Not needed for a parameter that has a single value, and for one that is inactive at all values of
+            the new space.
         drop : bool, default False
             Whether to leave out the trials with a choice that the new space lacks, or with another value of a parameter
             that becomes a constant. By default, the model keeps these trials.
@@ -838,7 +840,8 @@ class Study(Trials[SharedLog]):
         model uses the value at its point, `best_trial_` ignores it, and `Trial.outside` is True. Between two new steps,
         a trial is an ordinary observation. A trial with a choice that was removed, or with another value of a parameter
         that became a constant, counts as measured outside, too: the space keeps the values of trials and has the new
-        ones as ``offered``, as in ``Categorical(["b", "c", "a"], offered=["b", "c"])``.
+        ones as ``offered``, as in ``Categorical(["b", "c", "a"], offered=["b", "c"])``. It also keeps the parameters
+        that are active only at such values, unless they are in `keep`.
 
         If the new problem cannot express a trial, the trial is *left out*: the model and `best_trial_` ignore it, and
         `Trial.left_out` is the reason. Examples are another value than `keep`, a value ≤ 0 on a logarithmic scale, a
@@ -934,13 +937,7 @@ class Study(Trials[SharedLog]):
 
     def _revise(self, changes: tuple[Any, Any, Any], arguments: dict[str, Any], drop: bool) -> tuple[str, Stage]:
         """Return the event of a revision and the next stage; this is called with the write lock held."""
-        made = self._revised(arguments, "revise")
-        if not drop and isinstance(made.domain, Space):
-            space = with_known(self._log.stages, self._log, made.domain, changes[1])
-            if space is not made.domain:
-                # The optimizer may refuse values that are not offered. Then the trials are left out.
-                with suppress(BelatedError):
-                    made = self._revised(arguments | {"space": space}, "revise")
+        made = self._revised(arguments, "revise", None if drop else changes)
         definition = json.loads(json.dumps(definition_of(made), allow_nan=False))
         has_trials = len(self._log) > 0 or len(self._log.core.queued()) > 0
         checked = checked_revision(self._problem, made._problem, changes, has_trials)
@@ -966,8 +963,12 @@ class Study(Trials[SharedLog]):
                     refused.append(number)
         return refused
 
-    def _revised(self, arguments: Mapping[str, Any], caller: str) -> Optimizer:
-        """Return an optimizer without trials, with the settings of the study and these arguments."""
+    def _revised(self, arguments: Mapping[str, Any], caller: str, changes: tuple[Any, Any, Any] | None) -> Optimizer:
+        """Return an optimizer without trials, with the settings of the study and these arguments.
+
+        Its space knows the values of trials that the new space does not offer, unless `changes` is None. `changes` are
+        the arguments `fill`, `map` and `keep`.
+        """
         old = self._optimizer
         if "constraints" not in arguments:
             self._constraints_for(caller)  # raises an error if the functions are missing
@@ -980,6 +981,12 @@ class Study(Trials[SharedLog]):
                 f"{caller} cannot replace a space by candidates, candidates by a space, or an array of candidates by a "
                 "table: create another study"
             )
+        if changes is not None and isinstance(made.domain, Space):
+            space = with_known(self._log.stages, self._log, made.domain, *changes[1:])
+            if space is not made.domain:
+                # The optimizer may refuse values that are not offered. Then the trials are left out.
+                with suppress(BelatedError):
+                    return self._revised({**arguments, "space": space}, caller, None)
         if made._constraints is not None:
             check_feasible(made)
         return made
@@ -1284,6 +1291,7 @@ class Study(Trials[SharedLog]):
         fill: Mapping[str, Any] | None = None,
         map: Mapping[str, Mapping[Any, Any]] | None = None,
         keep: Mapping[str, Any] | None = None,
+        drop: bool = False,
         **arguments: Any,
     ) -> "Study":
         """Create a study that begins with the trials of this study, perhaps with another space or other settings.
@@ -1302,10 +1310,11 @@ class Study(Trials[SharedLog]):
             The space of the new study. Trials whose point does not belong to this space are left out, with a
             `BelatedWarning` that counts them. A point belongs to the space if it has a value in range for each
             parameter that is not a constant, and if each parameter that the space lacks was a constant. `fill` and
-            `keep` add points. Trials outside the space of this study are copied, too. Default None: the same space.
+            `keep` add points. Trials outside the space of this study are copied, too, and trials with removed choices
+            as in `revise`. Default None: the same space.
         store : str or path, optional
             The store of the new study; see `Study`. Default None: the store of this study.
-        fill, map, keep, **arguments
+        fill, map, keep, drop, **arguments
             See `revise`.
 
         Returns
@@ -1337,8 +1346,10 @@ class Study(Trials[SharedLog]):
         log = self._current_log()
         if space is not None:
             arguments["space"] = space
-        made = self._revised(arguments, "copy")
-        changes = checked_revision(self._problem, made._problem, (fill, map, keep), has_trials=False)
+        checked(drop, bool, "drop")
+        given = (fill, map, keep)
+        made = self._revised(arguments, "copy", None if drop else given)
+        changes = checked_revision(self._problem, made._problem, given, has_trials=False)
         definition = definition_of(made)
         stage = Stage(made, definition, Revision(definition, *changes, "constraints" in arguments))
         converter = Converter([*log.stages, stage], measured=False)
@@ -1490,13 +1501,15 @@ def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> 
     """
     if not new.outcomes:
         return None
+    marks = {i: (low, high) for i, low, high in record.marks}
+    facts = zip(problem.outcomes, record.outcomes, strict=True)
     known = {
-        name: Result(state, value, std, at, withdrawal)
-        for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
+        name: Result(state, value, std, at, withdrawal, marks.get(i))
+        for i, (name, (state, value, std, _, at, withdrawal)) in enumerate(facts)
     }
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
-        known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}
+        known = {new.objective: result_of(record)}
     return [known.get(name, Result("abandoned", at=record.finished_at)) for name in new.outcomes]
 
 
@@ -1516,8 +1529,6 @@ def _add(made: Optimizer, record: TrialRecord, results: Sequence[Result] | None,
     assert number is not None  # the trial is new
     for action, at in rest(number):
         made._log.record(action, record.started_at if at is None else at)
-    if made._log.trial(number).marks and not record.marks:
-        made._log.record(Action.confirm(number), record.finished_at)
     return True
 
 

@@ -39,13 +39,19 @@ fn changes_of(ledger: &Ledger, i: usize) -> Vec<Vec<Change>> {
 /// Logs a random action. Invalid actions have no effect.
 fn random_step(ledger: &mut Ledger, (kind, number, outcome, observation): Step4) {
     let now = ledger.now(None).unwrap();
-    let Observation { mut readings, data } = observation;
+    let Observation {
+        mut readings, data, ..
+    } = observation;
     readings[0].0 = outcome as u32;
     if kind % 2 == 1 {
         let value = readings[0].1.value + 1.0;
         readings.push(((outcome as u32 + 1) % 3, Reading { value, std: None }));
     }
-    let observation = Observation { readings, data };
+    let observation = Observation {
+        readings,
+        data,
+        marks: None,
+    };
     let outcome = Some(outcome).filter(|_| kind < 18);
     let end = match kind / 2 % 3 {
         0 => Action::Fail {
@@ -172,7 +178,7 @@ fn an_event_lists_every_outcome_that_it_concerns() {
         number,
         observation: Observation {
             readings,
-            data: Data::default(),
+            ..Observation::default()
         },
         again: Again::Refuse,
     };
@@ -203,10 +209,13 @@ fn an_event_lists_every_outcome_that_it_concerns() {
     );
     // The values that are known belong to the point where the trial was run.
     let readings = vec![value(1, 2.0)];
-    let data = Data::default();
     let moved = Action::Observe {
         number: 1,
-        observation: Observation { readings, data }.run_at(point(0.25)),
+        observation: Observation {
+            readings,
+            ..Observation::default()
+        }
+        .run_at(point(0.25)),
         again: Again::Amend,
     };
     let expected = [(1, new(2.0)), (0, Happened::Amended(reading(0.25)))];

@@ -455,3 +455,25 @@ def test_recommend_with_fixed_values_where_no_point_lies_within_a_bound():
         trial.observe({"y": trial.params["x"], "purity": 0.3 * trial.params["T"]})
     with pytest.warns(bl.BelatedWarning, match="within their bounds with probability"):
         assert opt.recommend(fixed={"T": 0.25})["T"] == 0.25
+
+
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_none_stands_for_an_inactive_parameter(missing):
+    space = {name: SPACE[name] for name in ("T", "solvent", "kernel", "degree", "gamma")}
+    space["depth"] = bl.Categorical([None, 2], when={"degree": [1, 2], "kernel": "poly"})
+    optimizer = informed(bl.RandomSearch(space, seed=0))
+    linear = {"kernel": "linear", "degree": missing, "gamma": missing, "depth": missing}
+    assert optimizer.suggest(fixed=linear).params.keys() == {"T", "solvent", "kernel"}
+    for kernel in (["rbf", "linear"], "rbf"):
+        assert "degree" not in optimizer.suggest(fixed={"kernel": kernel, "degree": missing}).params
+    fixed = {"kernel": "poly", "degree": (3, 5), "depth": missing}
+    assert "depth" not in optimizer.suggest(fixed=fixed).params
+    assert optimizer.suggest(fixed={"kernel": "poly", "degree": 1, "depth": None}).params["depth"] is None
+    assert optimizer.suggest(fixed={"solvent": None}).params["solvent"] is None
+    for active in ({"kernel": "poly"}, {"kernel": ["rbf", "poly"]}, {}):
+        with pytest.raises(
+            InvalidPoint, match=r"fixed\['degree'\]=.*or fix \['kernel'\] to values at which 'degree' is"
+        ):
+            optimizer.suggest(fixed=active | {"degree": missing})
+    with pytest.raises(InvalidPoint, match=r"fixed\['T'\]=\w+ is not usable: pass a real number"):
+        optimizer.suggest(fixed={"T": missing})

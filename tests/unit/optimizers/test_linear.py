@@ -346,6 +346,41 @@ def test_points_outside_are_kept_as_measurements_and_not_enqueued():
         optimizer.enqueue({"a": 0.5, "b": 0.4, "c": 0.1 + 4e-9})
 
 
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+@pytest.mark.parametrize("step", [None, 0.05])
+@pytest.mark.parametrize(("tolerance", "inside"), [(None, [0.002, 0.0099]), (0.0, []), (0.003, [0.002])])
+def test_weighed_parts_may_miss_the_total_by_the_tolerance(kind, step, tolerance, inside):
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0), "c": (0.0, 1.0)}
+    mixture = bl.Mixture(["a", "b", "c"], step=step, tolerance=tolerance)
+    optimizer = kind(space, constraints=[mixture], seed=0)
+    assert eval(repr(mixture), vars(bl)) == mixture
+    for miss in (0.002, 0.0099, 0.011):
+        weighed = {"a": 0.5, "b": 0.25 - miss, "c": 0.25}
+        run = {"a": 0.25, "b": 0.25 + miss, "c": 0.5}
+        added, trial = optimizer.add(weighed, 1.0 - miss), optimizer.suggest()
+        trial.observe(0.5, params=run)
+        assert added.params == weighed and trial.params_run == run
+        assert added.outside == trial.outside == (miss not in inside)
+        with pytest.raises(InvalidPoint, match="the sum is"):
+            optimizer.enqueue(weighed)
+    expected = {"a": 0.5, "b": 0.25 - inside[0], "c": 0.25} if inside else None
+    assert optimizer.best_params_ == expected
+    again = pickle.loads(pickle.dumps(optimizer))
+    study = bl.Study("s", MemoryStore(), optimizer)
+    for each in (optimizer, again, study.copy("copy")):
+        assert [t.outside for t in each.trials] == [t.outside for t in study.trials]
+        assert all(abs(sum(t.params.values()) - 1.0) < 1e-8 for t in each.suggest(n=3))
+    with pytest.raises(InvalidSpace, match="tolerance"):
+        bl.Mixture(["a", "b"], tolerance=-0.1)
+
+
+def test_the_tolerance_of_a_mixture_is_a_share_of_its_total():
+    space = {"a": (0.0, 100.0), "b": (0.0, 100.0), "c": 50.0}
+    optimizer = bl.RandomSearch(space, constraints=[bl.Mixture(["a", "b", "c"], total=100.0)], seed=0)
+    rows = [{"a": 20.0, "b": b} for b in (29.1, 30.9, 31.1)]
+    assert [trial.outside for trial in optimizer.add(rows, [1.0, 2.0, 3.0])] == [False, False, True]
+
+
 def test_missing_parts_of_enqueued_points_are_drawn():
     optimizer = bl.RandomSearch(PARTS | {"kind": ["u", "v"]}, constraints=[TOTAL], seed=0)
     optimizer.enqueue({"a": 0.25, "kind": "v"})

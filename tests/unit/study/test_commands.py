@@ -162,7 +162,7 @@ def test_a_plain_export_ends_before_a_damaged_event(path, capsys):
 USAGES = {
     "list": "STORE",
     "show": "STORE [NAME]",
-    "suggest": "[--by NAME] [-n N] [--key KEY] [--worklist FILE] STORE NAME",
+    "suggest": "[--by NAME] [-n N] [--key KEY] [--output FILE] STORE NAME",
     "observe": (
         "[--by NAME] [--std STD] [--amend] [--value COLUMN] [--moved] [--dry-run] [--remark TEXT] [--sheet SHEET]"
         " [--decimal MARK] STORE NAME NUMBER|FILE [VALUE ...]"
@@ -244,13 +244,17 @@ def test_a_worklist_of_new_trials_is_a_new_file(suffix, tmp_path, capsys):
     pytest.importorskip("openpyxl")
     path, sheet = tmp_path / "a.db", tmp_path / f"plate{suffix}"
     study = bl.Study("oven", path, bl.RandomSearch({"heat": (20.0, 90.0)}, seed=0))
-    request = ("suggest", path, "oven", "-n", 4, "--worklist", sheet)
+    request = ("suggest", path, "oven", "-n", 4, "--output", sheet)
     assert called(capsys, *request)[0] == cli.DONE and study.n_trials == 4
     written = sheet.read_bytes()
     assert len(written) > 100
     code, _, err = called(capsys, *request)
     assert code == cli.FAILED and "exists: pass the name of a new file (no trial was started)" in err
     assert study.n_trials == 4 and sheet.read_bytes() == written
+    # Both names of the option are those of both commands.
+    for option in ("--output", "--worklist"):
+        written = tmp_path / f"{option[2:]}{suffix}"
+        assert called(capsys, "worklist", path, "oven", option, written)[0] == cli.DONE and written.stat().st_size > 100
     code, _, err = called(capsys, "suggest", path, "oven", "--worklist", tmp_path / "plate.txt")
     assert code == cli.FAILED and ".csv" in err
     code, _, _ = called(capsys, "suggest", path, "oven", "--worklist", tmp_path / "missing" / f"plate{suffix}")

@@ -316,6 +316,23 @@ def test_values_of_a_removed_outcome_are_refused():
     assert summary.new == [(0, "a"), (1, "a")] and [each.column for each in summary.refused] == ["outcome_b"] * 2
 
 
+@pytest.mark.parametrize("has_id", [True, False])
+@pytest.mark.parametrize("digits", [2, 3, 4])
+def test_a_single_rounded_cell_needs_three_digits(digits, has_id):
+    """In a single row, the number of decimals of the column cannot be told."""
+    space = {"x": (0.0, 1.0), "T": bl.Real(1e3, 1e6, log=True), "o": bl.Ordinal([0.125, 0.5, 3.0625]), "k": (1, 9)}
+    for seed in range(20):
+        study = new(n=1, seed=seed, space=space)
+        for column in ("params_x", "params_T"):
+            table = filled(study)
+            suggested = table[column][0]
+            table[column] = [float(f"{suggested:.{digits}g}")]
+            table = table if has_id else table.drop(columns=["study", "study_id", "as_of"])
+            is_same = digits >= 3 or float(f"{suggested:.3g}") == table[column][0]
+            summary = study.observe(table, dry_run=True, moved=not has_id)
+            assert bool(summary.moved) != is_same and not summary.refused
+
+
 def test_an_edited_cell_of_a_rounded_column():
     study = new(n=8)
     table = filled(study).assign(params_x=study.worklist()["params_x"].round(2))

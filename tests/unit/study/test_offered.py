@@ -217,3 +217,147 @@ def test_calls_that_were_made_before_the_revision(tmp_path):
     with pytest.raises(bl.errors.InvalidPoint, match="one of the offered values"):
         later.suggest(fixed={"s": "a"})
     assert later.suggest(fixed={"s": ["b", "c"]}).params["s"] != "a"
+
+
+OWN = {
+    "s": ["DMF", "MeCN", "THF"],
+    "T": (20.0, 120.0),
+    "w": bl.Real(0.0, 1.0, when={"s": "DMF"}),
+    "k": bl.Categorical(["x", "y"], when={"s": ["DMF", "THF"]}),
+    "d": bl.Integer(1, 9, when={"k": "x", "s": "DMF"}),
+}
+WITHOUT_DMF = {"s": ["MeCN", "THF"], "T": (20.0, 120.0), "k": bl.Categorical(["x", "y"], when={"s": "THF"})}
+
+
+def of_own(params):
+    return -(((params["T"] - 47) / 40) ** 2) + params.get("w", 0.0)
+
+
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_a_removed_choice_keeps_its_parameters(tmp_path, kind):
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", kind(OWN, seed=0))
+    for trial in study.suggest(n=14):
+        trial.observe(of_own(trial.params))
+    params = [trial.params for trial in study.trials]
+    assert {"w", "k", "d"} <= {name for each in params for name in each}
+    study.revise(space=WITHOUT_DMF)
+    assert study.left_out == {} and [trial.params for trial in study.trials] == params
+    assert [trial.outside for trial in study.trials] == [each["s"] == "DMF" for each in params]
+    for trial in [*study.suggest(n=4), study.suggest(fixed={"s": "THF"}), study.suggest(fixed={"w": None, "d": None})]:
+        assert trial.params["s"] != "DMF" and not {"w", "d"} & trial.params.keys()
+        assert ("k" in trial.params) == (trial.params["s"] == "THF")
+    assert study.recommend()["s"] != "DMF"
+    added = study.add({"s": "DMF", "T": 50.0, "w": 0.25, "k": "y"}, 0.1)
+    assert added.outside and added.params["w"] == 0.25
+    # A script that names the present space opens the study, and a later revision keeps the trials, too.
+    again = bl.Study("s", f"sqlite:///{tmp_path}/s.db", kind(WITHOUT_DMF, seed=0))
+    assert again.left_out == {} and repr(again.domain) == repr(study.domain)
+    with pytest.raises(bl.errors.InvalidSetting, match="the names of space"):
+        bl.Study("s", f"sqlite:///{tmp_path}/s.db", kind(WITHOUT_DMF | {"u": (0.0, 1.0)}, seed=0))
+    study.revise(space=WITHOUT_DMF | {"T": (20.0, 130.0)})
+    assert study.left_out == {} and [trial.params for trial in study.trials[:14]] == params
+    study.revise(space=OWN)
+    assert not any(trial.outside for trial in study.trials) and repr(study.domain) == repr(bl.Space(OWN))
+
+
+def test_parameters_of_a_removed_choice_can_be_removed(tmp_path):
+    study = filled(tmp_path, OWN, of_own)
+    at_dmf = {trial.number for trial in study.trials if trial.params["s"] == "DMF"}
+    with pytest.warns(bl.BelatedWarning, match="left out"):
+        study.revise(space=WITHOUT_DMF, drop=True)
+    assert {*study.left_out} == at_dmf
+    other = filled(tmp_path / "..", OWN | {"w": bl.Categorical([1, 2], when={"s": "DMF"})}, lambda params: 0.0)
+    rows = {trial.number for trial in other.trials if trial.params.get("w") == 2}
+    with pytest.warns(bl.BelatedWarning, match="left out"):
+        other.revise(space=WITHOUT_DMF, keep={"w": 1})
+    assert {*other.left_out} == rows and other.domain["s"].options == ("MeCN", "THF", "DMF")
+
+
+def test_a_removed_option_of_a_choice_between_groups_keeps_its_parameters(tmp_path):
+    options = {"svm": {"C": (0.1, 10.0)}, "forest": {"depth": (1, 9), "how": bl.Choice({"a": {"q": (1, 3)}, "b": {}})}}
+    space = {"m": bl.Choice(options | {"knn": {}}), "T": (20.0, 120.0)}
+    study = filled(tmp_path, space, lambda params: params["T"], n=20)
+    params = [trial.params for trial in study.trials]
+    assert any("forest" in each["m"] and "a" in each["m"]["forest"]["how"] for each in params)
+    study.revise(space={"m": bl.Choice({"svm": options["svm"], "knn": {}}), "T": (20.0, 120.0)})
+    assert study.left_out == {} and [trial.params for trial in study.trials] == params
+    assert {*(name for trial in study.suggest(n=6) for name in trial.params["m"])} <= {"svm", "knn"}
+    again = bl.Study.load("s", f"sqlite:///{tmp_path}/s.db")
+    assert [trial.params for trial in again.trials[:20]] == params
+
+
+def test_a_removed_choice_is_renamed(tmp_path):
+    study = filled(tmp_path, OWN, of_own)
+    at_dmf = [trial.params for trial in study.trials if trial.params["s"] == "DMF"]
+    study.revise(space=WITHOUT_DMF)
+    study.revise(space=WITHOUT_DMF, map={"s": {"DMF": "dmf"}})
+    assert study.domain["s"].options == ("MeCN", "THF", "dmf") and study.left_out == {}
+    assert [t.params for t in study.trials if t.params["s"] == "dmf"] == [each | {"s": "dmf"} for each in at_dmf]
+    with pytest.raises(bl.errors.InvalidSetting, match=r"map\['s'\]"):
+        study.revise(space=WITHOUT_DMF, map={"s": {"DMF": "THF"}})
+    for wrong in ("THF ", ["THF"], 1.5):
+        with pytest.raises(bl.errors.InvalidSetting, match=r"map\['s'\]\['THF'\]"):
+            study.revise(space=WITHOUT_DMF, map={"s": {"THF": wrong}})
+    with pytest.raises(bl.errors.InvalidSetting, match="keep misses"):
+        study.revise(space=WITHOUT_DMF, map={"s": {"dmf": "THF"}})  # w has a value in trials at THF
+    study.revise(
+        space=OWN
+        | {"s": ["dmf", "MeCN", "THF"]}
+        | {name: bl.Real(0.0, 1.0, when={"s": "dmf"}) for name in ("w", "d", "k")}
+        | {
+            "k": bl.Categorical(["x", "y"], when={"s": ["dmf", "THF"]}),
+            "d": bl.Integer(1, 9, when={"s": "dmf", "k": "x"}),
+        }
+    )
+    assert not any(trial.outside for trial in study.trials)
+
+
+def test_an_ordinal_level_that_is_not_offered_is_renamed(tmp_path):
+    levels = {"p": bl.Ordinal(["low", "mid", "high"]), "T": (20.0, 120.0)}
+    study = filled(tmp_path, levels, lambda params: 0.0)
+    n = sum(trial.params["p"] == "mid" for trial in study.trials)
+    assert n
+    study.revise(space=levels | {"p": bl.Ordinal(["low", "high"])})
+    study.revise(space=levels | {"p": bl.Ordinal(["low", "high"])}, map={"p": {"mid": "medium"}})
+    assert study.domain["p"].options == ("low", "medium", "high")
+    assert sum(trial.params["p"] == "medium" for trial in study.trials) == n and study.left_out == {}
+
+
+def test_a_removed_choice_is_the_value_that_a_removed_parameter_keeps(tmp_path):
+    study = filled(tmp_path, SOLVENTS)
+    at_a = {trial.number for trial in study.trials if trial.params["s"] == "a"}
+    study.revise(space=WITHOUT_A)
+    with pytest.raises(bl.errors.InvalidSetting, match="keep misses"):
+        study.revise(space={"T": (20.0, 120.0)})
+    with pytest.raises(bl.errors.InvalidSetting, match=r"keep\['s'\]='d' .*'a'"):
+        study.revise(space={"T": (20.0, 120.0)}, keep={"s": "d"})
+    study.revise(space={"T": (20.0, 120.0)}, keep={"s": "a"})
+    assert {*range(14)} - {*study.left_out} == at_a
+
+
+@pytest.mark.parametrize(("old", "constant"), [(["a", "b"], "b"), ((1, 5), 3), (bl.Ordinal([1, 2, 4]), 2)])
+def test_a_parameter_that_became_a_constant_is_removed_without_keep(tmp_path, old, constant):
+    study = filled(tmp_path, {"p": old, "T": (20.0, 120.0)}, lambda params: params["T"])
+    study.add({"p": constant, "T": 30.0}, 1.0)
+    at = {trial.number for trial in study.trials if trial.params["p"] == constant}
+    study.revise(space={"p": constant, "T": (20.0, 120.0)})
+    copied = study.copy("copied", {"T": (20.0, 120.0)})
+    study.revise(space={"T": (20.0, 120.0)})
+    assert {*range(15)} - {*study.left_out} == at and copied.n_trials == len(at)
+    assert bl.Study.load("s", f"sqlite:///{tmp_path}/s.db").left_out == study.left_out
+
+
+def test_copies_keep_trials_with_removed_choices_as_revise_does(tmp_path):
+    study = filled(tmp_path, OWN, of_own)
+    study.add({"s": "DMF", "T": 150.0, "w": 0.5, "k": "y"}, 0.0)  # beyond a bound
+    study.add({"s": "MeCN", "T": 119.5}, 0.0)
+    with pytest.warns(bl.BelatedWarning, match="has 15 of the 16 trials"):
+        copied = study.copy("copied", WITHOUT_DMF | {"T": (20.0, 119.0)})
+    study.revise(space=WITHOUT_DMF | {"T": (20.0, 119.0)})
+    kept = [trial for trial in study.trials if trial.number != 15]
+    assert repr(copied.domain) == repr(study.domain)
+    facts = [(trial.params, trial.value, trial.outside) for trial in copied.trials]
+    assert facts == [(trial.params, trial.value, trial.outside) for trial in kept]
+    with pytest.warns(bl.BelatedWarning, match="do not belong to the space"):
+        dropped = study.copy("dropped", WITHOUT_DMF, drop=True)
+    assert "DMF" not in {trial.params["s"] for trial in dropped.trials} and dropped.domain["s"].offered is None

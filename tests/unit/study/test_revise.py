@@ -625,7 +625,7 @@ def test_a_copy_takes_the_same_arguments():
     new |= {"fill": {"time": 12.0}, "map": {"solvent": {"Water ": "water"}}, "keep": {"stirrer": "A"}}
     new |= {"constraints": [lambda params: params["x"] < 0.3], "direction": "minimize"}
     with pytest.warns(bl.BelatedWarning, match="do not belong to the space"):
-        copied = study.copy("copy", **new)
+        copied = study.copy("copy", **new, drop=True)
     with pytest.warns(bl.BelatedWarning, match="left out"):
         study.revise(**new, drop=True)
     kept = [trial for trial in study.trials if trial.left_out is None]

@@ -4,6 +4,7 @@ import pytest
 
 import belated as bl
 from belated.errors import InvalidSetting
+from belated.store.memory import MemoryStore
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
@@ -143,3 +144,26 @@ def test_a_trial_that_lost_its_objective_keeps_the_value_as_withdrawn(new_study,
     study.revise(outcomes={"p": bl.AtMost(0.5)})
     assert (trial.state, trial.withdrawal.state, trial.withdrawal.value) == ("withdrawn", "observed", 1.5)
     check_reloaded(study, store)
+
+
+def test_a_repeated_value_changes_nothing_after_its_plausible_range_was_narrowed():
+    study = bl.Study("s", MemoryStore(), bl.RandomSearch({"x": (0.0, 1.0)}, seed=0, outcomes={"y": "maximize"}))
+    for trial in study.suggest(3):
+        trial.observe({"y": 5.0})
+    study.withdraw(2)
+    study.revise(outcomes={"y": bl.Maximize(plausible=(0.0, 1.0))})
+    n_events = study._log.n_events()
+    for number in (0, 2):  # the stored value, and the withdrawn value
+        study.observe(number, {"y": 5.0})
+        assert study._log.n_events() == n_events
+    study.observe(0, {"y": 5.0}, cost=2.0, amend=True)
+    assert study.trial(0).cost == 2.0 and study.trial(0).value == 5.0
+    for refused in (
+        lambda: study.observe(1, {"y": 6.0}, amend=True),
+        lambda: study.observe(1, {"y": 5.0}, replicate=True),
+        lambda: study.observe(2, {"y": 5.0}, amend=True),
+        lambda: study.add({"x": 0.5}, {"y": 5.0}),
+    ):
+        with pytest.raises(bl.errors.InvalidValue, match="plausible range, from 0 to 1"):
+            refused()
+    assert study.n_trials == 3 and study.trial(1).value == 5.0
