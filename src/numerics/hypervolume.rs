@@ -1,8 +1,8 @@
 //! The hypervolume of points in two or three objectives, and the boxes that make up the region above a reference that
 //! the points do not dominate.
 //!
-//! All objectives are maximised. A point counts if it exceeds the reference r in every objective. The hypervolume is the
-//! volume of the points above r that are dominated.
+//! All objectives are maximised. A point counts if it exceeds the reference r in every objective. The hypervolume is
+//! the volume of the points above r that are dominated.
 //!
 //! Shapes: points (n, M) with M = 2 or 3; reference (M,).
 
@@ -57,8 +57,8 @@ pub fn greedy_subset(points: ArrayView2<f64>, reference: &[f64], n: usize) -> Ve
 }
 
 /// The region above the reference that points do not dominate, as disjoint boxes Π_i (l_i, u_i]. Every box is unbounded
-/// in the last objective. For n non-dominated points, there are n + 1 boxes with two objectives and at most 2n + 1 boxes
-/// with three.
+/// in the last objective. For n non-dominated points, there are n + 1 boxes with two objectives and at most 2n + 1
+/// boxes with three.
 #[derive(Debug, Clone)]
 pub struct Cells {
     /// The sides of the boxes in each objective.
@@ -68,7 +68,7 @@ pub struct Cells {
 /// The sides of all boxes in one objective. Boxes share bounds, so that a function of a bound is computed once.
 #[derive(Debug, Clone)]
 pub struct Sides {
-    /// The distinct points' values, after the reference and infinity.
+    /// The bounds: the reference, infinity, and the values of the non-dominated points.
     pub levels: Vec<f64>,
     /// The indices of the bounds l of all boxes in `levels`.
     pub lower: Vec<usize>,
@@ -89,14 +89,14 @@ impl Cells {
     /// objectives. A point (x, y, z) extends the region. The extension is divided into rectangles at the values of x of
     /// the steps that the point covers. Where the first two objectives lie in these rectangles, values of the third are
     /// not dominated above z. In the end, the rectangles above the staircase are added, where all values above the
-    /// reference are not dominated. Every point starts one step, and every step ends one rectangle when it is covered or
-    /// at the end.
+    /// reference are not dominated. Every point starts one step, and every step ends one rectangle when it is covered
+    /// or at the end.
     ///
     /// Two objectives x and z are treated as three, where y lies in (0, 1] and is 1 at all points.
     pub fn new(points: ArrayView2<f64>, reference: &[f64]) -> Self {
         let last = reference.len() - 1;
         let has_middle = last == 2;
-        debug_assert!(last == 1 || has_middle);
+        assert!(last == 1 || has_middle, "there are two or three objectives");
         let levels = |i: usize| vec![reference[i], f64::INFINITY];
         let mut sweep = Sweep {
             xs: levels(0),
@@ -120,19 +120,19 @@ impl Cells {
         });
         sweep.run(&order);
         let Sweep { xs, ys, zs, boxes } = sweep;
-        let sides = |levels: Vec<f64>, of: fn(&[(usize, usize); 3]) -> (usize, usize)| {
-            let (lower, upper) = boxes.iter().map(of).unzip();
+        let sides = |levels: Vec<f64>, axis: usize| {
+            let (lower, upper) = boxes.iter().map(|sides| sides[axis]).unzip();
             Sides {
                 levels,
                 lower,
                 upper,
             }
         };
-        let mut all = vec![sides(xs, |side| side[0])];
+        let mut all = vec![sides(xs, 0)];
         if has_middle {
-            all.push(sides(ys, |side| side[1]));
+            all.push(sides(ys, 1));
         }
-        all.push(sides(zs, |side| side[2]));
+        all.push(sides(zs, 2));
         Self { sides: all }
     }
 
@@ -153,7 +153,8 @@ impl Cells {
             });
             height * widths.product::<f64>()
         };
-        dominated.map(volume).sum()
+        // An empty sum would be −0.
+        dominated.map(volume).fold(0.0, |sum, part| sum + part)
     }
 
     /// By how much the point would increase the hypervolume: Σ_k Π_i (min(p_i, u_ki) − l_ki)+.
@@ -319,7 +320,6 @@ mod tests {
         fn every_non_dominated_point_adds_one_box_or_two((points, reference) in cases()) {
             let mut front = non_dominated(points.view());
             front.retain(|&i| points.row(i).iter().zip(&reference).all(|(p, r)| p > r));
-            front.dedup_by(|i, j| points.row(*i) == points.row(*j));
             let mut distinct: Vec<usize> = Vec::new();
             for i in front {
                 if distinct.iter().all(|&j| points.row(i) != points.row(j)) {
@@ -374,6 +374,15 @@ mod tests {
         let twice = concatenate![Axis(0), points, points];
         assert_eq!(non_dominated(twice.view()), [0, 1, 4, 5, 6, 9]);
         assert_eq!(contributions(twice.view(), &[0.0, 0.0]), [0.0; 10]);
+    }
+
+    #[test]
+    fn points_that_do_not_exceed_the_reference_dominate_nothing() {
+        for points in [Array2::zeros((0, 2)), array![[1.0, 0.0], [-1.0, 3.0]]] {
+            let found = hypervolume(points.view(), &[0.0, 0.0]);
+            assert_eq!(found.to_bits(), 0.0f64.to_bits());
+            assert!(greedy_subset(points.view(), &[0.0, 0.0], 2).is_empty());
+        }
     }
 
     #[test]

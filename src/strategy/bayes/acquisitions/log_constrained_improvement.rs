@@ -585,6 +585,7 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;
+    use crate::numerics::special::normal_quantile;
     use crate::problem::Objective;
     use crate::strategy::bayes::acquisitions::formula::{
         Moments, OfMoments, Scorer, values_of_solved,
@@ -592,7 +593,7 @@ mod tests {
     use crate::strategy::bayes::acquisitions::log_inside::LogProbabilityInside;
     use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
     use crate::strategy::bayes::acquisitions::tests::{outcome, query, value};
-    use ndarray::{ArrayView2, Axis, concatenate};
+    use ndarray::{Array1, ArrayView2, Axis, array, concatenate};
     use rand::SeedableRng;
 
     const INFINITY: f64 = f64::INFINITY;
@@ -671,6 +672,119 @@ mod tests {
         match &acquisition.gain {
             Gain::Improvement { incumbents, .. } => incumbents,
             _ => panic!("there is not one incumbent for each fantasy"),
+        }
+    }
+
+    /// Calls `check` with the process of the first objective, and the acquisition of a front of two or three objectives
+    /// where a further outcome is at least `low`. Two of five points of the tail are pending.
+    fn with_front(
+        n_objectives: usize,
+        low: f64,
+        n: usize,
+        check: &mut dyn FnMut(&GaussianProcess, &LogConstrainedImprovement),
+    ) {
+        let mut gps = [
+            model(KernelFamily::Matern52, 15),
+            outcome(9),
+            outcome(4),
+            outcome(7),
+        ];
+        let tail = wave(5, 2, 5.0);
+        let (baseline, pending) = tail.view().split_at(Axis(0), 3);
+        let targets = vec![Target::PosteriorMean; pending.nrows()];
+        let [first, others @ ..] = &mut gps;
+        let observed = first.targets();
+        let first = Conditioned::on_noiseless(first, baseline, pending).unwrap();
+        let mut situations: Vec<_> = others
+            .iter_mut()
+            .map(|gp| BoundedSituation {
+                gp: Conditioned::on_noiseless(gp, baseline, pending).unwrap(),
+                low: f64::NEG_INFINITY,
+                high: f64::INFINITY,
+            })
+            .collect();
+        let mut bounds = situations.split_off(2);
+        bounds[0].low = low;
+        situations.truncate(n_objectives - 1);
+        let situation = Situation {
+            gp: &first,
+            targets: &observed,
+            unranked: &[],
+            pending: &targets,
+            n_fantasies: Some(n),
+            nu: 1.0,
+            lower_bound: None,
+            query: query(Feasible::EVERYWHERE),
+        };
+        let reference = vec![-0.5; n_objectives];
+        let rng = &mut Rng::seed_from_u64(4);
+        let formula = LogConstrainedImprovement::draw_front(
+            situation, situations, bounds, &reference, n, rng,
+        );
+        check(&first, &formula.unwrap());
+    }
+
+    #[test]
+    fn gradients_of_fronts_equal_finite_differences() {
+        for n_objectives in [2, 3] {
+            for low in [NEG_INFINITY, -0.2] {
+                with_front(n_objectives, low, 8, &mut |gp, formula| {
+                    let mut scorer = Scorer::new(gp, formula, &[]);
+                    for x in [[0.13, -0.41], [-0.7, 0.9], [0.98, 0.95]] {
+                        let mut gradient = [0.0; 2];
+                        let value = scorer.value_and_gradient(&x, &mut gradient);
+                        let mut at = |x: &[f64]| {
+                            let mut out = [0.0];
+                            let rows = ArrayView2::from_shape((1, 2), x).unwrap();
+                            scorer.values(rows, &mut out);
+                            out[0]
+                        };
+                        assert!((value - at(&x)).abs() < 1e-9 * value.abs().max(1.0));
+                        for d in 0..2 {
+                            let (mut up, mut down) = (x, x);
+                            up[d] += 1e-5;
+                            down[d] -= 1e-5;
+                            let slope = (at(&up) - at(&down)) / 2e-5;
+                            let error = (gradient[d] - slope).abs();
+                            assert!(error < 1e-4 * slope.abs().max(1.0), "{slope} {gradient:?}");
+                        }
+                    }
+                });
+            }
+        }
+    }
+
+    #[test]
+    fn the_acquisition_of_a_front_is_the_mean_improvement_of_the_hypervolume() {
+        // The improvement of the drawn values over the cells of each fantasy, at a point with many draws.
+        for n_objectives in [2, 3] {
+            with_front(n_objectives, NEG_INFINITY, 16, &mut |gp, formula| {
+                let Gain::Front { cells, .. } = &formula.gain else {
+                    panic!("the acquisition is that of a front");
+                };
+                let row = array![[0.13, -0.41]];
+                let moments: Vec<_> = formula
+                    .processes(gp)
+                    .into_iter()
+                    .take(n_objectives)
+                    .map(|(gp, fantasies)| fantasies.predict(gp, row.view()))
+                    .collect();
+                let n_draws = 100_000;
+                let draws = unit_sequence(n_draws, n_objectives, &mut Rng::seed_from_u64(1));
+                let draws = draws.mapv(normal_quantile);
+                let mut total = 0.0;
+                for (i, cells) in cells.iter().enumerate() {
+                    for z in draws.rows() {
+                        let values = moments.iter().zip(z);
+                        let values = values
+                            .map(|((means, variance), z)| means[[0, i]] + z * variance[0].sqrt());
+                        total += cells.improvement(values.collect::<Array1<f64>>().view());
+                    }
+                }
+                let expected = (total / (16 * n_draws) as f64).ln();
+                let found = value(gp, formula, &[0.13, -0.41]);
+                assert!((found - expected).abs() < 1e-3, "{found} {expected}");
+            });
         }
     }
 
