@@ -585,7 +585,6 @@ mod tests {
     use crate::gp::kernel::KernelFamily;
     use crate::gp::tests::{model, wave};
     use crate::maximize::feasible::Feasible;
-    use crate::numerics::special::normal_quantile;
     use crate::problem::Objective;
     use crate::strategy::bayes::acquisitions::formula::{
         Moments, OfMoments, Scorer, values_of_solved,
@@ -594,7 +593,8 @@ mod tests {
     use crate::strategy::bayes::acquisitions::log_noisy_expected_improvement::LogNoisyExpectedImprovement;
     use crate::strategy::bayes::acquisitions::tests::{outcome, query, value};
     use ndarray::{Array1, ArrayView2, Axis, array, concatenate};
-    use rand::SeedableRng;
+    use rand::{RngExt, SeedableRng};
+    use rand_distr::StandardNormal;
 
     const INFINITY: f64 = f64::INFINITY;
     const NEG_INFINITY: f64 = f64::NEG_INFINITY;
