@@ -1297,10 +1297,11 @@ class Study(Trials[SharedLog]):
         """Create a study that begins with the trials of this study, perhaps with another space or other settings.
 
         This study is unchanged. The new study has its settings and attributes. Finished trials are copied with their
-        values, std, cost, duration, errors, attrs, curves, the last withdrawal of each trial and outcome, and the times
-        of starts and ends, at the points that were run. They count as added trials, which estimates of delays leave
-        out. Pending trials, including those that miss only some outcomes of the new study, enqueued points and the
-        times of reports are not copied. Copied trials lack outcomes that only the new study has: these are abandoned.
+        values, std, cost, duration, errors, attrs, curves, marks, the last withdrawal of each trial and outcome, and
+        the times of starts and ends, at the points that were run. They count as added trials, which estimates of delays
+        leave out. Pending trials, including those that miss only some outcomes of the new study, enqueued points and
+        the times of reports are not copied. Copied trials lack outcomes that only the new study has: these are
+        abandoned.
 
         Parameters
         ----------

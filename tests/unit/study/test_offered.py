@@ -1,11 +1,16 @@
 """Revisions after which some values are not suggested any more, and models keep the trials with these values."""
 
+import dataclasses
 import pickle
 import warnings
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import belated as bl
+from belated.store.memory import MemoryStore
+from belated.study.definition import definition_of, differences
 
 SOLVENTS = {"s": ["a", "b", "c"], "T": (20.0, 120.0)}
 WITHOUT_A = SOLVENTS | {"s": ["b", "c"]}
@@ -361,3 +366,43 @@ def test_copies_keep_trials_with_removed_choices_as_revise_does(tmp_path):
     with pytest.warns(bl.BelatedWarning, match="do not belong to the space"):
         dropped = study.copy("dropped", WITHOUT_DMF, drop=True)
     assert "DMF" not in {trial.params["s"] for trial in dropped.trials} and dropped.domain["s"].offered is None
+
+
+CHOICES = {"s": ["a", "b", "c", "d"], "r": ["u", "v", "w"]}
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_no_trial_is_left_out_wherever_choices_are_removed(data):
+    """Trials keep all values that a user's smaller space, with the conditions that it can still have, allows."""
+
+    def some(names, least=1):
+        return data.draw(st.lists(st.sampled_from(names), min_size=least, unique=True))
+
+    space = CHOICES | {"r": bl.Categorical(CHOICES["r"], when={"s": some(CHOICES["s"])})}
+    for i in range(3):
+        when = {name: some(CHOICES[name]) for name in some(["s", "r"])}
+        space[f"p{i}"] = data.draw(st.sampled_from([bl.Real(0.0, 1.0, when=when), bl.Categorical([1, 2], when=when)]))
+    study = bl.Study("s", MemoryStore(), bl.RandomSearch(space, seed=data.draw(st.integers(0, 99))))
+    for trial in study.suggest(n=12):
+        trial.observe(0.5)
+    params = [trial.params for trial in study.trials]
+    left = {name: some(CHOICES[name], 2) for name in CHOICES}
+    smaller = dict(space) | {"s": left["s"]}
+    for name in [*space][1:]:
+        when = {parent: [v for v in values if v in left[parent]] for parent, values in space[name].when.items()}
+        if all(when.values()) and all(parent in smaller for parent in when):
+            own = {"choices": left["r"]} if name == "r" else {}
+            smaller[name] = dataclasses.replace(space[name], when=when, **own)
+        else:
+            del smaller[name]
+    removed = [name for name in space if name not in smaller]
+    is_removed = [any(params[i].get(name, left[name][0]) not in left[name] for name in left) for i in range(12)]
+    study.revise(space=smaller)
+    assert study.left_out == {} and [trial.params for trial in study.trials] == params
+    assert [trial.outside for trial in study.trials] == is_removed
+    for trial in study.suggest(n=8):
+        bl.Space(smaller).encode(trial.params)  # a point of the space that the user passed
+        assert not trial.params.keys() & {*removed}
+    assert differences(definition_of(study.optimizer), definition_of(bl.RandomSearch(smaller)) | {"seed": None}) == []
+    assert [trial.params for trial in study.copy("copy").trials] == params
