@@ -4,6 +4,7 @@
 //!   minimisation over a box (basin); [`slsqp`]: minimisation under linear constraints (basin)
 //! * [`projected_gradient`]: minimisation over a convex set with a fast projection
 //! * [`linear_program`]: small linear programs
+//! * [`hypervolume`]: the hypervolume of points, and the region that they do not dominate
 //! * [`special`]: elementary and special functions; [`simd`]: loops over vectors (multiversion)
 //! * [`order`]: the order of values
 //! * [`warp`]: a transformation that shortens a tail of low values
@@ -12,6 +13,8 @@
 pub mod cholesky;
 pub mod direct;
 pub mod growing_cholesky;
+#[cfg_attr(not(test), expect(dead_code, reason = "no acquisition uses it yet"))]
+pub mod hypervolume;
 pub mod lbfgsb;
 pub mod linear_program;
 pub mod order;

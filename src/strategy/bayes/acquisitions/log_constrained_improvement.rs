@@ -233,15 +233,15 @@ fn draw_bounded<'a>(
     Ok((bounded, is_inside))
 }
 
-/// The terms of the sum over fantasies: term i equals factor_i·exp(exponent_i). The exponents are at most 0.
-struct Terms<'a> {
-    factors: &'a mut [f64],
-    exponents: &'a mut [f64],
+/// The terms of a sum: term i equals factor_i·exp(exponent_i).
+pub(super) struct Terms<'a> {
+    pub factors: &'a mut [f64],
+    pub exponents: &'a mut [f64],
 }
 
 impl Terms<'_> {
     /// Returns log (1/m) Σ_i term_i, and overwrites each factor with the share of its term in the sum.
-    fn log_mean(&mut self) -> f64 {
+    pub fn log_mean(&mut self) -> f64 {
         let m = self.factors.len() as f64;
         let reference = self
             .exponents
@@ -270,7 +270,7 @@ fn scale(factors: &mut [f64], exponents: &[f64], reference: f64) {
 /// For a = |u| and R = R(a): Φ(−a) = φ R and h(−a) = φ (1 − a R); for u > 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a).
 /// d(sigma h)/d mu = Φ and d(sigma h)/d sigma = φ.
 #[multiversion(targets = "simd")]
-fn improve(
+pub(super) fn improve(
     means: &mut [f64],
     incumbents: &[f64],
     precision: f64,

@@ -12,6 +12,7 @@
 //! * [`log_constrained_improvement`]: this formula where other outcomes must lie inside bounds; [`bounded_baseline`]:
 //!   its baseline points; [`log_inside`]: the probability that a value lies inside bounds, and the penalty where it is
 //!   small
+//! * [`log_hypervolume_improvement`]: the formula of the hypervolume improvement of two or three objectives
 //! * [`log_above`]: the logarithm of an acquisition above a level, which local penalties are added to
 //! * [`log_success_probability`]: the terms that the model of success adds to an acquisition
 //! * [`incumbents`]: the incumbents, relative to which improvement is measured
@@ -25,6 +26,8 @@ pub mod incumbents;
 pub mod log_above;
 pub mod log_constrained_improvement;
 pub mod log_ei;
+#[cfg_attr(not(test), expect(dead_code, reason = "no acquisition uses it yet"))]
+pub mod log_hypervolume_improvement;
 pub mod log_inside;
 pub mod log_noisy_expected_improvement;
 pub mod log_success_probability;
