@@ -113,6 +113,14 @@ impl Outcome {
         }
     }
 
+    /// The reference of an objective of a front, if it was declared.
+    pub fn reference(&self) -> Option<f64> {
+        match self.goal {
+            Goal::Front(_, reference) => reference,
+            _ => None,
+        }
+    }
+
     /// The bounds, if the outcome has any.
     pub fn bounds(&self) -> Option<Interval> {
         match self.goal {
@@ -188,7 +196,6 @@ impl Problem {
     }
 
     /// The positions of the objectives of a front, or None without a front.
-    #[expect(dead_code, reason = "the acquisition of a front reads it")]
     pub(crate) fn front(&self) -> Option<Vec<usize>> {
         let is_part = |i: &usize| matches!(self.outcomes[*i].goal, Goal::Front(..));
         let found: Vec<usize> = (0..self.outcomes.len()).filter(is_part).collect();

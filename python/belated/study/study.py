@@ -90,9 +90,11 @@ class StudySummary:
     #: The number of trials in all states, and the number for each state that occurs.
     n_trials: int
     n_by_state: dict[str, int]
-    #: The best value and its params; None before the first value.
+    #: The best value and its params; None before the first value, and with several objectives.
     best_value: float | None
     best_params: Any
+    #: The numbers of the trials in the front of several objectives; None if there are not several.
+    pareto: list[int] | None
     #: The attributes of the study.
     attrs: dict[str, Any]
     #: When the study was created, and when its last event was written (UTC).
@@ -1467,7 +1469,9 @@ def unless_deleted(store: Store, name: str, read: Callable[[str], T]) -> T | Non
 
 
 def _summary(study: Study) -> StudySummary:
-    stored, log, best = study._header(), study._log, study.best_trial_
+    stored, log, best = study._header(), study._log, study._best_trials()
+    front = [trial.number for trial in best] if study._problem.front else None
+    single = best[0] if best and front is None else None
     last = study._store.events(log.id, max(log.n_events() - 1, 0))
     return StudySummary(
         study.name,
@@ -1475,8 +1479,9 @@ def _summary(study: Study) -> StudySummary:
         study.direction,
         study.n_trials,
         dict(Counter(trial.state for trial in study.trials)),
-        None if best is None else best.value,
-        None if best is None else best.params_run,
+        None if single is None else single.value,
+        None if single is None else single.params_run,
+        front,
         read_header(stored).get("attrs", {}),
         utc(stored.at),
         utc(last[-1].at if last else stored.at),
