@@ -181,7 +181,7 @@ class Trial:
     def value(self) -> float | None:
         """The observed value; None before it is reported, and after it was withdrawn.
 
-        If outcomes were declared, it is the value of the objective.
+        If outcomes were declared, it is the value of the objective; None with several objectives, see `values`.
         """
         return self._record.value
 
@@ -407,7 +407,7 @@ class Trial:
 _ROWS_SHOWN = 10
 
 
-def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Sequence[Trial]) -> str:
+def trials_html(name: str, problem: Problem, trials: Sequence[Trial], n_pending: int, best: Sequence[Trial]) -> str:
     """Return an HTML table of the last trials with a caption; the latest trial comes first.
 
     `best` is the best trial, or the trials of the front; they are bold. Each parameter, each name of the context and
@@ -419,11 +419,9 @@ def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Sequen
     shown = list(reversed(trials[-_ROWS_SHOWN:]))
     older = [trial for trial in reversed(best) if trial not in shown]
     shown += older[:_ROWS_SHOWN]
-    problem = shown[0]._owner._problem if shown else None
-    names = [] if problem is None else list(problem.domain) if isinstance(problem.domain, Space) else ["index"]
-    of_contexts = [] if problem is None else list(problem.context_space or ())
-    outcomes = [] if problem is None else list(problem.outcomes)
-    mark = "front" if problem is not None and problem.front else "best"
+    names = list(problem.domain) if isinstance(problem.domain, Space) else ["index"]
+    of_contexts, outcomes = list(problem.context_space or ()), list(problem.outcomes)
+    mark = "front" if problem.front else "best"
     rows = []
     for trial in shown:
         domain = trial._owner._problem_of(trial._record.era).domain

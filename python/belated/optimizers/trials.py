@@ -761,9 +761,8 @@ class Reading(ABC):
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         """
-        front = self._source._current_problem().front
-        fitted = self._fitted("surrogate_", front[0] if front else None)
-        return surrogate_of(self._source._problem, *fitted)
+        log, problem = self._model_log("surrogate_"), self._source._problem
+        return surrogate_of(problem, *_fitted("surrogate_", log.surrogate(problem.wall_time(), False)))
 
     @checks_arguments
     def importances(self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None) -> dict[str, float]:
@@ -1897,7 +1896,8 @@ class Trials(Reading, Generic[AnyLog]):
         return number
 
     def _repr_html_(self) -> str:
-        return trials_html(self._strategy_name, self.trials, len(self.pending), self._best_trials())
+        best = self._best_trials()
+        return trials_html(self._strategy_name, self._problem, self.trials, len(self.pending), best)
 
 
 def _fitted(what: str, found: T | None) -> T:

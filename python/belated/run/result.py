@@ -95,5 +95,6 @@ class Result(Reading):
 
     def _repr_html_(self) -> str:
         facts = self._facts() | {"seconds": f"{self.seconds:.3g}"}
-        table = trials_html("Run", self.trials, self.n_pending, self._best_trials())
+        best = self._best_trials()
+        table = trials_html("Run", self._source._problem, self.trials, self.n_pending, best)
         return html_table(["Result", ""], facts.items()) + table

@@ -1499,6 +1499,11 @@ def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> 
         name: Result(state, value, std, at, withdrawal)
         for name, (state, value, std, _, at, withdrawal) in zip(problem.outcomes, record.outcomes, strict=True)
     }
+    if not problem.outcomes and new.front:
+        raise InvalidSetting(
+            f"the values of the trials do not have a name, and {new.front} are objectives: first copy with one "
+            "objective, which gets these values, and then add the others by revise"
+        )
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
         known = {new.objective: Result(record.state, record.value, record.std, record.finished_at, record.withdrawal)}

@@ -139,10 +139,11 @@ def test_objects_are_shown_copied_and_listed(kind, fill, tmp_path):
     result = bl.maximize(lambda p: dict.fromkeys(OUTCOMES, 1.0), optimizer=study, n_trials=1)
     n = len(optimizer.pareto_)
     front = f"front of {n} trial"
-    objects = [optimizer, study, study.optimizer, result, *optimizer.trials, *bl.Study.list(tmp_path / "s.db")]
+    view = study.optimizer
+    objects = [optimizer, study, view, result, *optimizer.trials, *bl.Study.list(tmp_path / "s.db")]
     for each in objects:
         repr(each), str(each), dir(each)
-        if each is not study.optimizer:  # a view, which cannot be copied
+        if each is not view:  # its copies are refused
             copy.copy(each)
         if hasattr(each, "_repr_html_"):
             each._repr_html_()
@@ -175,8 +176,6 @@ def test_models_need_the_name_of_an_outcome():
     for call in (lambda: optimizer.predict({"x": 0.5, "y": 0.5}), optimizer.importances):
         with pytest.raises(InvalidValue, match="outcome is missing"):
             call()
-    mean, std = optimizer.predict({"x": 0.5, "y": 0.5}, outcome="cost")
-    assert 0 < mean < 50 and std > 0
 
 
 def test_tables_have_a_column_for_the_front_and_are_read_again(tmp_path):

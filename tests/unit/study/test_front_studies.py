@@ -56,9 +56,14 @@ def test_values_without_a_name_cannot_be_those_of_several_objectives(store):
     with pytest.raises(InvalidSetting, match="one objective"):
         study.revise(outcomes=FRONT)
     assert study.revision == 1 and study.best_value_ == 0.5
+    with pytest.raises(InvalidSetting, match="one objective"):
+        study.copy("other", outcomes=FRONT)
     study.revise(outcomes={"yield": "maximize"})
-    study.revise(outcomes=FRONT)
+    with pytest.warns(bl.BelatedWarning, match="lack"):
+        study.revise(outcomes=FRONT)
     assert study.trial(0).values == {"yield": 0.5} and study.pareto_ == []
+    copied = study.copy("copied", outcomes=FRONT)
+    assert copied.trial(0).values == {"yield": 0.5}
 
 
 def test_curves_and_fidelities_are_refused_by_revisions(study):
