@@ -799,6 +799,17 @@ class Optimizer:
     def best_first(self) -> list[int]:
         """The numbers of the trials that `best` may return, by decreasing fidelity and with the best value first."""
 
+    def pareto(self, excluded: Sequence[int] = ()) -> list[int]:
+        """The numbers of the trials that no other trial dominates, except for the excluded trials; empty without a
+        front."""
+
+    def hypervolume(self, numbers: Sequence[int], reference: Sequence[float]) -> float:
+        """The hypervolume of these trials above a reference, which has a value for each objective."""
+
+    def reference(self, numbers: Sequence[int]) -> list[float | None]:
+        """The declared or computed reference of each objective for the hypervolume of these trials, which are those of
+        a front; None if it was not declared and there are no trials."""
+
     def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
         """The first of these trials whose exact value differs from another exact value at the same point: the position
         of the outcome, if outcomes are declared, the number of the other trial, and of the trial."""

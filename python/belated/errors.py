@@ -27,6 +27,7 @@ __all__ = [
     "InvalidValue",
     "NotFitted",
     "NumericalError",
+    "ObjectivesError",
     "RunError",
     "StoreError",
     "UnknownArgument",
@@ -36,6 +37,10 @@ __all__ = [
 
 class NotFitted(BelatedError, ValueError):
     """A call needs the model, but the model cannot be fitted before the first value is observed."""
+
+
+class ObjectivesError(BelatedError, AttributeError):
+    """A member is not defined for the number of objectives: `best_trial_` for several, or `pareto_` for one."""
 
 
 class RunError(BelatedError, RuntimeError):

@@ -5,7 +5,7 @@
 //! * [`rules`]: the validity of events; [`apply`]: the effects of an event on trials; [`revise`]: the change to another
 //!   problem
 //! * [`trial`]: trials and the ranking of their values; [`results`]: the table of results; [`outcomes`]: bounds of
-//!   outcomes; [`queries`]: queries about single trials
+//!   outcomes; [`front`]: the trials that no other trial dominates; [`queries`]: queries about single trials
 //! * [`view`]: the log as strategies read it; [`delays`]: delays, leases and windows
 //!
 //! The events are the whole state of the optimizer. A trial accepts a value in every state. Accepted events are never
@@ -24,6 +24,7 @@ mod apply;
 pub mod delays;
 pub mod event;
 mod events;
+mod front;
 mod json;
 mod outcomes;
 mod queries;

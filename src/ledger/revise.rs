@@ -53,6 +53,14 @@ impl Ledger {
                 "a revision keeps outcomes; declare those that are still measured",
             ));
         }
+        if problem.front().is_some() && !self.has_outcomes() && !self.trials.is_empty() {
+            return Err(refuse(
+                "outcomes",
+                "several objectives",
+                "the values of the trials do not have a name: first revise to outcomes with one objective, which gets \
+                 these values, and then add the others",
+            ));
+        }
         let before = std::mem::replace(&mut self.problem, problem.clone());
         let rows_before = std::mem::take(&mut self.rows);
         let indices_before: Vec<Option<u32>> =

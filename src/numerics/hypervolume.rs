@@ -35,27 +35,6 @@ pub fn contributions(points: ArrayView2<f64>, reference: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the indices of at most n points in the order in which they are chosen: each point increases the hypervolume
-/// of the points before it by as much as possible. Points that do not increase the hypervolume are not chosen.
-pub fn greedy_subset(points: ArrayView2<f64>, reference: &[f64], n: usize) -> Vec<usize> {
-    let mut chosen = Vec::new();
-    while chosen.len() < n {
-        let cells = Cells::new(points.select(Axis(0), &chosen).view(), reference);
-        let mut best = (0, 0.0);
-        for (i, point) in points.rows().into_iter().enumerate() {
-            let increase = cells.improvement(point);
-            if increase > best.1 {
-                best = (i, increase);
-            }
-        }
-        if best.1 == 0.0 {
-            break;
-        }
-        chosen.push(best.0);
-    }
-    chosen
-}
-
 /// The region above the reference that points do not dominate, as disjoint boxes Π_i (l_i, u_i]. Every box is unbounded
 /// in the last objective. For n non-dominated points, there are n + 1 boxes with two objectives and at most 2n + 1
 /// boxes with three.
@@ -343,28 +322,6 @@ mod tests {
                 prop_assert!((contribution - (whole - rest)).abs() < 1e-11, "{contribution}");
             }
         }
-
-        #[test]
-        fn every_point_of_a_greedy_subset_increases_the_hypervolume_most((points, reference) in cases()) {
-            let n = 4;
-            let subset = greedy_subset(points.view(), &reference, n);
-            let volume_with = |chosen: &[usize], i: usize| {
-                let chosen = points.select(Axis(0), &[chosen, &[i]].concat());
-                by_inclusion_and_exclusion(&chosen, &reference)
-            };
-            for k in 0..=subset.len() {
-                let all = (0..points.nrows()).map(|i| volume_with(&subset[..k], i));
-                let largest = all.fold(0.0, f64::max);
-                match subset.get(k) {
-                    Some(&i) => prop_assert!(volume_with(&subset[..k], i) > largest - 1e-11),
-                    None if k < n => {
-                        let found = hypervolume(points.select(Axis(0), &subset).view(), &reference);
-                        prop_assert!(largest < found + 1e-11);
-                    }
-                    None => {}
-                }
-            }
-        }
     }
 
     #[test]
@@ -381,7 +338,6 @@ mod tests {
         for points in [Array2::zeros((0, 2)), array![[1.0, 0.0], [-1.0, 3.0]]] {
             let found = hypervolume(points.view(), &[0.0, 0.0]);
             assert_eq!(found.to_bits(), 0.0f64.to_bits());
-            assert!(greedy_subset(points.view(), &[0.0, 0.0], 2).is_empty());
         }
     }
 

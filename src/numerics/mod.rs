@@ -13,7 +13,6 @@
 pub mod cholesky;
 pub mod direct;
 pub mod growing_cholesky;
-#[cfg_attr(not(test), expect(dead_code, reason = "no acquisition uses it yet"))]
 pub mod hypervolume;
 pub mod lbfgsb;
 pub mod linear_program;

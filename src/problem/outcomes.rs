@@ -113,6 +113,14 @@ impl Outcome {
         }
     }
 
+    /// The reference of an objective of a front, if it was declared.
+    pub fn reference(&self) -> Option<f64> {
+        match self.goal {
+            Goal::Front(_, reference) => reference,
+            _ => None,
+        }
+    }
+
     /// The bounds, if the outcome has any.
     pub fn bounds(&self) -> Option<Interval> {
         match self.goal {

@@ -11,7 +11,7 @@ use pyo3::types::PyBytes;
 use crate::delays::fit::Options;
 use crate::error::{Result, Stop, check, refuse};
 use crate::ledger::revise::RevisedTrial;
-use crate::ledger::{Action, Event, State};
+use crate::ledger::{Action, Event, Ledger, State};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer as Core, Request, Shared as CoreShared};
 use crate::problem::{Fixed as CoreFixed, Held as CoreHeld, Point, Problem as CoreProblem};
@@ -199,6 +199,14 @@ impl Shared {
 /// Reads events from JSON.
 fn parsed(events: Vec<String>) -> Result<Vec<Event>> {
     events.iter().map(|text| Event::from_json(text)).collect()
+}
+
+/// Returns the ledger, or an error if a trial does not exist.
+fn known<'a>(ledger: &'a Ledger, numbers: &[usize]) -> Result<&'a Ledger> {
+    numbers
+        .iter()
+        .try_for_each(|&number| ledger.trial(number).map(drop))?;
+    Ok(ledger)
 }
 
 #[pymethods]
@@ -706,6 +714,29 @@ impl Optimizer {
 
     fn best_first(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
         self.with_core(py, |core, _| Ok(core.ledger().best_first()))
+    }
+
+    #[pyo3(signature = (excluded=Vec::new()))]
+    fn pareto(&self, py: Python<'_>, excluded: Vec<usize>) -> PyResult<Vec<usize>> {
+        self.with_core(py, |core, _| Ok(core.ledger().pareto(&excluded)))
+    }
+
+    fn hypervolume(
+        &self,
+        py: Python<'_>,
+        numbers: Vec<usize>,
+        reference: Vec<f64>,
+    ) -> PyResult<f64> {
+        self.with_core(py, |core, _| {
+            let ledger = known(core.ledger(), &numbers)?;
+            Ok(ledger.hypervolume(&numbers, &reference))
+        })
+    }
+
+    fn reference(&self, py: Python<'_>, numbers: Vec<usize>) -> PyResult<Vec<Option<f64>>> {
+        self.with_core(py, |core, _| {
+            Ok(known(core.ledger(), &numbers)?.reference(&numbers))
+        })
     }
 
     fn contradiction(

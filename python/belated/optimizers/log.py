@@ -120,6 +120,16 @@ class Log(Protocol):
         Trials that were run outside the domain count only if `outside` is True.
         """
 
+    def pareto(self, excluded: Sequence[int] = ()) -> list[int]:
+        """Return the numbers of the trials that no other trial dominates, except for the excluded trials."""
+
+    def hypervolume(self, numbers: Sequence[int], reference: Sequence[float]) -> float:
+        """Return the hypervolume of these trials above a reference, which has a value for each objective."""
+
+    def reference(self, numbers: Sequence[int]) -> list[float | None]:
+        """Return the declared or computed reference of each objective for the hypervolume of these trials, which are
+        those of a front; None if it was not declared and there are no trials."""
+
     def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
         """Return the first of these trials whose exact value differs from another exact value at the same point: the
         position of the outcome, if outcomes are declared, and the numbers of both trials; None without such a trial."""

@@ -13,7 +13,7 @@ from belated.optimizers.constraints import Constraint, Constraints, checked_func
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.log import Limit
 from belated.optimizers.names import ChecksKeywords
-from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds
+from belated.optimizers.outcomes import OutcomesLike, checked_outcomes, has_bounds, objectives
 from belated.optimizers.problem import Problem, SpaceLike
 from belated.optimizers.report import attrs_of_trials
 from belated.optimizers.request import (
@@ -90,6 +90,7 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         clock, direction, seed = (checked(getattr(self, name), types[name], name) for name in names)
         domain = (self.space, self.candidates, self.context)
         outcomes = checked_outcomes(self.outcomes, direction, self._has_model)
+        self._check_front(objectives(outcomes))
         self._rule = self._checked_rule(has_bounds(outcomes))
         self._window = in_seconds(vars(self).get("window"))
         checked_functions(self.constraints)
@@ -119,6 +120,17 @@ class Optimizer(ChecksKeywords, Trials[_core.Optimizer]):
         # `Study.optimizer` has the attribute ``_study``, the study.
         found: Trials[Any] = vars(self).get("_study", self)
         return found
+
+    def _check_front(self, names: list[str]) -> None:
+        """Check the arguments that do not support several objectives."""
+        stopping = None if self.stopping == "auto" else self.stopping
+        given = {"curve": self.curve, "stopping": stopping, "fidelity": self.fidelity}
+        for name, value in given.items():
+            if len(names) > 1 and value is not None:
+                raise InvalidSetting(
+                    f"{name}={short_repr(value)} is not usable with the objectives {names}: leave {name} out, or "
+                    "optimise one objective, and give the others bounds"
+                )
 
     def _checked_rule(self, has_bounds: bool) -> Stopping | None:
         """Check the arguments `curve` and `stopping`, and return the rule that they denote.

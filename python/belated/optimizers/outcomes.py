@@ -53,6 +53,9 @@ class Goal(Value, argument=True):
 class Minimize(Goal, name="minimize"):
     """The outcome is the objective, and smaller values are better.
 
+    If there are several objectives, `at_most` is not a bound, but the reference from which values are worthless; see
+    `hypervolume`. The other bound is then refused.
+
     Parameters
     ----------
     at_least : float, optional
@@ -80,6 +83,9 @@ class Minimize(Goal, name="minimize"):
 @dataclass(frozen=True, repr=False)
 class Maximize(Goal, name="maximize"):
     """The outcome is the objective, and larger values are better.
+
+    If there are several objectives, `at_least` is not a bound, but the reference from which values are worthless; see
+    `hypervolume`. The other bound is then refused.
 
     Parameters
     ----------
@@ -279,8 +285,8 @@ def checked_outcomes(given: Any, direction: str, needs_objective: bool) -> Outco
     optimised = objectives(found)
     if len(optimised) > MAX_OBJECTIVES:
         raise InvalidSetting(
-            f"outcomes has {len(optimised)} objectives, {optimised}: at most {MAX_OBJECTIVES} can be optimised; give the "
-            "others bounds (bl.AtMost, bl.AtLeast, bl.Between), or record them (bl.Record)"
+            f"outcomes has {len(optimised)} objectives, {optimised}: at most {MAX_OBJECTIVES} can be optimised; give "
+            "the others bounds (bl.AtMost, bl.AtLeast, bl.Between), or record them (bl.Record)"
         )
     if direction == "minimize" and not (len(optimised) == 1 and isinstance(found[optimised[0]], Minimize)):
         raise InvalidSetting(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from belated import _core
 from belated._core import InvalidContext, InvalidFidelity, InvalidSetting, InvalidSpace
 from belated.optimizers.curve import Curve
-from belated.optimizers.outcomes import Maximize, Minimize, Outcomes
+from belated.optimizers.outcomes import Minimize, Outcomes, objectives
 from belated.space.arguments import finite, one_line
 from belated.space.candidates import Candidates, CandidatesLike, NamedCandidates, read_candidates
 from belated.space.fidelity import Fidelity
@@ -85,8 +85,14 @@ class Problem:
     @property
     def objective(self) -> str | None:
         """The name of the objective; None if outcomes were not declared, or if there are several objectives."""
-        found = [name for name, goal in self.outcomes.items() if isinstance(goal, (Minimize, Maximize))]
+        found = objectives(self.outcomes)
         return found[0] if len(found) == 1 else None
+
+    @property
+    def front(self) -> list[str]:
+        """The names of the objectives of a front; empty if there are fewer than two objectives."""
+        found = objectives(self.outcomes)
+        return found if len(found) > 1 else []
 
     def _constrain(self, linear: Sequence[AnyLinear]) -> None:
         """Replace the space by the space with linear constraints. Warn of constraints that are not needed."""

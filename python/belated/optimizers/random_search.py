@@ -53,8 +53,9 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         `RandomSearch`, which has no model. None: trials are not stopped.
     outcomes : mapping, optional
         Name → goal, if a trial has several values: "minimize", "maximize", `Minimize`, `Maximize`, `AtMost`, `AtLeast`,
-        `Between` or `Record`. One outcome is the objective; `RandomSearch` allows several objectives. Default None: a
-        trial has one value.
+        `Between` or `Record`. One outcome is the objective, or two or three outcomes are the objectives of a front; see
+        `pareto_`. Of several objectives, the bound on the worse side is the reference of the hypervolume. Default None:
+        a trial has one value.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any, Protocol
 
@@ -26,8 +26,8 @@ def rounded(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], marked: int | None = None) -> str:
-    """Return an HTML table, in which the row at the place `marked` is bold.
+def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], marked: Collection[int] = ()) -> str:
+    """Return an HTML table, in which the rows at the places `marked` are bold.
 
     Strings are shown as they are, floats with four digits, and other values by their repr. All text is escaped.
     """
@@ -38,7 +38,7 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], marked: int |
         return f"<tr{style}>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
 
     bold = ' style="font-weight: bold"'
-    body = "".join(line(row, "td", bold if i == marked else "") for i, row in enumerate(rows))
+    body = "".join(line(row, "td", bold if i in marked else "") for i, row in enumerate(rows))
     return f"<table><thead>{line(head, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
@@ -181,7 +181,7 @@ class Trial:
     def value(self) -> float | None:
         """The observed value; None before it is reported, and after it was withdrawn.
 
-        If outcomes were declared, it is the value of the objective.
+        If outcomes were declared, it is the value of the objective; None with several objectives, see `values`.
         """
         return self._record.value
 
@@ -407,37 +407,42 @@ class Trial:
 _ROWS_SHOWN = 10
 
 
-def trials_html(name: str, trials: Sequence[Trial], n_pending: int, best: Trial | None) -> str:
-    """Return an HTML table of the last trials with a caption; the latest trial comes first, and the best is bold.
+def trials_html(name: str, problem: Problem, trials: Sequence[Trial], n_pending: int, best: Sequence[Trial]) -> str:
+    """Return an HTML table of the last trials with a caption; the latest trial comes first.
 
-    Each parameter, each name of the context and each outcome has a column. If the best trial is older than these
-    trials, it is the last row.
+    `best` is the best trial, or the trials of the front; they are bold. Each parameter, each name of the context and
+    each outcome has a column. Best trials that are older than the last trials are the last rows; of a front, the latest
+    of them.
     """
     import html
 
     shown = list(reversed(trials[-_ROWS_SHOWN:]))
-    if best is not None and best not in shown:
-        shown.append(best)
-    problem = shown[0]._owner._problem if shown else None
-    names = [] if problem is None else list(problem.domain) if isinstance(problem.domain, Space) else ["index"]
-    of_contexts = [] if problem is None else list(problem.context_space or ())
-    outcomes = [] if problem is None else list(problem.outcomes)
+    older = [trial for trial in reversed(best) if trial not in shown]
+    shown += older[:_ROWS_SHOWN]
+    names = list(problem.domain) if isinstance(problem.domain, Space) else ["index"]
+    of_contexts, outcomes = list(problem.context_space or ()), list(problem.outcomes)
+    mark = "front" if problem.front else "best"
     rows = []
     for trial in shown:
         domain = trial._owner._problem_of(trial._record.era).domain
         point = domain.flat(trial.params) if isinstance(domain, Space) else {"index": trial.index}
         error, contexts = trial.error, trial._owner._problem_of(trial._record.era_of_context).context_space
         context = {} if contexts is None else contexts.flat(trial.context or {})
-        state = f"{trial.state}, best" if trial == best else trial.state
+        state = f"{trial.state}, {mark}" if trial in best else trial.state
         values = [_shown(each) for each in trial.outcomes.values()] if outcomes else [trial.value]
         facts = ["" if fact is None else fact for fact in (*values, error and headline(error))]
         of_trial = [point.get(key, "") for key in names] + [context.get(key, "") for key in of_contexts]
         rows.append([trial.number, *of_trial, state, *facts])
-    value = "None" if best is None else rounded(best.value)
-    caption = f"{name}: {len(trials)} trials, {n_pending} pending, best {value}"
+    found = front_text(len(best)) if mark == "front" else f"best {rounded(best[0].value) if best else None}"
+    caption = f"{name}: {len(trials)} trials, {n_pending} pending, {found}"
     head = ["number", *names, *of_contexts, "state", *(outcomes or ["value"]), "error"]
-    marked = None if best is None else shown.index(best)
+    marked = [i for i, trial in enumerate(shown) if trial in best]
     return f"<p>{html.escape(caption)}</p>{html_table(head, rows, marked)}"
+
+
+def front_text(n: int) -> str:
+    """Return the number of trials in a front as text."""
+    return f"front of {n} trial{'' if n == 1 else 's'}"
 
 
 def _shown(outcome: OutcomeRecord) -> float | str:

@@ -20,7 +20,7 @@ from belated._core import (
     TrialRecord,
     UnknownTrial,
 )
-from belated.errors import NotFitted
+from belated.errors import NotFitted, ObjectivesError
 from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraints
 from belated.optimizers.curve import Stopping
@@ -121,7 +121,7 @@ class Reading(ABC):
 
     @property
     def direction(self) -> Literal["maximize", "minimize"]:
-        """Whether f is maximized or minimized."""
+        """Whether f is maximized or minimized; "maximize" for several objectives, whose goals have directions."""
         return self._source._current_problem().direction
 
     @property
@@ -160,6 +160,11 @@ class Reading(ABC):
 
         If outcomes were declared, only trials whose outcomes with bounds have values within their bounds count. Trials
         that violate constraints do not count. Constraints that are functions count where this object has them.
+
+        Raises
+        ------
+        ObjectivesError
+            There are several objectives: use `pareto_`.
         """
         return self.best_trial()
 
@@ -172,6 +177,11 @@ class Reading(ABC):
             Whether trials that were run beyond a bound, or at a point that is not a candidate, count; see
             `Trial.outside`, or violate constraints that are functions. If False, the trial is `best_trial_`.
 
+        Raises
+        ------
+        ObjectivesError
+            There are several objectives: use `pareto_`.
+
         Examples
         --------
         >>> import belated as bl
@@ -181,6 +191,12 @@ class Reading(ABC):
         (0.5, 0.75)
         """
         log, constraints = self._source._current_log(), self._source._constraints
+        front = self._source._problem.front
+        if front:
+            raise ObjectivesError(
+                f"best_trial_, best_params_ and best_value_ need one objective, and {front} are objectives: use "
+                "pareto_, the trials that no other trial dominates"
+            )
         number = log.best(outside)
         if number is None or outside or constraints is None:
             return None if number is None else Trial(self._source, number)
@@ -203,6 +219,101 @@ class Reading(ABC):
         best = self.best_trial_
         return None if best is None else best.value
 
+    @property
+    def pareto_(self) -> list[Trial]:
+        """The front of several objectives: the trials that no other trial dominates, by number.
+
+        A trial dominates another if it is at least as good in all objectives and better in one. Trials whose values are
+        equal are all in the list. Only trials count whose objectives have values and whose outcomes with bounds have
+        values within their bounds. The reference of an objective is not a bound. As for `best_trial_`, trials that
+        violate constraints or were run outside the domain do not count.
+
+        Raises
+        ------
+        ObjectivesError
+            There are not several objectives: use `best_trial_`.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "cost": "minimize"})
+        >>> results = [{"yield": 0.5, "cost": 3.0}, {"yield": 0.8, "cost": 5.0}, {"yield": 0.4, "cost": 4.0}]
+        >>> trials = optimizer.add([{"x": 0.1}, {"x": 0.6}, {"x": 0.9}], results)
+        >>> [trial.values for trial in optimizer.pareto_]
+        [{'yield': 0.5, 'cost': 3.0}, {'yield': 0.8, 'cost': 5.0}]
+        """
+        return [Trial(self._source, number) for number in self._front("pareto_")]
+
+    def _front(self, caller: str) -> list[int]:
+        """Return the numbers of the trials of the front; `caller` is the name of the caller, for messages."""
+        log, constraints = self._source._current_log(), self._source._constraints
+        if not self._source._problem.front:
+            raise ObjectivesError(f"{caller} needs several objectives, and this search has one: use best_trial_")
+        excluded: list[int] = []
+        while True:
+            numbers = log.pareto(excluded)
+            if constraints is None:
+                return numbers
+            points = {number: Trial(self._source, number).params_run for number in numbers}
+            violating = [number for number, point in points.items() if constraints.first_violated(point) is not None]
+            if not violating:
+                return numbers
+            # Without these trials, other trials may be in the front.
+            excluded += violating
+
+    def hypervolume(self, reference: Mapping[str, float] | None = None) -> float:
+        """Return the hypervolume of `pareto_`: the volume of the values between it and the reference.
+
+        The volume is a product of ranges in the units of the objectives. It is 0 if no trial is better than the
+        reference in all objectives.
+
+        Parameters
+        ----------
+        reference : mapping, optional
+            The value of each objective, by name, from which results are worthless. For objectives without a value here,
+            the reference is the declared bound, such as ``bl.Minimize(at_most=40.0)``. If it was not declared, it is
+            computed from the front: it lies beyond the worst value in the front by a tenth of the range of the front in
+            this objective. If this range is 0, the range of all observed values of the objective is used, or 1 if this
+            is 0, too. Volumes can only be compared if their references are equal, so declare or pass the references to
+            compare volumes over time.
+
+        Raises
+        ------
+        ObjectivesError
+            There are not several objectives.
+        InvalidValue
+            A name is not an objective, or a value is not a finite number.
+
+        Examples
+        --------
+        >>> import belated as bl
+        >>> optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"yield": "maximize", "cost": "minimize"})
+        >>> results = [{"yield": 0.5, "cost": 3.0}, {"yield": 0.75, "cost": 5.0}]
+        >>> trials = optimizer.add([{"x": 0.1}, {"x": 0.6}], results)
+        >>> optimizer.hypervolume({"yield": 0.0, "cost": 7.0})
+        2.5
+        """
+        numbers, names = self._front("hypervolume"), self._source._problem.front
+        given = {} if reference is None else reference
+        is_mapping = isinstance(given, Mapping) and all(name in names for name in given)
+        values = {name: finite(value) for name, value in given.items()} if is_mapping else {}
+        if not is_mapping or None in values.values():
+            raise InvalidValue(
+                f"reference={short_repr(reference)} is not usable: pass a dict of finite numbers for some of the "
+                f"objectives {names}"
+            )
+        log = self._source._log
+        found = [values.get(name, known) for name, known in zip(names, log.reference(numbers), strict=True)]
+        complete = [value for value in found if value is not None]
+        return log.hypervolume(numbers, complete) if numbers else 0.0
+
+    def _best_trials(self) -> list[Trial]:
+        """Return the trials of the front, or the best trial; the list is empty without values."""
+        if self._source._current_problem().front:
+            return self.pareto_
+        best = self.best_trial_
+        return [] if best is None else [best]
+
     def trials_dataframe(self, *, delays: bool = False, curves: bool = False) -> Any:
         """Return all trials as a pandas DataFrame, one row for each trial.
 
@@ -218,8 +329,9 @@ class Reading(ABC):
         ``params_run__…``. If a result was withdrawn, the columns ``withdrawn_value`` and ``withdrawn_reason`` follow
         ``error``. If outcomes were declared, the next columns are, for each of them, ``outcome_…`` with the values and,
         if a trial has such data, ``std_…``, ``state_…`` (unless all are observed or pending), ``withdrawn_value_…`` and
-        ``withdrawn_reason_…``; ``value`` and ``std`` belong to the objective. If `Study.revise` left trials out, the
-        column ``left_out`` has the reasons.
+        ``withdrawn_reason_…``; ``value`` and ``std`` belong to the objective. If there are several objectives, there is
+        a column ``pareto`` in place of ``value`` and ``std``, which is True for the trials in `pareto_`. If
+        `Study.revise` left trials out, the column ``left_out`` has the reasons.
 
         To write trials to a file that `add` reads, use `to_csv` or `to_excel`. Times are in UTC and have a time zone,
         which Excel does not store.
@@ -241,7 +353,12 @@ class Reading(ABC):
             pandas is not installed.
         """
         delayed, records = self.delays_ if delays else None, self._records()
-        return trials_dataframe(self._source._problem, records, delayed, curves, self._source._problem_of)
+        front = self._numbers_in_front()
+        return trials_dataframe(self._source._problem, records, delayed, curves, self._source._problem_of, front)
+
+    def _numbers_in_front(self) -> list[int] | None:
+        """Return the numbers of the trials of the front; None without a front."""
+        return self._front("pareto_") if self._source._current_problem().front else None
 
     def to_csv(self, path: Any = None) -> str | None:
         """Write all trials to a CSV file in UTF-8, one row for each trial.
@@ -284,7 +401,7 @@ class Reading(ABC):
         (True, 0.25)
         """
         records = self._records()
-        return write_csv(self._source._problem, records, path, self._source._problem_of)
+        return write_csv(self._source._problem, records, path, self._source._problem_of, self._numbers_in_front())
 
     def to_excel(self, path: Any) -> None:
         """Write all trials to an Excel file (.xlsx), one row for each trial.
@@ -305,7 +422,7 @@ class Reading(ABC):
             A text of a trial has more than 32,767 characters: use `to_csv`.
         """
         records = self._records()
-        write_excel(self._source._problem, records, path, self._source._problem_of)
+        write_excel(self._source._problem, records, path, self._source._problem_of, self._numbers_in_front())
 
     # Delays.
 
@@ -503,7 +620,7 @@ class Reading(ABC):
             If True, the model takes trials without a result into account, as the pending policy defines and as the next
             suggestion does.
         outcome : str, optional
-            The name of a declared outcome. Default None: the objective.
+            The name of a declared outcome. Default None: the objective, if there is one.
 
         Returns
         -------
@@ -534,7 +651,7 @@ class Reading(ABC):
         """
         log, problem = self._model_log("predict"), self._source._problem
         points = problem.with_context(problem.domain.points(params, measured=True), context)
-        i = self._source._position(outcome)
+        i = self._source._position_of_model(outcome)
         return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending), i)))
 
     def predict_feasible(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
@@ -635,6 +752,8 @@ class Reading(ABC):
     def surrogate_(self) -> Surrogate:
         """The fitted model: lengthscales by name, standard deviations of signal and noise, and the evidence.
 
+        With several objectives, it is the model of the first objective.
+
         Raises
         ------
         NotFitted
@@ -642,8 +761,8 @@ class Reading(ABC):
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         """
-        fitted = self._fitted("surrogate_")
-        return surrogate_of(self._source._problem, *fitted)
+        log, problem = self._model_log("surrogate_"), self._source._problem
+        return surrogate_of(problem, *_fitted("surrogate_", log.surrogate(problem.wall_time(), False)))
 
     @checks_arguments
     def importances(self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None) -> dict[str, float]:
@@ -661,7 +780,7 @@ class Reading(ABC):
         context : mapping, optional
             The context at which the model is used, if a context was declared.
         outcome : str, optional
-            The name of a declared outcome. Default None: the objective.
+            The name of a declared outcome. Default None: the objective, if there is one.
 
         Returns
         -------
@@ -775,7 +894,7 @@ class Reading(ABC):
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
         # Read the log first: another process may have reordered the outcomes.
         log, source = self._model_log(what), self._source
-        return _fitted(what, log.surrogate(source._problem.wall_time(), False, source._position(outcome)))
+        return _fitted(what, log.surrogate(source._problem.wall_time(), False, source._position_of_model(outcome)))
 
     def _leave_one_out(
         self, outcome: str | None = None, caller: str = "leave-one-out"
@@ -784,7 +903,7 @@ class Reading(ABC):
 
         `caller` is the name of the caller, for messages.
         """
-        log, i = self._model_log(caller), self._source._position(outcome)
+        log, i = self._model_log(caller), self._source._position_of_model(outcome)
         return _fitted(caller, log.leave_one_out(self._source._problem.wall_time(), i))
 
     def _model_log(self, what: str) -> Log:
@@ -1184,6 +1303,13 @@ class Trials(Reading, Generic[AnyLog]):
     def _position(self, outcome: str | None) -> int | None:
         """Return the position of a declared outcome; None for the objective."""
         return None if outcome is None else position(self._problem.outcomes, outcome)
+
+    def _position_of_model(self, outcome: str | None) -> int | None:
+        """Return the position of an outcome whose model is read; None for the only objective."""
+        front = self._problem.front
+        if outcome is None and front:
+            raise InvalidValue(f"outcome is missing, and {front} are objectives: pass the name of one outcome")
+        return self._position(outcome)
 
     @checks_arguments
     def abandon(self, trial: Trial | int | Sequence[Trial | int], *, outcome: str | None = None) -> None:
@@ -1770,7 +1896,8 @@ class Trials(Reading, Generic[AnyLog]):
         return number
 
     def _repr_html_(self) -> str:
-        return trials_html(self._strategy_name, self.trials, len(self.pending), self.best_trial_)
+        best = self._best_trials()
+        return trials_html(self._strategy_name, self._problem, self.trials, len(self.pending), best)
 
 
 def _fitted(what: str, found: T | None) -> T:

@@ -9,6 +9,7 @@ from belated.plotting.figures import grid, save
 from belated.plotting.importance import plot_importance
 from belated.plotting.learning_curves import plot_learning_curves
 from belated.plotting.parallel_coordinates import plot_parallel_coordinates
+from belated.plotting.pareto import plot_pareto
 from belated.plotting.predictions import plot_predictions
 from belated.plotting.slices import plot_slice
 from belated.plotting.trials import plot_trials
@@ -24,6 +25,7 @@ __all__ = [
     "plot_importance",
     "plot_learning_curves",
     "plot_parallel_coordinates",
+    "plot_pareto",
     "plot_predictions",
     "plot_slice",
     "plot_trials",

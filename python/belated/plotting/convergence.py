@@ -15,6 +15,7 @@ from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import BLUE, DASHES, LOOKS, ORANGE, PALETTE, Axes
+from belated.short_repr import short_repr
 
 Array = NDArray[np.float64]
 Runs: TypeAlias = Reading | Sequence[Reading]
@@ -42,7 +43,8 @@ def plot_convergence(
 
     If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far. If
     outcomes were declared, values are values of the objective, drawn when the outcomes with bounds have arrived, too;
-    the best value is taken over the trials within the bounds.
+    the best value is taken over the trials within the bounds. With several objectives, the plot shows the hypervolume
+    of the front so far, with the references of `hypervolume` at the end.
 
     For several runs, a line shows the median of their best values so far, and a band shows the interval from the lower
     to the upper quartile. Both begin when each run has a value. After the last value of a run, its best value is kept.
@@ -69,16 +71,22 @@ def plot_convergence(
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer; or several searches differ in their direction or clock; or `log`
-        is True and a value is not positive.
+        `search` is not a result, study or optimizer; or several searches differ in their direction, clock or
+        objectives; or `log` is True and a value is not positive; or `optimum` is given with several objectives.
     """
     named: Any = search if isinstance(search, Mapping) and search else {"best so far": search}
     groups = {name: runs if isinstance(runs, (list, tuple)) and runs else [runs] for name, runs in named.items()}
     searches = [figures.checked_search(each, "plot_convergence") for group in groups.values() for each in group]
     first = searches[0]
     for each in searches:
-        if (each.direction, each.clock) != (first.direction, first.clock):
-            raise InvalidSetting("search has searches of different directions or clocks: draw them on different axes")
+        if (each.direction, each.clock) != (first.direction, first.clock) or _front(each) != _front(first):
+            raise InvalidSetting(
+                "search has searches of different directions, clocks or objectives: draw them on different axes"
+            )
+    if optimum is not None and _front(first):
+        raise InvalidSetting(
+            f"optimum={short_repr(optimum)} needs one objective, and {_front(first)} are objectives: leave it out"
+        )
     runs = {name: [_run_of(each, optimum) for each in group] for name, group in groups.items()}
     known = [run for group in runs.values() for run in group]
     scale = figures.value_scale(log, np.concatenate([run.values for run in known if optimum is None] or [np.empty(0)]))
@@ -92,7 +100,8 @@ def plot_convergence(
         if len(run.at):
             # The lower margin is the place of the marks of trials without a value.
             ax.margins(y=0.12 if marks else None)
-            ax.plot(run.at / unit, run.values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
+            if not _front(first):
+                ax.plot(run.at / unit, run.values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
             ax.step(run.at / unit, run.best, where="post", color=ORANGE, label="best so far")
         for state, times in marks.items():
             colour, marker = LOOKS[state]
@@ -110,11 +119,15 @@ def plot_convergence(
             ax.fill_between(at / unit, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
     if first.clock == "iterations":
         figures.integer_ticks(ax.xaxis)
-    ylabel = figures.value_label(first) if optimum is None else "Regret"
+    ylabel = "Regret" if optimum is not None else "Hypervolume" if _front(first) else figures.value_label(first)
     ax = figures.finished(ax, legend="inside", xlabel=xlabel, ylabel=ylabel, yscale=scale)
     if first is search and first.clock == "seconds" and longest:
         _add_numbers(ax, first, unit)
     return ax
+
+
+def _front(search: Reading) -> list[str]:
+    return search._source._problem.front
 
 
 def _first_time(search: Reading) -> float:
@@ -154,6 +167,8 @@ def _add_numbers(ax: Axes, search: Reading, unit: float) -> None:
 
 def _run_of(search: Reading, optimum: float | None) -> _Run:
     goals = search._source._problem.outcomes
+    if _front(search):
+        return _run_of_front(search, goals)
     times = {trial.number: _arrived_at(trial, goals) for trial in search.trials if trial.value is not None}
     observed = sorted((t for t in search.trials if t.number in times), key=lambda t: (times[t.number], t.number))
     at = np.array([times[t.number] for t in observed], dtype=float)
@@ -171,8 +186,26 @@ def _run_of(search: Reading, optimum: float | None) -> _Run:
     return _Run(at, sign * (values - optimum), sign * (best - optimum))
 
 
+def _run_of_front(search: Reading, goals: Outcomes) -> _Run:
+    """Return the hypervolume after each trial whose objectives and bounded outcomes have arrived."""
+    log = search._source._current_log()
+    reference = [value for value in log.reference(search._front("plot_convergence")) if value is not None]
+    inside = [trial for trial in search.trials if not trial.outside and trial.left_out is None]
+    counted = sorted((_arrived_at(t, goals), t.number) for t in inside if is_within(goals, t.values))
+    volume, volumes = 0.0, []
+    members: list[int] = []
+    for _, number in counted:
+        larger = log.hypervolume([*members, number], reference)
+        if larger > volume:
+            volume = larger
+            members.append(number)
+        volumes.append(volume)
+    at = np.array([time for time, _ in counted], dtype=float) - _first_time(search)
+    return _Run(at, np.array(volumes), np.array(volumes))
+
+
 def _arrived_at(trial: Trial, goals: Outcomes) -> float | None:
-    """Return the time when the value arrived; with outcomes, when the objective and the outcomes with bounds arrived.
+    """Return the time when the value arrived; with outcomes, when the objectives and the outcomes with bounds arrived.
 
     Outcomes that are missing are ignored.
     """

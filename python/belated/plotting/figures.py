@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
 from belated.errors import NotFitted
+from belated.optimizers.outcomes import Minimize
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.short_repr import short_repr
@@ -303,9 +304,15 @@ def note_left_out(names: Sequence[str], width: float) -> str:
 
 def value_label(search: Reading, outcome: str | None = None) -> str:
     """Return the label of an axis of values of an outcome; None means the objective."""
-    objective = search._source._problem.objective
-    name = outcome or objective or "Value"
-    return shortened(name) if name not in (objective, "Value") else f"{shortened(name)} ({search.direction}d)"
+    problem = search._source._problem
+    name = outcome or problem.objective or "Value"
+    if name in problem.front:
+        direction = "minimize" if isinstance(problem.outcomes[name], Minimize) else "maximize"
+    elif name in (problem.objective, "Value"):
+        direction = search.direction
+    else:
+        return shortened(name)
+    return f"{shortened(name)} ({direction}d)"
 
 
 def results(search: Reading, outcome: str | None) -> list[tuple[Trial, str, float | None]]:

@@ -59,7 +59,7 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
     usual = _finite(curve for trial, curve in curves.items() if trial.state != "failed")
     scale = figures.value_scale(log, usual)
     low, high = _limits(usual, _finite(curves.values()), log)
-    ax, best = figures.axes_for(ax), search.best_trial_
+    ax, best = figures.axes_for(ax), search._best_trials()
     for state in _STATES:
         label: str | None = state
         colour, marker = LOOKS[state]
@@ -75,7 +75,7 @@ def plot_learning_curves(search: Reading, ax: Axes | None = None, *, log: bool =
             marked = [int(known.sum()) - 1] if known.any() else []
             look: Any = {"alpha": 0.5 if state == "observed" else 0.9, "linewidth": 1.0, "clip_on": state != "failed"}
             [line] = ax.plot(steps[known], values[known], color=colour, label=label, **look)
-            if trial == best:
+            if trial in best:
                 line.set(alpha=1.0, linewidth=2.5, zorder=3)
             if state != "observed":
                 line.set(marker=marker, markersize=5, markevery=marked)

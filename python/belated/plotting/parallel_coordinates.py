@@ -36,10 +36,10 @@ def plot_parallel_coordinates(
     """Plot each trial as a line over parallel axes: an axis for each parameter, and the last axis for the value.
 
     The parameters are ordered by their total effects (`plot_importance`), or as in the space if there is no model or no
-    value. A line has the colour of its value, which the last axis shows; the line of the best trial is wide. Dashed
-    lines are trials without a value: failed, stopped and pending trials. They end below the last axis. Below the axis
-    of a parameter, lines pass of the trials in which the parameter is inactive. Choices are at equal distances, and
-    parameters that are searched on a logarithmic scale have a logarithmic axis.
+    value. A line has the colour of its value, which the last axis shows; the line of the best trial is wide, and so are
+    the lines of a front. Dashed lines are trials without a value: failed, stopped and pending trials. They end below
+    the last axis. Below the axis of a parameter, lines pass of the trials in which the parameter is inactive. Choices
+    are at equal distances, and parameters that are searched on a logarithmic scale have a logarithmic axis.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def plot_parallel_coordinates(
     ['x', 'kernel', 'degree', 'Value\\n(maximized)']
     """
     space = figures.space_of(search, "plot_parallel_coordinates")
-    search._source._position(outcome)
+    search._source._position_of_model(outcome)
     figures.check_max_params(max_params, 1)
     searched = [name for name, dimension in space.items() if dimension.width]
     if names is None:
@@ -182,10 +182,11 @@ def _draw_observed(ax: Axes, rows: list[tuple[int, list[float]]], search: Readin
     shades = colours([heights[-1] for _, heights in rows])
     ax.add_collection(LineCollection(lines, colors=shades, linewidths=1.0, alpha=0.7))
     ax.plot([], [], color=colours(0.4), linewidth=1.0, label="observed")  # for the legend
-    best = search.best_trial_
+    best, mark = search._best_trials(), "front" if search._source._problem.front else "best"
+    numbers = [trial.number for trial in best]
     for (number, _), line, shade in zip(rows, lines, shades, strict=True):
-        if best is not None and number == best.number:
-            ax.plot(*line.T, color=shade, linewidth=3.0, label="best")
+        if number in numbers:
+            ax.plot(*line.T, color=shade, linewidth=3.0, label=mark)
     n = len(rows[0][1]) - 1
     ax.imshow(np.linspace(1, 0, 256)[:, None], extent=(n, n + 0.06, 0.0, 1.0), aspect="auto", cmap=colours)
 

@@ -71,7 +71,7 @@ def plot_slice(
         The outcome was not declared.
     """
     space = figures.space_of(search, "plot_slice")
-    search._source._position(outcome)
+    search._source._position_of_model(outcome)
     searched = [name for name, dimension in space.items() if dimension.width]
     wanted = searched if names is None else figures.checked_names(names, searched)
     best = _recommended(search, space, context)

@@ -18,7 +18,7 @@ from belated.optimizers.settings import Acquisition, AcquisitionName, Initial
 from belated.run.calling_thread import CallingThread
 from belated.run.evaluations import PICKLING_ADVICE
 from belated.run.objective import Objective, signature_of
-from belated.run.stoppers import NoImprovement
+from belated.run.stoppers import NoImprovement, ValueReached
 from belated.run.threads import DaemonThreads
 from belated.short_repr import short_repr
 from belated.space.arguments import finite, in_seconds, whole_number
@@ -89,7 +89,7 @@ def chosen_optimizer(
             f"optimizer={short_repr(given)} is not usable: pass an optimizer or a Study of belated"
             f"{optimizer_advice(given)}"
         )
-    if chosen.direction != direction:
+    if chosen.direction != direction and not chosen._problem.front:
         other = "minimize" if direction == "maximize" else "maximize"
         raise InvalidSetting(f"optimizer has direction={chosen.direction!r}: call {other}, or pass another one")
     if chosen.context_space is not None:
@@ -190,7 +190,7 @@ def exception_types(catch: Any) -> tuple[type[BaseException], ...]:
     return types
 
 
-def functions(callbacks: Any) -> list[Any]:
+def functions(callbacks: Any, optimizer: Optimizer | Study) -> list[Any]:
     """Return the callbacks as a list; stoppers with a state are copied for this run."""
     given: list[Any] = list(callbacks) if isinstance(callbacks, Iterable) else [None]
     if not all(map(callable, given)):
@@ -209,6 +209,8 @@ def functions(callbacks: Any) -> list[Any]:
                 f"callbacks[{i}]={short_repr(each)} cannot be called as callback(optimizer, trial) ({error}): write "
                 "def callback(optimizer, trial), with these two parameters"
             ) from None
+        if isinstance(each, ValueReached):
+            each.check(optimizer)
     return [NoImprovement(each.n) if isinstance(each, NoImprovement) else each for each in given]
 
 

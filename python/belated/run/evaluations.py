@@ -224,18 +224,25 @@ class Evaluations:
         if evaluation.error is not None and not evaluation.caught:
             raise evaluation.error
         if self.progress is not None:
-            best, left = self.optimizer.best_value_, self.deadline - monotonic()
+            best, left = self.best(), self.deadline - monotonic()
             # Count the next trial as in flight, so that the bar is drawn only once for the end of a trial and the start
             # of the next.
             to_start = self.n_trials - len(self.trials) if left > 0 else 0
             in_flight = int(min(self.n_workers, len(self.running) + to_start))
             self.update_forecast()
             counts = {"in_flight": in_flight, "failed": self.n_failed or None}
-            self.progress.update(done=1, left=left, best=best, arriving=self.arriving, **counts)
+            self.progress.update(done=1, left=left, arriving=self.arriving, **best, **counts)
         for callback in self.callbacks:
             callback(self.optimizer, trial)
         self.end_if_all_fail_the_same(evaluation)
         self.end_if_all_lack_an_outcome(evaluation)
+
+    def best(self) -> dict[str, Any]:
+        """Return the best value, or the size of the front and its hypervolume, by name."""
+        optimizer = self.optimizer
+        if not optimizer._problem.front:
+            return {"best": optimizer.best_value_}
+        return {"front": len(optimizer.pareto_), "hypervolume": optimizer.hypervolume()}
 
     def may_retry(self, trial: Trial, error: Exception) -> bool:
         """Return whether an evaluation that the executor lost may be started again."""
@@ -307,7 +314,8 @@ class Evaluations:
             facts = {"std": std, "cost": cost, "duration": duration}
             known = [f"{name}={fact!r}" for name, fact in ({"value": value} | facts).items() if fact is not None]
             known.append(_point_in_words(trial))
-            known.append(f"best_value_={self.optimizer.best_value_!r}")
+            front = self.optimizer._numbers_in_front()
+            known.append(f"best_value_={self.optimizer.best_value_!r}" if front is None else f"pareto_={front}")
             LOGGER.info("trial %d observed: %s", trial.number, ", ".join(known))
 
     def observe_added(self, trial: Trial, evaluation: Evaluation, notice: Callable[[str], None]) -> None:
@@ -389,7 +397,7 @@ class Evaluations:
         self.first.append(evaluation.place)
         place = evaluation.place
         same = len(self.first) == n_first and place is not None and self.first.count(place) == n_first
-        if same and self.optimizer.best_value_ is None:
+        if same and not self.optimizer._best_trials():
             raise RunError(
                 f"the first {n_first} evaluations all failed in the same way: {self.failure}{place}; the run ends "
                 "here, because the others would most likely fail, too"

@@ -102,7 +102,7 @@ def _optimize(
     # If an outcome of a trial is known, f has returned, and the other outcomes are reported later.
     unknown = (trial for trial in chosen.pending if not trial.values)
     waiting = list(unknown) if checked(retry_pending, bool, "retry_pending") else []
-    functions = arguments.functions(callbacks)
+    functions = arguments.functions(callbacks, chosen)
     arguments.check_picklable(f, executor, processes)
     expected = len(waiting) + (limit if total is None else min(limit, max(total.left(), 0)))
     limit += len(waiting)

@@ -26,9 +26,9 @@ T = TypeVar("T")
 _FACTS = ("std", "cost", "attrs")
 _RETURNED_KEYS = ("value", *_FACTS)
 _ACCEPTED = "return a number, or a mapping with value and optionally std, cost and attrs"
-_ONE_OBJECTIVE = (
-    "belated has one objective: combine several into one number, or declare each as outcomes={name: goal} and return a "
-    "mapping of their values"
+_SEVERAL = (
+    "for several objectives, declare each as outcomes={name: goal} and return a mapping of their values, or combine "
+    "them into one number"
 )
 
 # Names that are equal without these characters, or whose similarity is at least this ratio, count as the same name with
@@ -513,12 +513,12 @@ def _read(returned: Any, rest: _Rest) -> tuple[float, float | None, float | None
                 f"return {{'value': {first}, 'std': {second}}} where the second is the standard deviation of the "
                 f"noise, or {{'value': {first}, 'cost': {second}}} where it is a cost; "
             )
-            raise _Unusable(f", two numbers without names: {'' if pair[1] < 0 else named}{_ONE_OBJECTIVE}")
+            raise _Unusable(f", two numbers without names: {'' if pair[1] < 0 else named}{_SEVERAL}")
         within = "" if value is returned else f" with value={one_line(value)}"
         several = isinstance(returned, (tuple, list))
         numbers = several and len(returned) > 2 and all(real_number(each) is not None for each in returned)
         advice = f": {_ACCEPTED}" if several else ""
-        raise _Unusable(f"{within}, which is not one finite number{advice}{f'; {_ONE_OBJECTIVE}' if numbers else ''}")
+        raise _Unusable(f"{within}, which is not one finite number{advice}{f'; {_SEVERAL}' if numbers else ''}")
     return number, _amount("std", std, rest), _amount("cost", cost, rest), attrs
 
 
@@ -578,8 +578,9 @@ def _read_outcomes(
     if len(names) == 1 and not isinstance(value, Mapping):
         value = {names[0]: value}
     if not isinstance(value, Mapping) or not value:
+        example = ", ".join(f"{name!r}: 0.5" for name in names)
         raise _Unusable(
-            f", and outcomes are declared: return a mapping of the values that are known, such as {{{names[0]!r}: 0.5}}"
+            f", and outcomes are declared: return a mapping of the values that are known, such as {{{example}}}"
         )
     facts = dict(zip(_FACTS, (std, cost, attrs), strict=True))
     # The std, the cost and the attrs may also stand beside the outcomes, unless these are outcomes.

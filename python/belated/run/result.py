@@ -81,8 +81,13 @@ class Result(Reading):
         return math.fsum(charged_cost(self.optimizer._problem.fidelity, trial) for trial in ended)
 
     def _facts(self) -> dict[str, Any]:
-        names = ("n_trials", "best_value_", "best_params_", "n_failed", "n_pending", "stop_reason")
-        return {name: getattr(self, name) for name in names}
+        best: dict[str, Any]
+        if self._source._current_problem().front:
+            best = {"pareto_": [trial.number for trial in self.pareto_]}
+        else:
+            best = {"best_value_": self.best_value_, "best_params_": self.best_params_}
+        names = ("n_failed", "n_pending", "stop_reason")
+        return {"n_trials": self.n_trials} | best | {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
         facts = [f"{name}={fact!r}" for name, fact in self._facts().items()]
@@ -90,5 +95,6 @@ class Result(Reading):
 
     def _repr_html_(self) -> str:
         facts = self._facts() | {"seconds": f"{self.seconds:.3g}"}
-        table = trials_html("Run", self.trials, self.n_pending, self.best_trial_)
+        best = self._best_trials()
+        table = trials_html("Run", self._source._problem, self.trials, self.n_pending, best)
         return html_table(["Result", ""], facts.items()) + table

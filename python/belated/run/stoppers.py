@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidSetting
 from belated.optimizers.outcomes import Record
@@ -35,7 +35,8 @@ class NoImprovement(Stopper):
     Failed trials do not count as results. A better value that another process of the study reports is also an
     improvement. Each run starts its own count. If outcomes were declared, the best value is the best value within the
     bounds, and a run in which no trial lies within the bounds ends after n results. Trials whose objective or bounded
-    outcomes are missing do not count.
+    outcomes are missing do not count. With several objectives, a result is an improvement if it enters the front
+    `pareto_` with values that no earlier trial of the front has.
 
     Parameters
     ----------
@@ -60,18 +61,25 @@ class NoImprovement(Stopper):
         if number is None or number < 1:
             raise InvalidSetting(f"n={short_repr(n)} is not usable: pass an integer >= 1")
         self.n = number
-        self._best: float | None = None
+        # The best value, or the values in the front; None before the first result within the bounds.
+        self._best: Any = None
         self._since = 0
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if this is the n-th consecutive result without an improvement."""
-        best, goals = optimizer.best_trial_, optimizer._problem.outcomes
-        is_incomplete = any(not isinstance(goals[name], Record) for name in trial.missing)
-        if trial.value is None or is_incomplete:
+        best, problem = optimizer._best_trials(), optimizer._problem
+        is_incomplete = any(not isinstance(problem.outcomes[name], Record) for name in trial.missing)
+        values = [trial.values.get(name) for name in problem.front] or [trial.value]
+        if None in values or is_incomplete:
             return
         first, before = self._best is None, self._best
-        self._best = None if best is None else best.value
-        improved = best == trial if first else self._best != before
+        if problem.front:
+            found = {tuple(each.values[name] for name in problem.front) for each in best}
+            self._best = found or None
+            improved = trial in best if first else bool(found - before)
+        else:
+            self._best = best[0].value if best else None
+            improved = trial in best if first else self._best != before
         self._since = 0 if improved else self._since + 1
         if self._since >= self.n:
             raise StopRun(f"no improvement for {self.n} results")
@@ -84,7 +92,7 @@ class ValueReached(Stopper):
     """A callback that ends a run when the best value is at least as good as `value`.
 
     The best value is `best_value_`. If a fidelity was declared, `best_value_` is the best value at the highest fidelity
-    observed so far.
+    observed so far. With several objectives, write a callback that raises `StopRun` if `hypervolume` is large enough.
 
     Parameters
     ----------
@@ -95,7 +103,7 @@ class ValueReached(Stopper):
     Raises
     ------
     InvalidSetting
-        The value is not one finite number.
+        The value is not one finite number, or there are several objectives.
 
     Examples
     --------
@@ -111,10 +119,20 @@ class ValueReached(Stopper):
 
     def __call__(self, optimizer: Optimizer | Study, trial: Trial) -> None:
         """Raise `StopRun` if the best value is good enough."""
+        self.check(optimizer)
         best = optimizer.best_value_
         sign = -1 if optimizer.direction == "minimize" else 1
         if best is not None and sign * best >= sign * self.value:
             raise StopRun(f"the value {best!r} reached {self.value!r}")
+
+    def check(self, optimizer: Optimizer | Study) -> None:
+        """Raise InvalidSetting if the optimizer has several objectives."""
+        front = optimizer._problem.front
+        if front:
+            raise InvalidSetting(
+                f"{self!r} needs one objective, and {front} are objectives: pass a callback that raises bl.StopRun "
+                "when optimizer.hypervolume(reference) is large enough"
+            )
 
     def __repr__(self) -> str:
         return f"ValueReached({self.value!r})"

@@ -43,6 +43,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "trials": len(log),
         "counts": {state: len(log.numbers(state)) for state in get_args(State)},
         "best": None if best is None else _trial(study, best),
+        "pareto": study._numbers_in_front(),
         "choices": None if nesting is None else sorted(nesting.choices),
     }
 
@@ -56,9 +57,9 @@ def definition_as_data(study: Study) -> dict[str, Any]:
 
 
 def best_as_data(study: Study) -> dict[str, Any]:
-    """Return the best trial of a study."""
+    """Return the best trial of a study, or the numbers of the trials in its front."""
     best = study._current_log().best()
-    return {"trial": None if best is None else _trial(study, best)}
+    return {"trial": None if best is None else _trial(study, best), "pareto": study._numbers_in_front()}
 
 
 def forecast_as_data(study: Study) -> dict[str, Any]:
@@ -92,6 +93,8 @@ def importance_as_data(study: Study) -> dict[str, Any]:
         unknown = "the study has candidates and no parameters"
     elif len(domain) > MOST_PARAMS:
         unknown = f"the study has more than {MOST_PARAMS} parameters, whose importance would take long"
+    elif study._problem.front:
+        unknown = "the study has several objectives"
     elif unknown is None:
         best = log.best()
         if contexts is not None and best is not None:

@@ -109,8 +109,8 @@ function drawChart(study, observed, from, until, log = false) {
   }
   const chart = find("chart");
   if (!observed.length) {
-    const width = emptied(chart, "No values yet");
-    chart.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, "no values yet"));
+    const nothing = study.pareto ? "Several objectives" : "No values yet", width = emptied(chart, nothing);
+    chart.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, nothing.toLowerCase()));
     find("legend").textContent = "";
     return;
   }

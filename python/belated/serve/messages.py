@@ -360,10 +360,14 @@ class TrialsPage(BaseModel):
     events: int = Field(description="The number of events of the study, for `since`.")
 
 
-class Best(BaseModel):
-    """The trial with the best value."""
+_PARETO = "The numbers of the trials that no other trial dominates; null unless there are several objectives."
 
-    trial: TrialAnswer | None = Field(description="Null before the first value.")
+
+class Best(BaseModel):
+    """The trial with the best value, or the front of several objectives."""
+
+    trial: TrialAnswer | None = Field(description="Null before the first value, and with several objectives.")
+    pareto: list[int] | None = Field(description=_PARETO)
 
 
 class ForecastAnswer(BaseModel):
@@ -450,6 +454,7 @@ class StudyAnswer(BaseModel):
     trials: int = Field(description="The number of trials in all states.")
     counts: Counts
     best: TrialAnswer | None
+    pareto: list[int] | None = Field(description=_PARETO)
     choices: list[str] | None = Field(
         description="The choices between groups of parameters, with names joined by dots; null if params are flat."
     )

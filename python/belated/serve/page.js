@@ -277,7 +277,13 @@ function draw(study, forecast) {
   const hasValue = all.some(trial => trial.value !== null);
   find("no-best").hidden = best !== null;
   find("no-best").textContent = hasValue ? "No trial has values within all bounds yet." : "No trial has a value yet.";
-  pairs("best", best === null ? [] : [
+  if (study.pareto) {
+    find("no-best").hidden = study.pareto.length > 0;
+    find("no-best").textContent = "No trial has values of all objectives within all bounds yet.";
+  }
+  const front = (study.pareto ?? []).map(number => trials.get(number)).filter(Boolean).slice(-MOST_ROWS);
+  find("best-title").textContent = study.pareto ? `Front of ${study.pareto.length} trials` : "Best trial";
+  pairs("best", best === null ? front.map(trial => [`Trial ${trial.number}`, outcomeCells(trial).map(cell => cell[0]).join(", ")]) : [
     ...(outcomes.length ? outcomes.map((name, i) => [name, outcomeCells(best)[i][0]]) : [["Value", format(best.value)]]),
     ["Trial", best.number],
     ...(best.fidelity === null ? [] : [["Fidelity", format(best.fidelity)]]), ...pointOf(best)]);

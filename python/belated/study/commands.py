@@ -18,6 +18,7 @@ from belated._core import BelatedError
 from belated.errors import InvalidValue, StoreError
 from belated.optimizers.tables.files import check_packages, read_table
 from belated.optimizers.tables.table import imported_pandas
+from belated.optimizers.trial import front_text
 from belated.short_repr import printable
 from belated.space.arguments import number_in_text, whole_in_text
 from belated.space.dimensions import choices_of
@@ -264,7 +265,9 @@ def list_command(arguments: argparse.Namespace) -> int:
 
     def facts(study: Study) -> str:
         counts = f"{study.n_trials} trials, {len(study.pending)} pending"
-        return f"{study._strategy_name}, {counts}, best {study.best_value_}"
+        front = study._numbers_in_front()
+        best = f"best {study.best_value_}" if front is None else front_text(len(front))
+        return f"{study._strategy_name}, {counts}, {best}"
 
     return _report(open_store(arguments.store), facts)
 
@@ -279,8 +282,9 @@ def show_command(arguments: argparse.Namespace) -> None:
 
 
 def _shown(study: Study) -> str:
-    trials = study.trials
-    text = f"{study!r}\n{len(trials)} trials, {len(study.pending)} pending\nbest: {study.best_trial_}"
+    trials, front = study.trials, study._numbers_in_front()
+    best = f"best: {study.best_trial_}" if front is None else f"{front_text(len(front))}: {front}"
+    text = f"{study!r}\n{len(trials)} trials, {len(study.pending)} pending\n{best}"
     forecast = study.forecast()
     if forecast.n_pending:
         text += f"\nforecast: {forecast}"

@@ -84,8 +84,8 @@ def minimizes(study: Any) -> bool:
     """Return whether a study of Optuna minimises its objective. The study must have exactly one objective."""
     if len(study.directions) != 1:
         raise InvalidSetting(
-            f"study {study.study_name!r} has {len(study.directions)} objectives, and belated optimises one: declare "
-            "the others as outcomes with bounds, and add its table, as in add(study.trials_dataframe(), "
+            f"study {study.study_name!r} has {len(study.directions)} objectives, and one is needed here: declare "
+            "them as outcomes of a belated study, and add its table, as in add(study.trials_dataframe(), "
             'value={"loss": "values_0", "recall": "values_1"}); or combine them into one value'
         )
     return bool(study.directions[0].name == "MINIMIZE")

@@ -106,7 +106,8 @@ class SharedLog:
         self.recommend, self.predict, self.acquisition = core.recommend, core.predict, core.acquisition
         self.surrogate, self.leave_one_out, self.durations = core.surrogate, core.leave_one_out, core.durations
         self.now, self.numbers, self.best, self.ending = core.now, core.numbers, core.best, core.ending
-        self.best_first = core.best_first
+        self.best_first, self.pareto = core.best_first, core.pareto
+        self.hypervolume, self.reference = core.hypervolume, core.reference
         self.validate, self.expected, self.feasibility = core.validate, core.expected, core.feasibility
         self.events, self.n_events, self.forecast_value = core.events, core.n_events, core.forecast_value
         self.delays, self.arrivals, self.lateness = core.delays, core.arrivals, core.lateness

@@ -90,9 +90,11 @@ class StudySummary:
     #: The number of trials in all states, and the number for each state that occurs.
     n_trials: int
     n_by_state: dict[str, int]
-    #: The best value and its params; None before the first value.
+    #: The best value and its params; None before the first value, and with several objectives.
     best_value: float | None
     best_params: Any
+    #: The numbers of the trials in the front of several objectives; None if there are not several.
+    pareto: list[int] | None
     #: The attributes of the study.
     attrs: dict[str, Any]
     #: When the study was created, and when its last event was written (UTC).
@@ -1479,7 +1481,9 @@ def unless_deleted(store: Store, name: str, read: Callable[[str], T]) -> T | Non
 
 
 def _summary(study: Study) -> StudySummary:
-    stored, log, best = study._header(), study._log, study.best_trial_
+    stored, log, best = study._header(), study._log, study._best_trials()
+    front = [trial.number for trial in best] if study._problem.front else None
+    single = best[0] if best and front is None else None
     last = study._store.events(log.id, max(log.n_events() - 1, 0))
     return StudySummary(
         study.name,
@@ -1487,8 +1491,9 @@ def _summary(study: Study) -> StudySummary:
         study.direction,
         study.n_trials,
         dict(Counter(trial.state for trial in study.trials)),
-        None if best is None else best.value,
-        None if best is None else best.params_run,
+        None if single is None else single.value,
+        None if single is None else single.params_run,
+        front,
         read_header(stored).get("attrs", {}),
         utc(stored.at),
         utc(last[-1].at if last else stored.at),
@@ -1508,6 +1513,11 @@ def _results_by_outcome(problem: Problem, new: Problem, record: TrialRecord) -> 
         name: Result(state, value, std, at, withdrawal, marks.get(i))
         for i, (name, (state, value, std, _, at, withdrawal)) in enumerate(facts)
     }
+    if not problem.outcomes and new.front:
+        raise InvalidSetting(
+            f"the values of the trials do not have a name, and {new.front} are objectives: first copy with one "
+            "objective, which gets these values, and then add the others by revise"
+        )
     if not problem.outcomes and new.objective is not None:
         # A value without a name becomes the objective.
         known = {new.objective: result_of(record)}

@@ -196,6 +196,23 @@ def test_outcomes_are_reported_apart(client, create, path):
     assert found["trials"][0]["state"] == "withdrawn"
 
 
+def test_answers_have_the_front_of_several_objectives(client, create, path):
+    outcomes = {"yield": "maximize", "cost": bl.Minimize(at_most=9.0)}
+    study = create(bl.BayesOpt(SPACE, outcomes=outcomes, seed=1))
+    assert ok(client.get(path))["pareto"] == []
+    ok(client.post(f"{path}/suggest", json={"n": 4}))
+    for number, (produced, cost) in enumerate([(1.0, 2.0), (0.5, 3.0), (2.0, 5.0)]):
+        found = ok(client.post(f"{path}/trials/{number}/observe", json={"value": {"yield": produced, "cost": cost}}))
+        assert found["value"] is None and found["state"] == "observed"
+    answer = ok(client.get(path))
+    assert answer["best"] is None and answer["pareto"] == [0, 2]
+    assert ok(client.get(f"{path}/best")) == {"trial": None, "pareto": [0, 2]}
+    assert "several objectives" in ok(client.get(f"{path}/importance"))["unknown"]
+    for what in ("definition", "forecast", "finals", "trials", "trials/3"):
+        ok(client.get(f"{path}/{what}"))
+    assert [trial.number for trial in synced(study).pareto_] == [0, 2]
+
+
 def test_a_study_with_outcomes_can_be_created(client, path, request):
     made = bl.BayesOpt(SPACE, outcomes={"error": bl.Minimize(at_most=5.0), "purity": bl.Between(0.5, 1.0)}, seed=0)
     name = request.node.name
@@ -246,7 +263,7 @@ def test_a_report_to_a_study_without_a_curve_is_422(client, study, path, step):
 
 
 def test_the_server_sees_changes_by_other_processes(client, study, path):
-    assert ok(client.get(path))["trials"] == 0 and ok(client.get(f"{path}/best")) == {"trial": None}
+    assert ok(client.get(path))["trials"] == 0 and ok(client.get(f"{path}/best")) == {"trial": None, "pareto": None}
     trials = study.suggest(n=2)
     study.observe(trials[1], 0.5)
     about = ok(client.get(path))

@@ -226,7 +226,7 @@ def test_wrong_reports_are_refused(value, std):
         ["error"],
         {"error": "min"},
         {"error": "minimize", "memory": 4.0},
-        {"error": "minimize", "accuracy": "maximize"},
+        dict.fromkeys("abcd", "minimize"),
         {"memory": bl.AtMost(4.0)},
         {1: "minimize"},
     ],

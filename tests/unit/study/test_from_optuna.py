@@ -281,7 +281,7 @@ def test_error_names_optuna_if_it_is_missing(storage, monkeypatch):
 
 def test_several_objectives_are_refused(storage):
     create(storage, directions=["minimize", "maximize"])
-    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' has 2 objectives, and belated optimises one"):
+    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' has 2 objectives, and one is needed"):
         bl.Study.from_optuna(storage, "theirs")
 
 

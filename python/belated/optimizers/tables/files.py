@@ -28,22 +28,30 @@ _FIRST_YEAR = 1900
 
 
 def write_csv(
-    problem: Problem, records: Sequence[TrialRecord], path: Any, problem_of: Callable[[int], Problem]
+    problem: Problem,
+    records: Sequence[TrialRecord],
+    path: Any,
+    problem_of: Callable[[int], Problem],
+    front: Collection[int] | None,
 ) -> str | None:
-    """Write trials to a CSV file, for `Optimizer.to_csv`. `problem_of` is as for `trial_columns`."""
+    """Write trials to a CSV file, for `Optimizer.to_csv`. The arguments are as for `trial_columns`."""
     pandas = imported_pandas("to_csv")
-    columns = _file_columns(problem, records, problem_of)
+    columns = _file_columns(problem, records, problem_of, front)
     # Lists of objects are written by their repr, which has all digits of a float.
     text: str | None = pandas.DataFrame(columns, dtype=object).to_csv(path, index=False)
     return text
 
 
 def write_excel(
-    problem: Problem, records: Sequence[TrialRecord], path: Any, problem_of: Callable[[int], Problem]
+    problem: Problem,
+    records: Sequence[TrialRecord],
+    path: Any,
+    problem_of: Callable[[int], Problem],
+    front: Collection[int] | None,
 ) -> None:
-    """Write trials to an Excel file, for `Optimizer.to_excel`. `problem_of` is as for `trial_columns`."""
+    """Write trials to an Excel file, for `Optimizer.to_excel`. The arguments are as for `trial_columns`."""
     check_packages("to_excel")
-    columns = _file_columns(problem, records, problem_of)
+    columns = _file_columns(problem, records, problem_of, front)
     for name, cells in columns.items():
         for record, cell in zip(records, cells, strict=True):
             if isinstance(cell, str) and len(cell) > _LONGEST_CELL:
@@ -104,10 +112,13 @@ def _excel_number(cell: Any) -> Any:
 
 
 def _file_columns(
-    problem: Problem, records: Sequence[TrialRecord], problem_of: Callable[[int], Problem]
+    problem: Problem,
+    records: Sequence[TrialRecord],
+    problem_of: Callable[[int], Problem],
+    front: Collection[int] | None,
 ) -> dict[str, list[Any]]:
     """Return the columns of a file."""
-    columns = trial_columns(problem, records, None, True, problem_of)
+    columns = trial_columns(problem, records, None, True, problem_of, front)
     times = ("started_at", "finished_at")
     return {name: cells if name in times else [shown(cell) for cell in cells] for name, cells in columns.items()}
 

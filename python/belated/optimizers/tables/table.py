@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -59,9 +59,10 @@ _FACTS = ("value", "std", "cost", "duration", "fidelity")
 
 # The other columns of `trials_dataframe`, which `add` reads or ignores.
 _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT = "withdrawn_value", "withdrawn_reason", "left_out"
+_PARETO = "pareto"
 _OTHERS = (
     *("number", "state", "error", "suggested_at", "observed_at", "delay", "started_at", "finished_at"),
-    *("started_by", "finished_by", "outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT),
+    *("started_by", "finished_by", "outside", _WITHDRAWN_VALUE, _WITHDRAWN_REASON, _LEFT_OUT, _PARETO),
 )
 
 #: The last column of a worklist, which is to be filled in.
@@ -126,10 +127,11 @@ def trials_dataframe(
     delays: Delays | None,
     curves: bool,
     problem_of: Callable[[int], Problem],
+    front: Collection[int] | None,
 ) -> Any:
-    """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`."""
+    """Return the trials as a DataFrame, for `Optimizer.trials_dataframe`; the arguments are as for `trial_columns`."""
     pandas = imported_pandas("trials_dataframe")
-    return pandas.DataFrame(trial_columns(problem, records, delays, curves, problem_of))
+    return pandas.DataFrame(trial_columns(problem, records, delays, curves, problem_of, front))
 
 
 def trial_columns(
@@ -138,13 +140,18 @@ def trial_columns(
     delays: Delays | None,
     curves: bool,
     problem_of: Callable[[int], Problem],
+    front: Collection[int] | None = None,
 ) -> dict[str, list[Any]]:
     """Return the columns of `trials_dataframe` as lists, in which None is a missing value.
 
-    `problem_of` returns the problem after a number of revisions.
+    `problem_of` returns the problem after a number of revisions. `front` has the numbers of the trials in the front,
+    for the column ``pareto``.
     """
-    facts = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at")
+    of_objective = () if problem.front else ("value", "std")
+    facts = ("number", "state", *of_objective, "cost", "duration", "suggested_at", "observed_at")
     columns: dict[str, list[Any]] = {name: [getattr(record, name) for record in records] for name in facts}
+    if front is not None:
+        columns[_PARETO] = [record.number in front for record in records]
     columns["delay"] = [
         None if end is None else end - start
         for start, end in zip(columns["suggested_at"], columns["observed_at"], strict=True)
@@ -248,7 +255,7 @@ def is_trials_table(params: Any) -> bool:
         return False
     columns = [str(name) for name in params.columns]
     points = any(name == "index" or name.startswith("params_") for name in columns)
-    return points and {"number", "state", "value"} <= set(columns)
+    return points and {"number", "state"} <= set(columns) and ("value" in columns or _PARETO in columns)
 
 
 # The result of an outcome that has not arrived.

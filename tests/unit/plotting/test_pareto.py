@@ -1,0 +1,103 @@
+"""Plots of searches with several objectives."""
+
+import numpy as np
+import pytest
+
+import belated as bl
+from belated import plotting
+from belated.errors import InvalidSetting, InvalidValue
+from tests.unit.plotting.searches import drawn, labels
+
+pytest.importorskip("matplotlib").use("Agg")
+
+SPACE = {"x": (0.0, 1.0)}
+OUTCOMES = {"yield": "maximize", "cost": bl.Minimize(at_most=9.0), "purity": bl.AtLeast(0.5)}
+POINTS = [(1.0, 2.0), (4.0, 5.0), (3.0, 6.0), (4.0, 7.0), (2.0, 3.0)]
+
+
+def search(outcomes=OUTCOMES, points=POINTS):
+    optimizer = bl.RandomSearch(SPACE, outcomes=outcomes, seed=0)
+    for trial, (a, b) in zip(optimizer.suggest(n=len(points)), points, strict=True):
+        trial.observe({"yield": a, "cost": b, "purity": 1.0})
+    return optimizer
+
+
+def test_trials_and_the_front_are_drawn_as_a_staircase():
+    optimizer = search()
+    impure, only_yield, only_cost, _ = optimizer.suggest(n=4)
+    impure.observe({"yield": 9.0, "cost": 1.0, "purity": 0.0})
+    only_yield.observe({"yield": 3.5})
+    only_cost.observe({"cost": 4.5})
+    [ax] = plotting.plot_pareto(optimizer)
+    lines = drawn(ax)
+    assert labels(ax) == ("yield (maximized)", "cost (minimized)")
+    assert sorted(zip(*lines["observed"].get_data(), strict=True)) == sorted(POINTS)
+    assert sorted(zip(*lines["front"].get_data(), strict=True)) == [(1.0, 2.0), (2.0, 3.0), (4.0, 5.0)]
+    assert lines["not within the bounds, or incomplete"].get_data()[0].tolist() == [9.0]
+    assert list(lines["reference"].get_ydata()) == [9.0, 9.0]
+    known = [line for line in ax.lines if line.get_label() == "one objective known"]
+    assert [list(line.get_xdata()) for line in known] == [[3.5, 3.5], [0, 1]]
+    assert list(known[1].get_ydata()) == [4.5, 4.5]
+    # A value lies on the worse side of the staircase if and only if a trial of the front dominates it.
+    [steps] = [line.get_xydata() for line in ax.lines if len(line.get_xdata()) == 7]
+    assert all((a == b).any() for a, b in zip(steps, steps[1:], strict=False))
+    for x, y in np.random.default_rng(0).uniform((0.0, 1.0), (5.0, 8.0), (200, 2)):
+        dominated = any(a >= x and b <= y for a, b in POINTS)
+        heights = [min(q[1], p[1]) for p, q in zip(steps[1:], steps[2:], strict=False) if q[0] <= x <= p[0]]
+        assert dominated == (x <= 4.0 and y >= min(heights, default=steps[-1][1]))
+
+
+def test_three_objectives_have_an_axes_for_each_pair():
+    optimizer = search({"yield": "maximize", "cost": "minimize", "purity": "maximize"})
+    axes = plotting.plot_pareto(optimizer)
+    assert [labels(ax) for ax in axes] == [
+        ("yield (maximized)", "cost (minimized)"),
+        ("yield (maximized)", "purity (maximized)"),
+        ("cost (minimized)", "purity (maximized)"),
+    ]
+    assert plotting.plot_pareto(optimizer, axes).tolist() == axes.tolist()
+    with pytest.raises(InvalidSetting, match="3 are needed"):
+        plotting.plot_pareto(optimizer, axes[:2])
+
+
+@pytest.mark.parametrize(("points", "note"), [([], "no trials"), ([(1.0, 2.0)], None)])
+def test_few_trials_can_be_drawn(points, note):
+    [ax] = plotting.plot_pareto(search(points=points))
+    assert [text.get_text() for text in ax.texts] == ([note] if note else [])
+    ax.figure.draw_without_rendering()
+
+
+def test_one_objective_is_refused():
+    with pytest.raises(InvalidSetting, match="plot_convergence"):
+        plotting.plot_pareto(bl.RandomSearch(SPACE))
+    with pytest.raises(InvalidSetting, match="optimizer"):
+        plotting.plot_pareto("search")
+
+
+def test_convergence_shows_the_hypervolume():
+    optimizer = search()
+    ax = plotting.plot_convergence(optimizer)
+    _, heights = drawn(ax)["best so far"].get_data()
+    assert ax.get_ylabel() == "Hypervolume" and "observed" not in drawn(ax)
+    assert heights[-1] == pytest.approx(optimizer.hypervolume()) and (np.diff(heights) >= 0).all()
+    reference = {"yield": 1.0 - 0.1 * 3.0}
+    expected = [search(points=POINTS[: i + 1]).hypervolume(reference) for i in range(len(POINTS))]
+    assert list(heights) == pytest.approx(expected)
+    plotting.plot_convergence({"a": [optimizer, search()], "b": search()})
+    for wrong in ({"a": optimizer, "b": bl.RandomSearch(SPACE)}, [optimizer, bl.RandomSearch(SPACE)]):
+        with pytest.raises(InvalidSetting):
+            plotting.plot_convergence(wrong)
+    with pytest.raises(InvalidSetting, match="optimum"):
+        plotting.plot_convergence(optimizer, optimum=1.0)
+
+
+def test_other_plots_need_the_name_of_an_outcome():
+    optimizer = search()
+    for plot in (plotting.plot_slice, plotting.plot_parallel_coordinates):
+        with pytest.raises(InvalidValue, match="outcome is missing"):
+            plot(optimizer)
+    [ax] = plotting.plot_slice(optimizer, outcome="cost")
+    assert ax.figure.get_supylabel() == "cost (minimized)"
+    lines = plotting.plot_parallel_coordinates(optimizer, outcome="cost").lines
+    assert len([line for line in lines if line.get_label() == "front"]) == len(optimizer.pareto_)
+    plotting.plot_trials(optimizer)
