@@ -42,6 +42,32 @@ impl Domain {
         }
     }
 
+    /// Draws a member of a box with a random number of uniform coordinates. The others have the first or the last value
+    /// of their range, or the first or the last choice.
+    pub fn sample_sparse(&self, rng: &mut Rng) -> Vec<f64> {
+        let Domain::Box(coordinates) = self else {
+            return self.sample_uniform(rng).0;
+        };
+        let mut x = vec![0.0; self.width()];
+        let d = coordinates.len();
+        // The logarithm of the number is about uniform.
+        let n = libm::pow(d as f64 + 1.0, rng.random()) as usize - 1;
+        let uniform: BTreeSet<usize> = rand::seq::index::sample(rng, d, n).into_iter().collect();
+        let mut end = || f64::from(u8::from(rng.random::<bool>()));
+        let (number, choice) = (end(), end());
+        for (i, (coordinate, at)) in columns(coordinates).enumerate() {
+            let share = match coordinate.is_ordered() {
+                _ if uniform.contains(&i) => rng.random(),
+                true => number,
+                false => choice,
+            };
+            coordinate.write_within(coordinate.whole(), share, &mut x[at]);
+        }
+        coordinates.hold_inactive(&mut x);
+        coordinates.redraw_linear(&mut x, rng);
+        x
+    }
+
     /// Returns `n` evenly spread members, shape (n, width). In a box, the members are a randomly shifted R_d sequence,
     /// or a Latin square if d > 8. Under linear constraints, the constrained columns are a maximin design. In a list of
     /// candidates, the members are a random permutation of the rows, which is repeated if n exceeds their number.

@@ -295,8 +295,15 @@ pub struct Space {
 /// The name of a parameter, the parameter, and the levels of its parents at which the parameter is active.
 type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 
-/// The terms, the lower and the upper bound of a linear constraint, and the step of a mixture.
-type DeclaredLinear = (Vec<(String, f64)>, Option<f64>, Option<f64>, Option<f64>);
+/// The terms, the lower and the upper bound of a linear constraint, the step of a mixture, and whether nonzero
+/// parameters are counted.
+type DeclaredLinear = (
+    Vec<(String, f64)>,
+    Option<f64>,
+    Option<f64>,
+    Option<f64>,
+    bool,
+);
 
 #[pymethods]
 impl Space {
@@ -320,11 +327,12 @@ impl Space {
         };
         let linear = linear
             .into_iter()
-            .map(|(terms, at_least, at_most, step)| Linear {
+            .map(|(terms, at_least, at_most, step, counts)| Linear {
                 terms,
                 at_least,
                 at_most,
                 step,
+                counts,
             });
         let core = problem::Space::new(role, declared.collect())?.with_linear(linear.collect())?;
         Ok(Self { core })

@@ -23,7 +23,7 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         A finite set of points, the rows of this array or table. If the columns have names, params are dicts; columns of
         text and of booleans are categories, and None or NaN means that the parameter does not apply to the row. Pass
         either `space` or `candidates`.
-    constraints : list of Linear, Mixture or callable, optional
+    constraints : list of Linear, Mixture, Cardinality or callable, optional
         Known constraints, which are allowed only with `space`: `Linear` and `Mixture`, and functions that take the dict
         of params and return True or False, such as ``lambda p: p["a"] * p["b"] <= 1``. Every suggestion satisfies all
         constraints. The functions are called often, in the thread that calls ``suggest``; they should be fast and
