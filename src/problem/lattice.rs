@@ -615,8 +615,8 @@ mod tests {
             });
         }
         let bound = |rng: &mut Rng| {
-            let low = rng.random_range(-2..5);
-            (low, low + rng.random_range(0..4))
+            let low = rng.random_range(-3..3);
+            (low, low + rng.random_range(1..9))
         };
         (parts, vec![bound(rng), bound(rng)])
     }

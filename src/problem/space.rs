@@ -180,6 +180,7 @@ impl Space {
             };
             let parameter = &self.declared[i].parameter;
             let zero = parameter.kind().checked(*a);
+            let number = "a Real or an Integer without log";
             let coordinate = parameter.kind().coordinate();
             let (is_usable, expected) = match (parameter.whole(), linear.step) {
                 (Parameter::Real(real), Some(step)) => (
@@ -190,11 +191,14 @@ impl Space {
                     coordinate != Coordinate::Continuous && zero == Some(*a),
                     "a boolean, an integer or a Real with a step that may be 0",
                 ),
+                (Parameter::Real(real), None) if coordinate == Coordinate::Continuous => {
+                    (real.linear_range(None).is_some(), number)
+                }
                 (Parameter::Real(_) | Parameter::Integer(_), None) => (
                     !matches!(coordinate, Coordinate::Integer { log: true, .. }),
-                    "a Real or an Integer without log",
+                    number,
                 ),
-                _ => (false, "a Real or an Integer without log"),
+                _ => (false, number),
             };
             if !is_usable {
                 return refuse(format!(
@@ -219,17 +223,16 @@ impl Space {
                 ));
             }
         }
-        let first = linear.terms.iter().find(|(name, _)| {
-            let coordinate = self.kind(self.searched[self.place(name)]).coordinate();
-            coordinate == Coordinate::Continuous
-        });
-        if let Some((name, _)) = first
+        let is_continuous = |(name, _): &&(String, f64)| {
+            self.kind(self.searched[self.place(name)]).coordinate() == Coordinate::Continuous
+        };
+        let (continuous, discrete): (Vec<_>, Vec<_>) = linear.terms.iter().partition(is_continuous);
+        if let (Some((real, _)), Some((stepped, _))) = (continuous.first(), discrete.first())
             && linear.step.is_none()
-            && self.is_discrete(linear)
         {
             return refuse(format!(
-                "has integers or steps, and {name:?} has none: give it a step, or write the constraint as a function \
-                 of the params"
+                "has {stepped:?}, which has steps, and {real:?}, which has none: give {real:?} a step, or write the \
+                 constraint as a function of the params"
             ));
         }
         let (low, high) = (linear.at_least, linear.at_most);

