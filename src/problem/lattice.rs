@@ -169,6 +169,11 @@ impl Lattice {
         self.ways[0][self.whole()] as u64
     }
 
+    /// Whether the number of points is finite as a float, as uniform draws require.
+    pub fn is_counted(&self) -> bool {
+        self.ways[0][self.whole()].is_finite()
+    }
+
     /// Whether points between the levels of the parts are searched.
     pub fn can_be_relaxed(&self) -> bool {
         self.total.is_some()

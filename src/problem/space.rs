@@ -408,15 +408,22 @@ impl Space {
             let formulas = group.iter().map(|(linear, _)| linear.formula());
             formulas.collect::<Vec<_>>().join(" and ")
         };
-        // A mixture counts its points with one step for each entry of the table.
-        let is_mixture = group.iter().all(|(linear, _)| linear.step.is_some());
-        if !is_mixture && Lattice::size(&parts, &bounds) > MAX_SUMS {
-            return Err(Error::InvalidSpace(format!(
+        let too_large = || {
+            Error::InvalidSpace(format!(
                 "constraint {} has too many points: use larger steps, or write it as a function of the params",
                 formulas()
-            )));
+            ))
+        };
+        // A mixture counts its points with one step for each entry of the table.
+        let is_mixture = group.len() == 1 && group[0].0.step.is_some();
+        if !is_mixture && Lattice::size(&parts, &bounds) > MAX_SUMS {
+            return Err(too_large());
         }
-        Lattice::new(parts, bounds).ok_or_else(|| {
+        let found = Lattice::new(parts, bounds);
+        if found.as_ref().is_some_and(|lattice| !lattice.is_counted()) {
+            return Err(too_large());
+        }
+        found.ok_or_else(|| {
             let what = match group.len() {
                 1 => "cannot hold within the bounds of its parameters",
                 _ => "contradict each other within the bounds of the parameters",

@@ -280,6 +280,11 @@ def test_constants_count():
         ({"a": (0, 10**7), "b": (0, 1)}, lambda: bl.Linear({"a": 1, "b": 1}, at_most=1), "too many points"),
         ({"a": (0, 9), "b": (0, 9)}, lambda: bl.Linear({"a": 1, "b": np.pi}, at_most=9), "too many points"),
         ({"a": (0, 9), "b": (0, 9)}, lambda: bl.Linear({"a": 2, "b": 4}, equals=5), "cannot hold"),
+        (
+            {f"x{k}": (0, 1) for k in range(2040)},
+            lambda: bl.Cardinality([f"x{k}" for k in range(2040)], at_most=244),
+            "too many points",
+        ),
         ({"a": ["x", "y"], "b": (0, 9)}, lambda: bl.Linear({"a": 2, "b": 4}, equals=5), "which is not a Real or"),
     ],
 )
