@@ -28,6 +28,7 @@ from belated.optimizers.settings import (
 from belated.optimizers.tree import TreeSearch
 from belated.optimizers.trial import Trial
 from belated.space import (
+    Cardinality,
     Categorical,
     Choice,
     Fidelity,
@@ -58,6 +59,7 @@ __all__ = [
     "BelatedError",
     "BelatedWarning",
     "Between",
+    "Cardinality",
     "Categorical",
     "Censor",
     "Choice",

@@ -224,13 +224,14 @@ class Space:
         cls,
         declared: list[tuple[str, Parameter, list[tuple[str, list[int]]]]],
         is_context: bool,
-        linear: list[tuple[list[tuple[str, float]], float | None, float | None, float | None, float]] = ...,
+        linear: list[tuple[list[tuple[str, float]], float | None, float | None, float | None, float, bool]] = ...,
     ) -> Space:
         """Create a space. Each entry of `declared` has the name, the declaration and the conditions of a parameter.
 
         A condition names another parameter, and has the levels of that parameter at which the condition holds. Each
-        entry of `linear` has the terms, the lower and the upper bound of a constraint, and the step and the
-        tolerance of a mixture."""
+        entry of `linear` has the terms, the lower and the upper bound of a constraint, the step and the tolerance of a
+        mixture, and whether nonzero parameters are counted; the terms of a count have the numbers that stand for
+        zero."""
 
     @property
     def redundant(self) -> list[str]:

@@ -19,7 +19,7 @@ use super::sweep::is_large;
 use crate::error::{Result, check, refuse};
 use crate::numerics::lbfgsb::Tolerance;
 use crate::numerics::order::best_first;
-use crate::problem::{Coordinate, columns};
+use crate::problem::{Coordinate, LinearSet, columns};
 use crate::random::Rng;
 
 /// The largest number of rounds (a local search and a sweep) of one search. Searches usually converge far earlier.
@@ -212,13 +212,21 @@ impl Search<'_, '_> {
         let spans: Vec<_> = columns(self.product).collect();
         let always = rng.random_range(0..spans.len());
         let mut y = x.to_vec();
+        let linear = self.product.linear();
         for (i, (coordinate, at)) in spans.into_iter().enumerate() {
             if i == always || rng.random::<f64>() < REDRAW_PROBABILITY {
+                let lattice = linear.and_then(|linear| linear.lattice_of(at.start));
+                if lattice.is_some_and(|lattice| !lattice.can_be_relaxed()) {
+                    continue;
+                }
                 match coordinate.levels() {
                     Some(levels) => coordinate.write(rng.random_range(0..levels), &mut y[at]),
                     None => y[at.start] = rng.random(),
                 }
             }
+        }
+        for lattice in linear.into_iter().flat_map(LinearSet::rigid) {
+            lattice.redraw(REDRAW_PROBABILITY, &mut y, rng);
         }
         self.product.snap(&mut y);
         y

@@ -14,7 +14,7 @@ pub(super) const BLOCK: usize = 256;
 /// Up to this number, all combinations of the discrete coordinates are scored, or occur among the starting points.
 pub(super) const MAX_COMBINATIONS: u64 = 1000;
 
-/// The same limit for boxes with mixtures that have a step.
+/// The same limit for boxes with lattices.
 const MAX_POINTS_OF_LATTICES: u64 = 100_000;
 
 /// Whether a search scores every combination of the discrete coordinates.

@@ -104,9 +104,10 @@ fn all_members(domain: &Domain) -> Option<Array2<f64>> {
     }
 }
 
-/// Draws uniformly from the feasible members that are not excluded, or returns None if all tries fail.
+/// Draws uniformly from the feasible members that are not excluded, or sparsely, or returns None if all tries fail.
 fn sample(
     domain: &Domain,
+    sparse: bool,
     feasible: Feasible,
     excluded: &Excluded,
     call: &mut Call,
@@ -116,7 +117,11 @@ fn sample(
         check(call.stop)?;
         let mut rows = Array2::zeros((batch.min(MAX_TRIES - tried), domain.width()));
         for mut row in rows.rows_mut() {
-            row.assign(&ArrayView1::from(&domain.sample_uniform(call.rng).0));
+            let x = match sparse {
+                true => domain.sample_sparse(call.rng),
+                false => domain.sample_uniform(call.rng).0,
+            };
+            row.assign(&ArrayView1::from(&x));
         }
         for (row, passed) in rows.rows().into_iter().zip(feasible.of_rows(rows.view())?) {
             let x = row.to_vec();
@@ -150,12 +155,15 @@ pub struct Pool {
     points: Array2<f64>,
     /// Whether the pool contains every feasible member.
     complete: bool,
+    /// Whether evenly spread points are infeasible, so that the members are sparse.
+    sparse: bool,
     tried: usize,
 }
 
 impl Pool {
     /// Creates a pool of all feasible members if the box can be enumerated, and otherwise of the first feasible points
-    /// of an evenly spread sequence.
+    /// of an evenly spread sequence. If there are none, the pool consists of feasible points of
+    /// [`Domain::sample_sparse`].
     pub fn new(domain: &Domain, feasible: Feasible, call: &mut Call) -> Result<Self> {
         let keep = |rows: &Array2<f64>| -> Result<Array2<f64>> {
             let passed = feasible.of_rows(rows.view())?;
@@ -170,6 +178,7 @@ impl Pool {
             return Ok(Self {
                 points: members.select(Axis(0), &order),
                 complete: true,
+                sparse: false,
                 tried: all.nrows(),
             });
         }
@@ -181,9 +190,20 @@ impl Pool {
             points = concatenate![Axis(0), points, found];
             tried += BATCH;
         }
+        let sparse = points.is_empty();
+        while sparse && tried < 2 * MAX_TRIES && points.nrows() < POOL {
+            check(call.stop)?;
+            let mut rows = Array2::zeros((BATCH, domain.width()));
+            for mut row in rows.rows_mut() {
+                row.assign(&ArrayView1::from(&domain.sample_sparse(call.rng)));
+            }
+            points = concatenate![Axis(0), points, keep(&rows)?];
+            tried += BATCH;
+        }
         Ok(Self {
             points,
             complete: false,
+            sparse,
             tried,
         })
     }
@@ -213,7 +233,7 @@ impl Pool {
         call: &mut Call,
     ) -> Result<Vec<f64>> {
         if !self.complete
-            && let Some(x) = sample(domain, feasible, excluded, call)?
+            && let Some(x) = sample(domain, self.sparse, feasible, excluded, call)?
         {
             return Ok(x);
         }

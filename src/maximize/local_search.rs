@@ -8,7 +8,7 @@ use crate::error::{Result, check};
 use crate::numerics::lbfgsb::{Scaling, Tolerance, minimize_scaled};
 use crate::numerics::linear_program::Row;
 use crate::numerics::{projected_gradient, slsqp};
-use crate::problem::{Coordinate, Product};
+use crate::problem::{Coordinate, Lattice, Product};
 
 /// The number of gradient evaluations between two checks of `stop`.
 const EVALUATIONS: usize = 16;
@@ -29,8 +29,12 @@ impl Search<'_, '_> {
     ) -> Result<(Vec<f64>, f64)> {
         let (mut lower, mut upper) = (start.clone(), start.clone());
         let mut rounded = Vec::new();
+        let lattice_of = |column| self.product.linear()?.lattice_of(column);
         for (i, coordinate, at) in self.product.active_columns(&start) {
-            let free = relaxed && can_be_relaxed(coordinate) && !self.product.is_parent(i);
+            let free = relaxed
+                && can_be_relaxed(coordinate)
+                && !self.product.is_parent(i)
+                && lattice_of(at.start).is_none_or(Lattice::can_be_relaxed);
             if free || *coordinate == Coordinate::Continuous {
                 (lower[at.start], upper[at.start]) = (0.0, 1.0);
             }
@@ -110,7 +114,8 @@ fn projection<'a>(
     if (0..start.len()).filter(|&column| is_free(column)).count() <= MAX_SLSQP {
         return None;
     }
-    let mut parts = linear.lattices.iter().flat_map(|each| &each.columns);
+    let lattices = linear.lattices.iter().filter(|each| each.can_be_relaxed());
+    let mut parts = lattices.flat_map(|each| &each.columns);
     if relaxed && !parts.all(|&column| is_free(column)) {
         return None;
     }
@@ -122,7 +127,10 @@ fn projection<'a>(
         return None;
     }
     let bounded = (0..start.len()).filter(move |&column| {
-        let is_part = relaxed && linear.is_in_lattice(column);
+        let is_part = relaxed
+            && linear
+                .lattice_of(column)
+                .is_some_and(Lattice::can_be_relaxed);
         !(is_part || is_free(column) && linear.is_constrained(column))
     });
     let bounded: Vec<usize> = bounded.collect();
@@ -138,7 +146,7 @@ fn projection<'a>(
 }
 
 /// The linear constraints on the continuous coordinates that are active at `x`: equalities and inequalities. With
-/// `relaxed`, the parts of mixtures with a step also keep their sum.
+/// `relaxed`, the parts of relaxed lattices also keep their sum.
 fn linear_rows(product: &Product, x: &[f64], relaxed: bool) -> (Vec<Row>, Vec<Row>) {
     let (mut equal, mut at_most) = (Vec::new(), Vec::new());
     let Some(linear) = product.linear() else {
@@ -158,7 +166,12 @@ fn linear_rows(product: &Product, x: &[f64], relaxed: bool) -> (Vec<Row>, Vec<Ro
         at_most.extend(inequalities.iter().map(wide));
     }
     if relaxed {
-        equal.extend(linear.lattices.iter().map(|lattice| lattice.row(x.len())));
+        equal.extend(
+            linear
+                .lattices
+                .iter()
+                .filter_map(|lattice| lattice.row(x.len())),
+        );
     }
     (equal, at_most)
 }

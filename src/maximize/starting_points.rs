@@ -12,13 +12,15 @@ use rand_distr::StandardNormal;
 use super::default_search::Plan;
 use super::exhaustive::{MAX_COMBINATIONS, combinations};
 use crate::problem::{
-    Coordinate, Domain, Product, columns, hold_inactive, unit_sequence, write_quantiles,
+    Coordinate, Domain, LinearSet, Product, columns, hold_inactive, unit_sequence, write_quantiles,
     write_spread,
 };
 use crate::random::Rng;
 
 /// Standard deviations of the random steps that start at the best observed points.
 const STEPS: [f64; 4] = [0.2, 0.05, 0.01, 0.002];
+/// The largest probability that a step redraws a part of a lattice.
+const REDRAWN: f64 = 0.25;
 
 /// Returns the members of the box that are scored in step 1 of the search.
 pub(super) fn starting_points(
@@ -151,6 +153,7 @@ fn steps(
     rng: &mut Rng,
 ) -> Array2<f64> {
     let n_observed = best_observed.nrows();
+    let linear = product.linear();
     let mut points = Array2::zeros((n_observed + n_steps, domain.width()));
     for (i, mut row) in points.outer_iter_mut().enumerate() {
         let step = i.checked_sub(n_observed);
@@ -161,7 +164,10 @@ fn steps(
             // Half of the steps leave about half of the coordinates unchanged.
             let moving = if rng.random() { 1.0 } else { 0.5 };
             for (coordinate, at) in columns(product) {
-                if rng.random::<f64>() >= moving {
+                let lattice = linear.and_then(|linear| linear.lattice_of(at.start));
+                if lattice.is_some_and(|lattice| !lattice.can_be_relaxed())
+                    || rng.random::<f64>() >= moving
+                {
                     continue;
                 }
                 match coordinate.choices() {
@@ -171,6 +177,9 @@ fn steps(
                     Some(_) => {}
                     None => x[at.start] += length * rng.sample::<f64, _>(StandardNormal),
                 }
+            }
+            for lattice in linear.into_iter().flat_map(LinearSet::rigid) {
+                lattice.redraw(REDRAWN * moving, &mut x, rng);
             }
         }
         domain.snap(&mut x);

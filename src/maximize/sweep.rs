@@ -1,5 +1,5 @@
 //! A sweep tries changes of single coordinates, to other levels (discrete) or to both ends (continuous), exchanges
-//! between two parts of a mixture with a step, and then combinations of the discrete changes.
+//! between two parts of a lattice, and then combinations of the discrete changes.
 
 use std::collections::HashSet;
 
@@ -27,7 +27,7 @@ impl Search<'_, '_> {
         let linear = self.product.linear();
         for (i, coordinate, at) in self.product.active_columns(x) {
             let before = moves.len();
-            if linear.is_some_and(|linear| linear.is_in_lattice(at.start)) {
+            if linear.is_some_and(|linear| linear.lattice_of(at.start).is_some()) {
                 continue;
             }
             if let Some(levels) = coordinate.levels() {

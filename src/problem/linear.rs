@@ -13,10 +13,11 @@ use crate::random::Rng;
 /// A point satisfies a constraint if the sum exceeds its bounds by at most this share of Σ |a_i| r_i.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// A linear constraint on named parameters: at_least ≤ Σ a_i p_i ≤ at_most.
+/// A linear constraint on named parameters: at_least ≤ Σ a_i p_i ≤ at_most. A *count* constrains the number of the
+/// parameters that are not zero.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Linear {
-    /// The names of the parameters with their coefficients a_i.
+    /// The names of the parameters with their coefficients a_i or, in a count, with the numbers that count as zero.
     pub terms: Vec<(String, f64)>,
     pub at_least: Option<f64>,
     pub at_most: Option<f64>,
@@ -24,11 +25,18 @@ pub struct Linear {
     pub step: Option<f64>,
     /// By how much the sum of a measured point may exceed the bounds. Suggested points keep to the bounds.
     pub tolerance: f64,
+    /// Whether the parameters that are not zero are counted.
+    pub counts: bool,
 }
 
 impl Linear {
     /// The constraint as a formula, such as: a + 2.0 b <= 1.0.
     pub fn formula(&self) -> String {
+        if self.counts {
+            let names = self.terms.iter().map(|term| &term.0[..]);
+            let count = format!("nonzero({})", names.collect::<Vec<_>>().join(", "));
+            return self.between(count, |bound| bound.to_string());
+        }
         let mut sum = String::new();
         for (i, (name, a)) in self.terms.iter().enumerate() {
             let sign = match (i, *a < 0.0) {
@@ -43,11 +51,16 @@ impl Linear {
             };
             sum += &format!("{sign}{size}{name}");
         }
-        match (self.at_least, self.at_most) {
-            (Some(low), Some(high)) if low == high => format!("{sum} = {high:?}"),
-            (Some(low), Some(high)) => format!("{low:?} <= {sum} <= {high:?}"),
-            (Some(low), None) => format!("{sum} >= {low:?}"),
-            (None, Some(high)) => format!("{sum} <= {high:?}"),
+        self.between(sum, |bound| format!("{bound:?}"))
+    }
+
+    /// A sum with its bounds.
+    fn between(&self, sum: String, text: impl Fn(f64) -> String) -> String {
+        match (self.at_least.map(&text), self.at_most.map(&text)) {
+            (Some(low), Some(high)) if low == high => format!("{sum} = {high}"),
+            (Some(low), Some(high)) => format!("{low} <= {sum} <= {high}"),
+            (Some(low), None) => format!("{sum} >= {low}"),
+            (None, Some(high)) => format!("{sum} <= {high}"),
             (None, None) => sum,
         }
     }
@@ -70,7 +83,7 @@ pub struct LinearSet {
     columns: Vec<usize>,
     /// The points that satisfy the constraints, for each set of active coordinates.
     bodies: Vec<(Vec<bool>, Polytope)>,
-    /// Mixtures with a step. Their coordinates have no other constraints.
+    /// Constraints on discrete coordinates. A coordinate is in at most one of the lattices.
     pub lattices: Vec<Lattice>,
 }
 
@@ -127,11 +140,16 @@ impl LinearSet {
         (0..self.weighted.len()).filter(is_redundant).collect()
     }
 
-    /// Whether coordinate i is a part of a mixture with a step.
-    pub fn is_in_lattice(&self, column: usize) -> bool {
+    /// The lattice that contains this column.
+    pub fn lattice_of(&self, column: usize) -> Option<&Lattice> {
         self.lattices
             .iter()
-            .any(|each| each.columns.contains(&column))
+            .find(|each| each.columns.contains(&column))
+    }
+
+    /// The lattices between whose points a search cannot move continuously.
+    pub fn rigid(&self) -> impl Iterator<Item = &Lattice> {
+        self.lattices.iter().filter(|each| !each.can_be_relaxed())
     }
 
     /// Whether a continuous coordinate with this column has constraints.
@@ -147,7 +165,7 @@ impl LinearSet {
         found.unwrap_or(0)
     }
 
-    /// A body and the columns of its coordinates. None if only mixtures with a step are declared.
+    /// A body and the columns of its coordinates. None if all constraints are on discrete coordinates.
     pub fn columns_of(&self, body: usize) -> Option<(Vec<usize>, &Polytope)> {
         let (active, body) = self.bodies.get(body)?;
         let columns = self.columns.iter().zip(active);
@@ -164,7 +182,7 @@ impl LinearSet {
         }
     }
 
-    /// Works as `snap`, but the parts of mixtures with a step are replaced by the nearest parts without the step.
+    /// Works as `snap`, and replaces the parts of relaxed lattices by the nearest parts with the same sum.
     pub fn snap_relaxed(&self, body: usize, x: &mut [f64]) {
         self.snap(body, x);
         self.lattices.iter().for_each(|each| each.snap_relaxed(x));

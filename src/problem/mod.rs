@@ -6,7 +6,7 @@
 //!   [`conditions`]; [`restriction`]: the members that one suggestion may have; [`sampling`]: uniform and evenly spread
 //!   members
 //! * [`outcomes`]: the outcomes of a trial; [`linear`]: linear constraints; [`polytope`]: the points that satisfy them;
-//!   [`lattice`]: mixtures with a step
+//!   [`lattice`]: the points that satisfy constraints on discrete parameters
 //!
 //! This module checks the user's numbers and encodes them as columns. Strategies maximise over encoded points.
 
@@ -43,7 +43,9 @@ pub use conditions::Condition;
 pub use declarations::{Declaration, Role};
 pub use domain::{Domain, Member, Objective};
 pub use fidelity::{Fidelity, PowerCost};
+pub(crate) use lattice::Lattice;
 pub use linear::Linear;
+pub(crate) use linear::LinearSet;
 pub use outcomes::{Goal, Interval, Outcome};
 pub use parameter::{
     Cell, Choices, Coordinate, Described, Integer, Kind, Offered, Parameter, Real,

@@ -45,11 +45,11 @@ impl Product {
         }
     }
 
-    /// Adds linear constraints, whose coordinates are continuous or parts of a mixture with a step.
+    /// Adds linear constraints, each on continuous or on discrete coordinates.
     pub fn with_linear(mut self, linear: LinearSet) -> Self {
         let mut others = self.coordinates.clone();
         for ((_, at), other) in columns(&self.coordinates).zip(&mut others) {
-            if linear.is_in_lattice(at.start) {
+            if linear.lattice_of(at.start).is_some() {
                 *other = Coordinate::Continuous;
             }
         }
@@ -210,10 +210,10 @@ impl Product {
         x
     }
 
-    /// Whether the levels of a coordinate are those of a mixture with a step.
+    /// Whether a coordinate is in a lattice.
     fn is_in_lattice(&self, column: usize) -> bool {
         let linear = self.linear.as_ref();
-        linear.is_some_and(|linear| linear.is_in_lattice(column))
+        linear.is_some_and(|linear| linear.lattice_of(column).is_some())
     }
 
     /// Replaces the discrete coordinates of `x` by their next combination. After the last combination, the first

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::conditions::{Condition, Conditions};
-use super::lattice::Lattice;
+use super::lattice::{self, Lattice};
 use super::linear::{LinearSet, TOLERANCE, Weighted};
 use super::{Coordinate, Domain, Member, Objective, Product, columns};
 use crate::error::{Error, Result};
@@ -466,28 +466,45 @@ impl Map {
                 false => weighted.push(own),
             }
         }
+        let own_columns: Vec<Range<usize>> = columns(restricted).map(|(_, at)| at).collect();
         let mut lattices = Vec::new();
         for lattice in &linear.lattices {
-            let (parts, mut total) = lattice.parts();
-            let (mut firsts, mut levels) = (Vec::new(), Vec::new());
-            for (column, level) in parts {
-                let i = start.partition_point(|&at| at < column);
-                let steps = |u: f64| (u * level as f64).round() as u64;
-                let (first, least, most) = match &self.parts[i] {
-                    Part::Constant => (None, steps(self.origin[column]), 0),
-                    Part::Same(first) => (Some(*first), 0, level),
-                    Part::Scaled(first, low, high, _) => {
-                        (Some(*first), steps(*low), steps(*high) - steps(*low))
+            let (parts, bounds) = lattice.parts();
+            let (mut bounds, mut left) = (bounds.collect::<Vec<_>>(), Vec::new());
+            for part in parts {
+                let i = start.partition_point(|&at| at < part.at.start);
+                let weights = |k: u64| part.weights[k as usize].clone();
+                let own: Vec<Vec<u64>> = match &self.parts[i] {
+                    Part::Constant => {
+                        let only = part.coordinate.index(&self.origin[part.at.clone()]);
+                        for (bound, weight) in bounds.iter_mut().zip(weights(only)) {
+                            *bound = (bound.0 - weight as i64, bound.1 - weight as i64);
+                        }
+                        continue;
                     }
-                    Part::Choices(..) => return Err(Unusable::Listed(i)),
+                    Part::Same(_) => part.weights.clone(),
+                    Part::Scaled(.., levels) => {
+                        let last = part.weights.len() as u64 - 1;
+                        let (first, last) = levels.unwrap_or((0, last));
+                        (first..=last).map(weights).collect()
+                    }
+                    Part::Choices(_, choices) => {
+                        let level = |choice: &Vec<f64>| weights(part.coordinate.index(choice));
+                        choices.iter().map(level).collect()
+                    }
                 };
-                total = total.checked_sub(least).ok_or(Unusable::Contradiction)?;
-                firsts.extend(first);
-                levels.extend(first.map(|_| most));
+                let k = position[i].unwrap_or_default();
+                left.push(lattice::Part {
+                    coordinate: restricted[k],
+                    at: own_columns[k].clone(),
+                    weights: own,
+                });
             }
-            lattices.push(Lattice::new(firsts, levels, total).ok_or(Unusable::Contradiction)?);
+            let is_empty = left.is_empty();
+            let lattice = Lattice::new(left, bounds).ok_or(Unusable::Contradiction)?;
+            lattices.extend((!is_empty).then_some(lattice));
         }
-        let own: Vec<usize> = columns(restricted).map(|(_, at)| at.start).collect();
+        let own: Vec<usize> = own_columns.iter().map(|at| at.start).collect();
         let patterns = restricted.patterns(&weighted);
         LinearSet::new(weighted, lattices, &own, &patterns).map_err(|_| Unusable::Contradiction)
     }

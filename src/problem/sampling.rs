@@ -42,6 +42,43 @@ impl Domain {
         }
     }
 
+    /// Draws a member of a box in which a random number of coordinates is away from the first or the last value of the
+    /// range, or from the first or the last choice. All other coordinates are at this end.
+    pub fn sample_sparse(&self, rng: &mut Rng) -> Vec<f64> {
+        let Domain::Box(coordinates) = self else {
+            return self.sample_uniform(rng).0;
+        };
+        let mut x = vec![0.0; self.width()];
+        let d = coordinates.len();
+        let most = rng.random_range(1..=d);
+        let n = rng.random_range(1..=most);
+        let away: BTreeSet<usize> = rand::seq::index::sample(rng, d, n).into_iter().collect();
+        let (ordered_at_last, choices_at_last): (bool, bool) = (rng.random(), rng.random());
+        for (i, (coordinate, at)) in columns(coordinates).enumerate() {
+            let at_last = match coordinate.is_ordered() {
+                true => ordered_at_last,
+                false => choices_at_last,
+            };
+            let is_away = away.contains(&i);
+            match coordinate.levels() {
+                Some(levels) => {
+                    let offset = if is_away && levels > 1 {
+                        rng.random_range(1..levels)
+                    } else {
+                        0
+                    };
+                    let level = if at_last { levels - 1 - offset } else { offset };
+                    coordinate.write(level, &mut x[at]);
+                }
+                None if is_away => x[at.start] = rng.random(),
+                None => x[at.start] = f64::from(u8::from(at_last)),
+            }
+        }
+        coordinates.hold_inactive(&mut x);
+        coordinates.redraw_linear(&mut x, rng);
+        x
+    }
+
     /// Returns `n` evenly spread members, shape (n, width). In a box, the members are a randomly shifted R_d sequence,
     /// or a Latin square if d > 8. Under linear constraints, the constrained columns are a maximin design. In a list of
     /// candidates, the members are a random permutation of the rows, which is repeated if n exceeds their number.

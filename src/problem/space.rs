@@ -12,11 +12,11 @@ use super::conditions::{Condition, Conditions};
 use super::declarations::{
     Declaration, Role, check_names, check_width, conditions, list, without_constants,
 };
-use super::lattice::Lattice;
+use super::lattice::{self, Lattice};
 use super::linear::{Linear, LinearSet, TOLERANCE, Weighted};
 use super::parameter::Kind;
 use super::restriction::{Allowed, Held, Restriction, Unusable};
-use super::{Domain, Parameter, Product, columns};
+use super::{Coordinate, Domain, Parameter, Product, columns};
 use crate::error::{Error, Result};
 
 /// The parameters of a search space or of contexts.
@@ -38,10 +38,10 @@ pub struct Space {
 /// The largest number of combinations of discrete parameters that are examined for conditional parameters in linear
 /// constraints.
 const MAX_PATTERNS: u64 = 10_000;
-/// The largest numbers of linear constraints and of parameters in these. The time of a suggestion grows with their
-/// cube.
+/// The largest numbers of linear constraints on continuous parameters and of parameters in these. The time of a
+/// suggestion grows with their cube.
 const MAX_LINEAR: usize = 64;
-/// The largest size of the table that counts the points of a mixture with a step.
+/// The largest number of steps with which the points of a lattice are counted.
 const MAX_SUMS: f64 = 1e6;
 
 impl Space {
@@ -74,27 +74,15 @@ impl Space {
         if linear.is_empty() {
             return Ok(self);
         }
-        let terms = linear.iter().flat_map(|each| &each.terms);
-        let named: BTreeSet<&String> = terms.map(|term| &term.0).collect();
-        let most = named.len().max(linear.len());
-        if most > MAX_LINEAR {
-            return Err(Error::InvalidSpace(format!(
-                "constraints has {} linear constraints on {} parameters: give at most {MAX_LINEAR} of each",
-                linear.len(),
-                named.len()
-            )));
-        }
         let mut declared = self.declared.clone();
-        for (number, each) in linear.iter().enumerate() {
+        for each in linear.iter().filter(|each| each.step.is_some()) {
             self.check_terms(each)?;
-            if let Some(step) = each.step {
-                self.check_step(number, &linear)?;
-                for (name, _) in &each.terms {
-                    let at = declared.iter().position(|other| other.name == *name);
-                    let own = at.map(|i| &mut declared[i].parameter);
-                    if let Some(Parameter::Real(real)) = own {
-                        *real = real.with_step(step)?;
-                    }
+            let step = each.step.unwrap_or_default();
+            for (name, _) in &each.terms {
+                let at = declared.iter().position(|other| other.name == *name);
+                let own = at.map(|i| &mut declared[i].parameter);
+                if let Some(Parameter::Real(real)) = own {
+                    *real = real.with_step(step)?;
                 }
             }
         }
@@ -102,17 +90,27 @@ impl Space {
         let Domain::Box(product) = stepped.domain.as_ref() else {
             return Ok(self);
         };
-        let column: Vec<usize> = stepped.at.iter().map(|at| at.start).collect();
-        let (mut weighted, mut numbers, mut lattices) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut weighted, mut numbers, mut rows) = (Vec::new(), Vec::new(), Vec::new());
         for (number, each) in linear.iter().enumerate() {
-            match each.step {
-                Some(step) => lattices.push(stepped.lattice(each, step, &column)?),
-                None => {
-                    weighted.push(stepped.weighted(each));
-                    numbers.push(number);
-                }
+            stepped.check_terms(each)?;
+            if stepped.is_discrete(each) {
+                rows.push((each, stepped.row(each)?));
+            } else {
+                weighted.push(stepped.weighted(each));
+                numbers.push(number);
             }
         }
+        let terms = weighted.iter().flat_map(|each| &each.terms);
+        let named: BTreeSet<usize> = terms.map(|term| term.0).collect();
+        if named.len().max(weighted.len()) > MAX_LINEAR {
+            return Err(Error::InvalidSpace(format!(
+                "constraints has {} linear constraints on {} parameters: give at most {MAX_LINEAR} of each",
+                weighted.len(),
+                named.len()
+            )));
+        }
+        let lattices = stepped.lattices(rows)?;
+        let column: Vec<usize> = stepped.at.iter().map(|at| at.start).collect();
         if product.has_conditions(&weighted) && product.combinations() > MAX_PATTERNS {
             return Err(Error::InvalidSpace(format!(
                 "constraints contain parameters with when=, and the space has more than {MAX_PATTERNS} combinations \
@@ -133,16 +131,35 @@ impl Space {
     /// The formulas of the linear constraints that hold wherever the others hold.
     pub fn redundant(&self) -> Vec<String> {
         let set = self.domain.product().and_then(Product::linear);
-        let without_step: Vec<&Linear> = self
-            .linear
-            .iter()
-            .filter(|each| each.step.is_none())
-            .collect();
+        let (discrete, continuous): (Vec<&Linear>, Vec<&Linear>) =
+            self.linear.iter().partition(|each| self.is_discrete(each));
         let numbers = set.map(LinearSet::redundant).unwrap_or_default();
-        numbers
-            .into_iter()
-            .map(|i| without_step[i].formula())
-            .collect()
+        let found = numbers.into_iter().map(|i| continuous[i]);
+        // The bounds of the other parameters are not taken into account.
+        let is_redundant = |each: &&Linear| {
+            self.row(each).is_ok_and(|row| {
+                let ends = |of: fn(&[u64]) -> Option<&u64>| -> u64 {
+                    row.terms
+                        .iter()
+                        .filter_map(|(_, weights)| of(weights))
+                        .sum()
+                };
+                let least = ends(|weights| weights.iter().min()) as i64;
+                let most = ends(|weights| weights.iter().max()) as i64;
+                row.low <= least && most <= row.high
+            })
+        };
+        let found = found.chain(discrete.into_iter().filter(is_redundant));
+        found.map(Linear::formula).collect()
+    }
+
+    /// Whether a constraint is on discrete parameters.
+    fn is_discrete(&self, linear: &Linear) -> bool {
+        let mut kinds = linear
+            .terms
+            .iter()
+            .map(|term| self.kind(self.searched[self.place(&term.0)]));
+        kinds.any(|kind| kind.coordinate() != Coordinate::Continuous)
     }
 
     /// Refuses a linear constraint whose terms or bounds are not usable.
@@ -162,23 +179,40 @@ impl Space {
                 ));
             };
             let parameter = &self.declared[i].parameter;
-            let range = match parameter.whole() {
-                Parameter::Real(_) if linear.step.is_some() && parameter.offered().is_some() => {
-                    None
+            let zero = parameter.kind().checked(*a);
+            let number = "a Real or an Integer without log";
+            let coordinate = parameter.kind().coordinate();
+            let (is_usable, expected) = match (parameter.whole(), linear.step) {
+                (Parameter::Real(real), Some(step)) => (
+                    parameter.offered().is_none() && real.linear_range(Some(step)).is_some(),
+                    "a Real without log, whose bounds are multiples of the step apart,",
+                ),
+                _ if linear.counts => (
+                    coordinate != Coordinate::Continuous && zero == Some(*a),
+                    "a boolean, an integer or a Real with a step that may be 0",
+                ),
+                (Parameter::Real(real), None) if coordinate == Coordinate::Continuous => {
+                    (real.linear_range(None).is_some(), number)
                 }
-                Parameter::Real(real) => real.linear_range(linear.step),
-                _ => None,
+                (Parameter::Real(_) | Parameter::Integer(_), None) => (
+                    !matches!(coordinate, Coordinate::Integer { log: true, .. }),
+                    number,
+                ),
+                _ => (false, number),
             };
-            if range.is_none() {
-                let kind = match linear.step {
-                    None => "a Real without log and without step",
-                    Some(_) => "a Real without log, whose bounds are multiples of the step apart,",
-                };
+            if !is_usable {
                 return refuse(format!(
-                    "has {name:?}, which is not {kind}: leave it out, or change the parameter"
+                    "has {name:?}, which is not {expected}: leave it out, or change the parameter"
                 ));
             }
-            if !a.is_finite() || *a == 0.0 || !named.insert(name) {
+            let is_parent = self.conditions.is_parent[i] || !self.conditions.when[i].is_empty();
+            if coordinate != Coordinate::Continuous && is_parent {
+                return refuse(format!(
+                    "has {name:?}, which has when= or is in when= of another parameter: leave it out, or replace the \
+                     condition by a value 0 of the other parameter"
+                ));
+            }
+            if !a.is_finite() || (*a == 0.0 && !linear.counts) || !named.insert(name) {
                 return refuse(format!(
                     "has {a:?} for {name:?}: give one finite coefficient, not 0, for each parameter"
                 ));
@@ -188,6 +222,18 @@ impl Space {
                     "has a step, and {name:?} has when=: leave out one of them"
                 ));
             }
+        }
+        let is_continuous = |(name, _): &&(String, f64)| {
+            self.kind(self.searched[self.place(name)]).coordinate() == Coordinate::Continuous
+        };
+        let (continuous, discrete): (Vec<_>, Vec<_>) = linear.terms.iter().partition(is_continuous);
+        if let (Some((real, _)), Some((stepped, _))) = (continuous.first(), discrete.first())
+            && linear.step.is_none()
+        {
+            return refuse(format!(
+                "has {stepped:?}, which has steps, and {real:?}, which has none: give {real:?} a step, or write the \
+                 constraint as a function of the params"
+            ));
         }
         let (low, high) = (linear.at_least, linear.at_most);
         let is_finite = low.iter().chain(&high).all(|bound| bound.is_finite());
@@ -200,33 +246,12 @@ impl Space {
         }
     }
 
-    /// Refuses a mixture with a step that shares a parameter with another constraint.
-    fn check_step(&self, number: usize, all: &[Linear]) -> Result<()> {
-        let own = &all[number];
-        let shares = |other: &&Linear| {
-            let mut names = other.terms.iter().map(|term| &term.0);
-            names.any(|name| own.terms.iter().any(|term| term.0 == *name))
-        };
-        let mut others = all
-            .iter()
-            .enumerate()
-            .filter(|(i, _)| *i != number)
-            .map(|(_, other)| other);
-        match others.find(shares) {
-            None => Ok(()),
-            Some(other) => Err(Error::InvalidSpace(format!(
-                "constraint {} has a step, and shares a parameter with {}: leave out step, or write the other one as a \
-                 function of the params",
-                own.formula(),
-                other.formula()
-            ))),
-        }
-    }
-
-    /// The range (low, high) of searched parameter k, which is a Real.
-    fn range(&self, k: usize, step: Option<f64>) -> (f64, f64) {
-        match self.declared[self.searched[k]].parameter.whole() {
-            Parameter::Real(real) => real.linear_range(step).unwrap_or_default(),
+    /// The range (low, high) of searched parameter k, which is a number.
+    fn range(&self, k: usize) -> (f64, f64) {
+        let parameter = &self.declared[self.searched[k]].parameter;
+        match (parameter.n_levels(), parameter.whole()) {
+            (Some(n), _) => (parameter.kind().member(0), parameter.kind().member(n - 1)),
+            (None, Parameter::Real(real)) => real.linear_range(None).unwrap_or_default(),
             _ => (0.0, 0.0),
         }
     }
@@ -243,7 +268,7 @@ impl Space {
     fn weighted(&self, linear: &Linear) -> Weighted {
         let term = |(name, a): &(String, f64)| {
             let k = self.place(name);
-            let (low, high) = self.range(k, None);
+            let (low, high) = self.range(k);
             (k, a * (high - low), a * low)
         };
         Weighted {
@@ -253,41 +278,163 @@ impl Space {
         }
     }
 
-    fn lattice(&self, linear: &Linear, step: f64, column: &[usize]) -> Result<Lattice> {
-        let places: Vec<usize> = linear
-            .terms
-            .iter()
-            .map(|term| self.place(&term.0))
-            .collect();
-        let ranges: Vec<(f64, f64)> = places.iter().map(|&k| self.range(k, Some(step))).collect();
-        let total = linear.at_most.unwrap_or_default();
-        let lowest: f64 = ranges.iter().map(|range| range.0).sum();
-        let steps = (total - lowest) / step;
-        let formula = linear.formula();
+    /// A constraint on discrete parameters in whole numbers, by a common unit of the steps.
+    fn row(&self, linear: &Linear) -> Result<WeightRow> {
         let refuse = |why: &str| {
+            let step = linear.step.map(|step| format!(" with step={step:?}"));
+            let (formula, step) = (linear.formula(), step.unwrap_or_default());
             Err(Error::InvalidSpace(format!(
-                "constraint {formula} with step={step:?} {why}"
+                "constraint {formula}{step} {why}"
             )))
         };
-        if (steps - steps.round()).abs() > 1e-6 * steps.abs().max(1.0) {
+        let too_large =
+            "has too many points: use larger steps, or write it as a function of the params";
+        let kinds = linear.terms.iter().map(|(name, a)| {
+            let k = self.place(name);
+            let kind = self.kind(self.searched[k]);
+            (k, kind, kind.coordinate().levels().unwrap_or_default(), *a)
+        });
+        let kinds: Vec<(usize, &dyn Kind, u64, f64)> = kinds.collect();
+        if kinds.iter().map(|each| each.2 as f64).sum::<f64>() > MAX_SUMS {
+            return refuse(too_large);
+        }
+        let (low, high) = (
+            linear.at_least.unwrap_or(f64::NEG_INFINITY),
+            linear.at_most.unwrap_or(f64::INFINITY),
+        );
+        if linear.counts {
+            let count = |&(k, kind, n, zero): &(usize, &dyn Kind, u64, f64)| {
+                let zero = kind.level(zero);
+                (k, (0..n).map(|level| u64::from(level != zero)).collect())
+            };
+            return Ok(WeightRow {
+                terms: kinds.iter().map(count).collect(),
+                low: low.ceil() as i64,
+                high: high.floor().min(kinds.len() as f64) as i64,
+            });
+        }
+        // a_i p_i = a_i p_i(0) + c_i k_i, where k_i is the level.
+        let slopes = kinds
+            .iter()
+            .map(|(_, kind, _, a)| a * (kind.member(1) - kind.member(0)));
+        let slopes: Vec<f64> = slopes.collect();
+        let unit = slopes
+            .iter()
+            .fold(0.0, |unit, c| common_unit(unit, c.abs()));
+        let is_whole =
+            |number: f64| (number - number.round()).abs() <= 1e-6 * number.abs().max(1.0);
+        let at_least = kinds
+            .iter()
+            .zip(&slopes)
+            .map(|((_, kind, n, a), c)| a * kind.member(0) + c.min(0.0) * (n - 1) as f64);
+        let at_least: f64 = at_least.sum();
+        let steps = |bound: f64| {
+            let steps = (bound - at_least) / unit;
+            if is_whole(steps) {
+                steps.round()
+            } else {
+                steps
+            }
+        };
+        let most: f64 = kinds
+            .iter()
+            .zip(&slopes)
+            .map(|((_, _, n, _), c)| c.abs() / unit * (n - 1) as f64)
+            .sum();
+        let (low, high) = (
+            steps(low).ceil().max(-1.0),
+            steps(high).floor().min(most + 1.0),
+        );
+        if linear.step.is_some() && low > high {
             return refuse(
                 "does not have a point: total minus the sum of the lower bounds must be a multiple of step",
             );
         }
-        if steps.abs() * places.len() as f64 > MAX_SUMS {
-            return refuse("has too many points: leave out step");
+        let are_whole = slopes
+            .iter()
+            .all(|c| is_whole(c / unit) && c.abs() / unit < MAX_SUMS);
+        if !are_whole || high * kinds.len() as f64 > MAX_SUMS {
+            return refuse(too_large);
         }
-        let level = |range: &(f64, f64)| ((range.1 - range.0) / step).round() as u64;
-        let levels = ranges.iter().map(level).collect();
-        let columns = places.iter().map(|&k| column[k]).collect();
-        let lattice =
-            (steps.round() >= 0.0).then(|| Lattice::new(columns, levels, steps.round() as u64));
-        match lattice.flatten() {
-            Some(lattice) => Ok(lattice),
-            None => refuse(
-                "cannot hold within the bounds of its parameters: change total or the bounds",
-            ),
+        let weights = kinds.iter().zip(&slopes).map(|((k, _, n, _), c)| {
+            let weight = (c.abs() / unit).round() as u64;
+            let level = |level| weight * if *c < 0.0 { n - 1 - level } else { level };
+            (*k, (0..*n).map(level).collect())
+        });
+        Ok(WeightRow {
+            terms: weights.collect(),
+            low: low as i64,
+            high: high as i64,
+        })
+    }
+
+    /// The lattices of constraints on discrete parameters. Constraints with common parameters are in one lattice.
+    fn lattices(&self, rows: Vec<(&Linear, WeightRow)>) -> Result<Vec<Lattice>> {
+        let mut groups: Vec<Vec<(&Linear, WeightRow)>> = Vec::new();
+        for row in rows {
+            let is_near = |group: &Vec<(&Linear, WeightRow)>| {
+                let mut terms = group.iter().flat_map(|(_, other)| &other.terms);
+                terms.any(|(k, _)| row.1.terms.iter().any(|term| term.0 == *k))
+            };
+            let (near, others) = groups.into_iter().partition(is_near);
+            groups = others;
+            let near: Vec<Vec<_>> = near;
+            groups.push(near.into_iter().flatten().chain([row]).collect());
         }
+        groups.iter().map(|group| self.lattice(group)).collect()
+    }
+
+    fn lattice(&self, group: &[(&Linear, WeightRow)]) -> Result<Lattice> {
+        let mut parts: Vec<(usize, lattice::Part)> = Vec::new();
+        for (j, (_, row)) in group.iter().enumerate() {
+            for (k, weights) in &row.terms {
+                let found = parts.iter().position(|(other, _)| other == k);
+                let at = found.unwrap_or_else(|| {
+                    let part = lattice::Part {
+                        coordinate: self.kind(self.searched[*k]).coordinate(),
+                        at: self.at[*k].clone(),
+                        weights: vec![vec![0; group.len()]; weights.len()],
+                    };
+                    parts.push((*k, part));
+                    parts.len() - 1
+                });
+                let levels = parts[at].1.weights.iter_mut().zip(weights);
+                levels.for_each(|(level, weight)| level[j] = *weight);
+            }
+        }
+        let parts: Vec<lattice::Part> = parts.into_iter().map(|(_, part)| part).collect();
+        let bounds: Vec<(i64, i64)> = group.iter().map(|(_, row)| (row.low, row.high)).collect();
+        let formulas = || {
+            let formulas = group.iter().map(|(linear, _)| linear.formula());
+            formulas.collect::<Vec<_>>().join(" and ")
+        };
+        let too_large = || {
+            Error::InvalidSpace(format!(
+                "constraint {} has too many points: use larger steps, or write it as a function of the params",
+                formulas()
+            ))
+        };
+        // A mixture counts its points with one step for each entry of the table.
+        let is_mixture = group.len() == 1 && group[0].0.step.is_some();
+        if !is_mixture && Lattice::size(&parts, &bounds) > MAX_SUMS {
+            return Err(too_large());
+        }
+        let found = Lattice::new(parts, bounds);
+        if found.as_ref().is_some_and(|lattice| !lattice.is_counted()) {
+            return Err(too_large());
+        }
+        found.ok_or_else(|| {
+            let what = match group.len() {
+                1 => "cannot hold within the bounds of its parameters",
+                _ => "contradict each other within the bounds of the parameters",
+            };
+            let noun = if group.len() == 1 {
+                "constraint"
+            } else {
+                "constraints"
+            };
+            Error::InvalidSpace(format!("{noun} {} {what}: change or drop one", formulas()))
+        })
     }
 
     /// The error for constraints that no point satisfies.
@@ -337,13 +484,18 @@ impl Space {
         Some((found, self.sum(found, numbers).0))
     }
 
-    /// Σ a_i p_i, and by how much rounding may change the sum.
+    /// Σ a_i p_i or the number of nonzero parameters, and by how much rounding may change it.
     fn sum(&self, linear: &Linear, numbers: &[Option<f64>]) -> (f64, f64) {
         let mut total = (0.0, 0.0);
         for (name, a) in &linear.terms {
             let k = self.place(name);
-            let (low, high) = self.range(k, linear.step);
-            total.0 += a * numbers.get(k).copied().flatten().unwrap_or(0.0);
+            let number = numbers.get(k).copied().flatten();
+            if linear.counts {
+                total.0 += f64::from(u8::from(number.is_some_and(|number| number != *a)));
+                continue;
+            }
+            let (low, high) = self.range(k);
+            total.0 += a * number.unwrap_or(0.0);
             total.1 += TOLERANCE * a.abs() * (high - low);
         }
         total
@@ -749,6 +901,25 @@ impl Space {
         let names = self.declared.iter().map(|each| &each.name);
         check_names(self.role, names, is_there, is_named, unknown)
     }
+}
+
+/// A constraint on discrete parameters: low ≤ Σ w_i(k_i) ≤ high. Each term has the number of the searched parameter and
+/// the weights of its levels.
+struct WeightRow {
+    terms: Vec<(usize, Vec<u64>)>,
+    low: i64,
+    high: i64,
+}
+
+/// The largest number of which both numbers are multiples, up to rounding.
+fn common_unit(a: f64, b: f64) -> f64 {
+    let least = 1e-9 * a.max(b);
+    let (mut a, mut b) = (a, b);
+    while b > least {
+        let rest = a % b;
+        (a, b) = (b, if b - rest <= least { 0.0 } else { rest });
+    }
+    a
 }
 
 /// The saved form of a space, which is read through the constructor and its checks.

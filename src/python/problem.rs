@@ -299,13 +299,15 @@ pub struct Space {
 /// The name of a parameter, the parameter, and the levels of its parents at which the parameter is active.
 type Declared<'py> = (String, Bound<'py, Parameter>, Vec<(String, Vec<u64>)>);
 
-/// The terms, the lower and the upper bound of a linear constraint, and the step and the tolerance of a mixture.
+/// The terms, the lower and the upper bound of a linear constraint, the step and the tolerance of a mixture, and whether
+/// nonzero parameters are counted.
 type DeclaredLinear = (
     Vec<(String, f64)>,
     Option<f64>,
     Option<f64>,
     Option<f64>,
     f64,
+    bool,
 );
 
 #[pymethods]
@@ -328,15 +330,16 @@ impl Space {
             true => Role::Context,
             false => Role::Params,
         };
-        let linear = linear
-            .into_iter()
-            .map(|(terms, at_least, at_most, step, tolerance)| Linear {
+        let linear = linear.into_iter().map(
+            |(terms, at_least, at_most, step, tolerance, counts)| Linear {
                 terms,
                 at_least,
                 at_most,
                 step,
                 tolerance,
-            });
+                counts,
+            },
+        );
         let core = problem::Space::new(role, declared.collect())?.with_linear(linear.collect())?;
         Ok(Self { core })
     }

@@ -369,14 +369,14 @@ def test_public_names():
     runs = ["maximize", "minimize", "Result", "RunningTrial", "StopRun", "NoImprovement", "ValueReached", "Study"]
     optimizers = ["BayesOpt", "RandomSearch", "TreeSearch", "BPEDelay", "Optimizer", "Trial", "algorithm", "algorithms"]
     spaces = ["Real", "Integer", "Ordinal", "Categorical", "Choice", "Space", "Params", "Fidelity", "PowerCost"]
-    spaces += ["Linear", "Mixture"]
+    spaces += ["Linear", "Mixture", "Cardinality"]
     outcomes = ["Minimize", "Maximize", "AtMost", "AtLeast", "Between", "Record"]
     curves = ["Curve", "ASHA", "MedianStopping", "ModelStopping"]
     acquisitions = ["LogEI", "UCB", "ThompsonSampling", "GP", "Initial", "Search"]
     policies = ["Integrate", "Hallucinate", "Ignore", "Censor", "Liar"]
     others = ["BelatedError", "BelatedWarning", "plotting", "errors", "papers", "__version__"]
     names = [*runs, *optimizers, *spaces, *outcomes, *curves, *acquisitions, *policies, *others]
-    assert sorted(belated.__all__) == sorted(names) and len(names) == 53 + 1
+    assert sorted(belated.__all__) == sorted(names) and len(names) == 54 + 1
     for module in (belated, belated.errors, belated.papers):
         assert all(hasattr(module, name) for name in module.__all__)
 

@@ -101,13 +101,13 @@ def checked_functions(given: Any) -> Sequence[Function]:
     if not isinstance(given, (list, tuple)):
         raise InvalidSetting(
             f"constraints={short_repr(given)} is not usable: pass a list of functions of the params, such as "
-            '[lambda p: p["a"] + p["b"] <= 1], and of bl.Linear and bl.Mixture'
+            '[lambda p: p["a"] + p["b"] <= 1], and of bl.Linear, bl.Mixture and bl.Cardinality'
         )
     for i, item in enumerate(given):
         if not callable(item) and not isinstance(item, AnyLinear):
             raise InvalidSetting(
                 f"constraints[{i}]={short_repr(item)} is not usable: pass a function that takes the dict of "
-                "params and returns True or False, bl.Linear or bl.Mixture"
+                "params and returns True or False, bl.Linear, bl.Mixture or bl.Cardinality"
             )
     return [item for item in given if not isinstance(item, AnyLinear)]
 

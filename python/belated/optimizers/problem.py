@@ -101,7 +101,7 @@ class Problem:
                 "constraints are for spaces, and candidates are given: leave out the rows that violate them"
             )
         constants = self.domain.constant_numbers
-        found = [without_constants(each, constants) for each in linear]
+        found = [without_constants(each, self.domain, constants) for each in linear]
         left = [each for each in found if each is not None]
         self.domain = Space.from_flat(dict(self.domain), self.domain.nesting, left)
         redundant = self.domain.core.redundant

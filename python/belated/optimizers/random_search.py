@@ -23,14 +23,15 @@ class RandomSearch(Optimizer, strategy="RandomSearch"):
         A finite set of points, the rows of this array or table. If the columns have names, params are dicts; columns of
         text and of booleans are categories, and None or NaN means that the parameter does not apply to the row. Pass
         either `space` or `candidates`.
-    constraints : list of Linear, Mixture or callable, optional
-        Known constraints, which are allowed only with `space`: `Linear` and `Mixture`, and functions that take the dict
-        of params and return True or False, such as ``lambda p: p["a"] * p["b"] <= 1``. Every suggestion satisfies all
-        constraints. The functions are called often, in the thread that calls ``suggest``; they should be fast and
-        depend only on the params. `RandomSearch` tries at most 10,000 points for a suggestion. If `RandomSearch` or
-        `BayesOpt` does not find a point that satisfies the functions, it draws from a pool of points that satisfy them.
-        To fill the pool, 10,000 points are tried once. Functions can be pickled only if they are defined at the top
-        level of a module. Default None: all points are allowed.
+    constraints : list of Linear, Mixture, Cardinality or callable, optional
+        Known constraints, which are allowed only with `space`: `Linear`, `Mixture` and `Cardinality`, and functions
+        that take the dict of params and return True or False, such as ``lambda p: p["a"] * p["b"] <= 1``. Every
+        suggestion satisfies all constraints. The functions are called often, in the thread that calls ``suggest``; they
+        should be fast and depend only on the params. `RandomSearch` tries at most 10,000 points for a suggestion. If
+        `RandomSearch` or `BayesOpt` does not find a point that satisfies the functions, it draws from a pool of points
+        that satisfy them. To fill the pool, 10,000 points are tried once and, if all violate the functions, 10,000
+        points in which most parameters are at an end of their range. Functions can be pickled only if they are defined
+        at the top level of a module. Default None: all points are allowed.
     fidelity : Fidelity, optional
         The range of fidelities, if trials may be cheaper than full evaluations. By default a trial has the highest
         fidelity. Default None: every trial is a full evaluation.

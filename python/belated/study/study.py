@@ -143,10 +143,10 @@ class Study(Trials[SharedLog]):
         A function that returns seconds, used for time stamps, leases and ``clock="seconds"``. Default None:
         `time.time`.
     constraints : list of callable, optional
-        The functions among the constraints of an existing study, if there are any. A study stores `Linear` and
-        `Mixture`, but only the number and the names of functions, so pass the same functions in the same order. If they
-        are missing, `suggest`, `enqueue` and `recommend` raise an error. They are missing, too, after another process
-        has replaced the constraints by `revise`: then load the study again with the new functions.
+        The functions among the constraints of an existing study, if there are any. A study stores `Linear`, `Mixture`
+        and `Cardinality`, but only the number and the names of functions, so pass the same functions in the same order.
+        If they are missing, `suggest`, `enqueue` and `recommend` raise an error. They are missing, too, after another
+        process has replaced the constraints by `revise`: then load the study again with the new functions.
 
     Raises
     ------
@@ -755,7 +755,7 @@ class Study(Trials[SharedLog]):
         if expected is not None:
             raise InvalidSetting("expected is for tables: pass a pandas DataFrame")
         given = ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate))
-        return self._observe(self._number_of(trial), given, revision, key, warn, checked(check, bool, "check"))
+        return self._observe(self._number_of(trial), given, revision, key, warn, check if check is False else checked(check, bool, "check"))
 
     def _check_unchanged(self, expected: int, numbers: Sequence[int]) -> None:
         """Raise an error if one of the trials has changed since the study had a number of events."""

@@ -24,6 +24,7 @@ fn mixture(d: usize, step: Option<f64>, more: Vec<Linear>) -> Domain {
         at_most: Some(1.0),
         step,
         tolerance: 0.0,
+        counts: false,
     };
     let space = space.with_linear([vec![total], more].concat()).unwrap();
     space.domain().as_ref().clone()
@@ -74,6 +75,7 @@ fn maximum_within_a_cut_mixture_is_on_the_cut() {
         at_most: Some(0.3),
         step: None,
         tolerance: 0.0,
+        counts: false,
     };
     let domain = mixture(4, None, vec![cut]);
     let z = [0.9, 0.1, 0.4, 0.05];

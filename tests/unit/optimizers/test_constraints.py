@@ -177,7 +177,7 @@ def tiny(params):
 def test_error_names_the_number_of_infeasible_points_tried():
     for kind in KINDS:
         optimizer = make(kind, CUBE, [tiny])
-        with pytest.raises(bl.errors.InvalidSpace, match="none of 10000 points"):
+        with pytest.raises(bl.errors.InvalidSpace, match="none of 20000 points"):
             optimizer.suggest(2)
         assert optimizer.n_trials == 0
     small = make(bl.BayesOpt, {"n": (0, 9)}, [lambda p: p["n"] > 9])

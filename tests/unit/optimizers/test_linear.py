@@ -480,7 +480,7 @@ def test_parameters_of_other_kinds_are_refused_by_name(space):
         lambda: bl.BayesOpt(PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.3)]),
         lambda: bl.BayesOpt(PARTS, constraints=[bl.Mixture(["a", "b", "c"], total=4.0, step=0.5)]),
         lambda: bl.BayesOpt(
-            PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.5), bl.Linear({"a": 1, "b": -1}, at_most=0.2)]
+            PARTS, constraints=[bl.Mixture(["a", "b", "c"], step=0.5), bl.Linear({"a": 1, "b": 1}, at_most=-0.2)]
         ),
     ],
 )
