@@ -50,12 +50,15 @@ TWO_ERRORS = 0.02275  # the probability that a normal variate exceeds two standa
 
 
 def draws(problem, seed, slow):
-    """Return the arrival times (n, m), and the noise (n, m) in units of the spread, for n trials of m outcomes."""
+    """Return the arrival times (n, m), and the noise (n, m) in units of the spread, for n trials of m outcomes.
+
+    Slow are the first outcome ("objective" or "first"), the others ("bounds"), or none ("none").
+    """
     rng = np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(problem.name.encode())]))
     size = problem.n_trials, len(problem.outcomes)
     fast, late = rng.poisson(FAST, size), rng.poisson(SLOW, size)
-    first = np.arange(size[1]) == 0  # the objective
-    delays = np.where(first == (slow == "objective"), late, fast)
+    first = np.arange(size[1]) == 0
+    delays = np.where(np.where(first, slow in ("objective", "first"), slow == "bounds"), late, fast)
     return AT_ONCE + np.arange(size[0])[:, None] + delays, rng.standard_normal(size)
 
 
