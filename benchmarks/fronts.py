@@ -15,7 +15,8 @@ of the ten points that the optimizer recommends after the run. An optimizer with
 trials, chosen by their observed values: one after another, each with the most additional hypervolume. For both scores,
 lower is better.
 
-The problems that are held out run only with ``--held-out``.
+The problems that are held out run only with ``--held-out``. data/fronts.jsonl.gz contains runs of other optimizers,
+without the recorded shares.
 """
 
 import argparse
