@@ -87,9 +87,12 @@ class BoTorchGrid:
             return np.arange(len(untried))
         some = np.flatnonzero(untried)
         some = self.rng.choice(some, min(self.settings["candidates"], len(some)), replace=False)
-        best = sorted(self.values, key=self.values.get, reverse=True)[: self.settings["best"]]
-        near = np.concatenate([self.grid.neighbours(self.rows[number]) for number in best])
+        near = np.concatenate([self.grid.neighbours(self.rows[number]) for number in self._best()])
         return np.unique(np.concatenate([some, near[untried[near]]]))
+
+    def _best(self):
+        """Return the numbers of the best observed points."""
+        return sorted(self.values, key=self.values.get, reverse=True)[: self.settings["best"]]
 
     def _fit(self, points, values):
         model = self._model(points, values.unsqueeze(-1))

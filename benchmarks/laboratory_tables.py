@@ -138,6 +138,11 @@ def load(name):
     return LaboratoryTable(names, list(found), [np.array(each) for each in found.values()], _descriptors(file, names))
 
 
+def sign(name):
+    """Return the sign of a table's outcome: −1 if the outcome in the file is minimised."""
+    return {**OPEN, **ASIDE}[name][3]
+
+
 def _descriptors(file, names):
     """Return the numeric descriptors of the table's choices. In suzuki_edbo, descriptors whose name does not begin with
     the name of their parameter belong to another parameter."""

@@ -117,33 +117,41 @@ class _Modelled:
         ]
         return -1.0 - sum(excess)
 
-    def _acquisition(self, points):
-        """Return the acquisition; ``points`` are all points tried so far."""
-        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
-        from botorch.acquisition.objective import GenericMCObjective
+    def _observed(self, name):
+        """Return the numbers of the trials of which an outcome has come, and its values."""
+        numbers = [number for number, told in enumerate(self.told) if name in told]
+        return numbers, self.torch.tensor([self.told[number][name] for number in numbers], dtype=self.torch.double)
+
+    def _fitted(self, points):
+        """Return the models of the outcomes, and the arguments of an acquisition for the baseline and the pending
+        points; ``points`` are all points tried so far."""
         from botorch.models import ModelListGP
 
-        torch = self.torch
-        models, constraints = [], []
-        for j, name in enumerate(self.problem.outcomes):
-            numbers = [number for number, told in enumerate(self.told) if name in told]
-            values = torch.tensor([self.told[number][name] for number in numbers], dtype=torch.double)
+        models = []
+        for name in self.problem.outcomes:
+            numbers, values = self._observed(name)
             models.append(self._model(points[numbers], values.unsqueeze(-1)))
             self.fits[name] = fit(models[-1], self.fits.get(name, {}))
-            if name in self.problem.bounds:
-                unit = float(values.std()) or 1.0
-                constraints += self._constraints(j, self.problem.bounds[name], unit)
-        complete = sorted(self.values)
         # The trial that is being suggested has an entry in `told`, but no point yet.
         out = [number for number in range(len(points)) if number not in self.values]
-        sign = self.problem.sign
+        given = {"X_baseline": points[sorted(self.values)], "X_pending": points[out] if out else None}
+        return ModelListGP(*models), given | {"prune_baseline": True}
+
+    def _acquisition(self, points):
+        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.acquisition.objective import GenericMCObjective
+
+        problem, constraints = self.problem, []
+        for j, name in enumerate(problem.outcomes):
+            if name in problem.bounds:
+                unit = float(self._observed(name)[1].std()) or 1.0
+                constraints += self._constraints(j, problem.bounds[name], unit)
+        model, given = self._fitted(points)
         return qLogNoisyExpectedImprovement(
-            ModelListGP(*models),
-            points[complete],
-            objective=GenericMCObjective(lambda samples, X=None: sign * samples[..., 0]),
+            model,
+            objective=GenericMCObjective(lambda samples, X=None: problem.sign * samples[..., 0]),
             constraints=constraints,
-            prune_baseline=True,
-            X_pending=points[out] if out else None,
+            **given,
         )
 
     @staticmethod

@@ -43,47 +43,64 @@ class Bound:
         return sides + ([value - self.high] if math.isfinite(self.high) else [])
 
 
-class Problem:
-    """An objective, and bounds on other outcomes.
+class Outcomes:
+    """Outcomes at the points of a space.
 
     Parameters
     ----------
     name : str
     space : mapping
-    direction : {"minimize", "maximize"}
-        The direction of the objective, which is the first outcome.
-    bounds : dict of str to Bound
-        The bounds of the other outcomes.
     n_trials : int
         The number of trials of a run.
-    optimum : float
-        The best value of the objective among the feasible points.
     random : dict of str to array
         The true outcomes at random points, or at all points of a table.
 
     Attributes
     ----------
-    sign : int
-        1 if the objective is maximised, −1 if it is minimised.
+    outcomes : list of str
     spread : dict of str to float
         The standard deviation of each outcome over the random points.
-    range : float
-        The largest minus the smallest value of the objective at the random points.
-    share : float
-        The share of the random points that are feasible.
     candidates : list of dict or None
         The points, if the problem is a list of candidates for `BayesOpt`.
     """
 
     candidates = None
 
-    def __init__(self, name, space, direction, bounds, n_trials, optimum, random):
-        self.name, self.space, self.direction, self.bounds = name, space, direction, bounds
-        self.n_trials, self.optimum, self.random = n_trials, optimum, random
+    def __init__(self, name, space, n_trials, random):
+        self.name, self.space, self.n_trials, self.random = name, space, n_trials, random
         self.outcomes = list(random)
+        self.spread = {outcome: float(values.std()) for outcome, values in random.items()}
+
+
+class Problem(Outcomes):
+    """An objective, and bounds on other outcomes.
+
+    Parameters
+    ----------
+    name, space, n_trials, random
+        As for `Outcomes`.
+    direction : {"minimize", "maximize"}
+        The direction of the objective, which is the first outcome.
+    bounds : dict of str to Bound
+        The bounds of the other outcomes.
+    optimum : float
+        The best value of the objective among the feasible points.
+
+    Attributes
+    ----------
+    sign : int
+        1 if the objective is maximised, −1 if it is minimised.
+    range : float
+        The largest minus the smallest value of the objective at the random points.
+    share : float
+        The share of the random points that are feasible.
+    """
+
+    def __init__(self, name, space, direction, bounds, n_trials, optimum, random):
+        super().__init__(name, space, n_trials, random)
+        self.direction, self.bounds, self.optimum = direction, bounds, optimum
         self.objective = self.outcomes[0]
         self.sign = 1 if direction == "maximize" else -1
-        self.spread = {outcome: float(values.std()) for outcome, values in random.items()}
         self.range = float(np.ptp(random[self.objective]))
         self.share = float(self.feasible(random).mean())
 
@@ -96,23 +113,24 @@ class Problem:
         return np.minimum(self.sign * (self.optimum - values[self.objective]) / self.range, 1.0)
 
 
-class Box(Problem):
-    """A problem on a box.
+class Box:
+    """The points of a box. The class comes before a subclass of `Outcomes` among the bases, which gets ``goal``.
 
     Parameters
     ----------
+    name : str
     limits : list of pairs
         The range of each parameter.
     formula : callable
         A function of an array (n, d) of points, which returns a dict of arrays (n,).
     """
 
-    def __init__(self, name, limits, formula, direction, bounds, n_trials, optimum):
+    def __init__(self, name, limits, formula, **goal):
         self.low, self.high = np.array(limits, dtype=float).T
         self.formula = formula
         random = formula(self.points(np.random.default_rng(0).random((N_RANDOM, len(limits)))))
         space = {f"x{i}": Real(low, high) for i, (low, high) in enumerate(limits, start=1)}
-        super().__init__(name, space, direction, bounds, n_trials, optimum, random)
+        super().__init__(name, space, random=random, **goal)
 
     def points(self, unit):
         """Return the points of the box for points of the unit cube."""
@@ -124,29 +142,43 @@ class Box(Problem):
         return {outcome: float(values[0]) for outcome, values in found.items()}
 
 
-class TableProblem(Problem):
-    """A problem whose points are the rows of a `Grid`.
+class Rows:
+    """The rows of a `Grid`. The class comes before a subclass of `Outcomes` among the bases, which gets ``goal``.
 
     Parameters
     ----------
+    name : str
+    space : mapping
     columns : dict of str to array (n,)
-        The outcomes of all points; the first is the objective.
+        The outcomes of all points.
     listed : bool
         Whether `BayesOpt` gets the points as a list of candidates.
     """
 
-    def __init__(self, name, space, columns, direction, bounds, n_trials, listed=False):
+    def __init__(self, name, space, columns, listed=False, **goal):
         self.grid = Grid(space)
-        allowed = functools.reduce(np.logical_and, (bound.holds(columns[each]) for each, bound in bounds.items()))
-        objective = next(iter(columns.values()))[allowed]
-        optimum = float(objective.max() if direction == "maximize" else objective.min())
-        super().__init__(name, space, direction, bounds, n_trials, optimum, columns)
+        super().__init__(name, space, random=columns, **goal)
         if listed:
             self.candidates = [self.grid.params(i) for i in range(len(self.grid.rows))]
 
     def __call__(self, params):
         row = self.grid.find(params)
         return {outcome: float(values[row]) for outcome, values in self.random.items()}
+
+
+class BoxProblem(Box, Problem):
+    """A problem with bounds on a box."""
+
+
+class TableProblem(Rows, Problem):
+    """A problem with bounds on the rows of a table. The first column is the objective."""
+
+    def __init__(self, name, space, columns, direction, bounds, n_trials, listed=False):
+        allowed = functools.reduce(np.logical_and, (bound.holds(columns[each]) for each, bound in bounds.items()))
+        objective = next(iter(columns.values()))[allowed]
+        optimum = float(objective.max() if direction == "maximize" else objective.min())
+        goal = {"direction": direction, "bounds": bounds, "n_trials": n_trials, "optimum": optimum}
+        super().__init__(name, space, columns, listed, **goal)
 
 
 def gardner1(x):
@@ -210,7 +242,8 @@ def pockets(x):
 
 
 def _box(name, limits, formula, direction, bounds, n_trials, optimum):
-    return functools.cache(lambda: Box(name, limits, formula, direction, bounds, n_trials, optimum))
+    goal = {"direction": direction, "bounds": bounds, "n_trials": n_trials, "optimum": optimum}
+    return functools.cache(lambda: BoxProblem(name, limits, formula, **goal))
 
 
 _SIX = [(0.0, 6.0)] * 2
@@ -253,14 +286,26 @@ def classifier(name, table, quantile):
     return functools.cache(load)
 
 
+def laboratory(**names):
+    """Return the space of a laboratory table, and the columns of outcomes, in the units of the file.
+
+    The arguments are the outcomes, each with its name in `laboratory_tables`. Every combination of levels must be a
+    row.
+    """
+    columns = {}
+    for outcome, name in names.items():
+        table = laboratory_tables.load(name)
+        grid = Grid(table.space)
+        rows = [table.find(grid.params(i)) for i in range(len(grid.rows))]
+        columns[outcome] = laboratory_tables.sign(name) * table.means[rows]
+    return table.space, columns
+
+
 @functools.cache
 def lnp3():
-    efficiency, diameter = (laboratory_tables.load(f"lnp3_{each}") for each in ("encapsulation", "diameter"))
-    order = [diameter.find(params) for params in map(Grid(diameter.space).params, range(len(diameter.rows)))]
-    # In laboratory_tables, larger values are better.
-    columns = {"diameter": -diameter.means[order], "encapsulation": efficiency.means[order]}
-    bounds = {"encapsulation": Bound(low=float(np.quantile(efficiency.means, 0.95)))}
-    return TableProblem("lnp3", diameter.space, columns, "minimize", bounds, n_trials=80, listed=True)
+    space, columns = laboratory(diameter="lnp3_diameter", encapsulation="lnp3_encapsulation")
+    bounds = {"encapsulation": Bound(low=float(np.quantile(columns["encapsulation"], 0.95)))}
+    return TableProblem("lnp3", space, columns, "minimize", bounds, n_trials=80, listed=True)
 
 
 #: The functions that make the problems. The optima of the boxes are from many starts of SLSQP.

@@ -50,12 +50,15 @@ TWO_ERRORS = 0.02275  # the probability that a normal variate exceeds two standa
 
 
 def draws(problem, seed, slow):
-    """Return the arrival times (n, m), and the noise (n, m) in units of the spread, for n trials of m outcomes."""
+    """Return the arrival times (n, m), and the noise (n, m) in units of the spread, for n trials of m outcomes.
+
+    Slow are the first outcome ("objective" or "first"), the others ("bounds"), or none ("none").
+    """
     rng = np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(problem.name.encode())]))
     size = problem.n_trials, len(problem.outcomes)
     fast, late = rng.poisson(FAST, size), rng.poisson(SLOW, size)
-    first = np.arange(size[1]) == 0  # the objective
-    delays = np.where(first == (slow == "objective"), late, fast)
+    first = np.arange(size[1]) == 0
+    delays = np.where(np.where(first, slow in ("objective", "first"), slow == "bounds"), late, fast)
     return AT_ONCE + np.arange(size[0])[:, None] + delays, rng.standard_normal(size)
 
 
@@ -131,16 +134,21 @@ def run(arguments):
     return run_missing(arguments, outcome_peers.PEERS, measure)
 
 
-def show(arguments):
-    """Print a table for each score: a row for each setting, a column for each optimizer."""
+def grouped(arguments):
+    """Return the records as a dict setting → optimizer → seed → record, and the labels of the optimizers to show."""
     records = {key(record): record for record in read(arguments.results)}.values()
     kept = [record for record in records if record["setting"] in arguments.settings]
-    labels = arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in kept))
     by = {}
     for record in kept:
         by.setdefault(record["setting"], {}).setdefault(record["optimizer"], {})[record["seed"]] = record
+    return by, arguments.optimizers or list(dict.fromkeys(record["optimizer"] for record in kept))
+
+
+def show(arguments, scores=SCORES):
+    """Print a table for each score: a row for each setting, a column for each optimizer."""
+    by, labels = grouped(arguments)
     against = arguments.against
-    for score, title in SCORES.items():
+    for score, title in scores.items():
         print(f"\nMean {title} ± its standard error; in brackets {against} minus this optimizer, paired by seed\n")
         print_row("setting", "seeds", *labels)
         print_row(*["---"] * (2 + len(labels)))
@@ -153,7 +161,7 @@ def show(arguments):
                 print(summary(by, label, against, score))
     print()
     for label in labels:
-        seconds = [record["seconds"] for record in kept if record["optimizer"] == label]
+        seconds = [record["seconds"] for runs in by.values() for record in runs.get(label, {}).values()]
         print(f"{label}: {np.mean(seconds):.1f} s a run, {len(seconds)} runs")
 
 
@@ -172,36 +180,48 @@ def _cell(runs, label, against, measure):
     )
 
 
-def overall(by, label, against, measure):
-    """Return the mean over problems of the differences, with its standard error, and the number of problems.
+def by_problem(by, label, against, measure):
+    """Return a dict of the differences ``against`` − ``label`` of each problem: a list of the differences by seed.
 
     The settings of a problem use the same random numbers, so they are averaged for each seed first. A seed counts if it
-    has all settings of the problem.
+    has all settings of the problem. Problems with fewer than two seeds are left out.
     """
     problems = {}
     for setting, runs in by.items():
         problems.setdefault(setting.split("/")[0], []).append(differences(runs, label, against, measure))
-    estimates = []
-    for settings in problems.values():
+    found = {}
+    for problem, settings in problems.items():
         settings = [paired for paired in settings if paired]
         seeds = set.intersection(*map(set, settings)) if settings else set()
         if len(seeds) > 1:
-            estimates.append(mean_stderr([np.mean([paired[seed] for paired in settings]) for seed in sorted(seeds)]))
+            found[problem] = [float(np.mean([paired[seed] for paired in settings])) for seed in sorted(seeds)]
+    return found
+
+
+def overall(by, label, against, measure):
+    """Return the mean over problems of the differences, with its standard error, and the number of problems."""
+    estimates = [mean_stderr(paired) for paired in by_problem(by, label, against, measure).values()]
     return (*pooled(estimates), len(estimates)) if estimates else None
 
 
 def worse(by, label, against, measure):
     """Return the settings in which ``against`` is worse than ``label`` by two errors after Holm's correction, as a dict
     setting → corrected probability of the one-sided t-test."""
+    paired = {name: list(differences(runs, label, against, measure).values()) for name, runs in by.items()}
+    return positive(paired)
+
+
+def positive(samples):
+    """Return the names whose samples have a positive mean by two errors after Holm's correction, as a dict name →
+    corrected probability of the one-sided t-test. The argument is a dict name → sample."""
     from scipy import stats
 
     found = {}
-    for setting, runs in by.items():
-        paired = list(differences(runs, label, against, measure).values())
-        if len(paired) > 1:
-            mean, error = mean_stderr(paired)
-            found[setting] = float(stats.t.sf(mean / error, len(paired) - 1)) if error else float(mean <= 0)
-    return {setting: p for setting, p in holm(found).items() if p < TWO_ERRORS}
+    for name, sample in samples.items():
+        if len(sample) > 1:
+            mean, error = mean_stderr(sample)
+            found[name] = float(stats.t.sf(mean / error, len(sample) - 1)) if error else float(mean <= 0)
+    return {name: p for name, p in holm(found).items() if p < TWO_ERRORS}
 
 
 def holm(probabilities):

@@ -157,6 +157,7 @@ class Optuna:
     """A sampler of Optuna, used with ask and tell on a study in memory. The study keeps track of the pending trials."""
 
     packages = ("optuna",)
+    directions = ("maximize",)
 
     def __init__(self, space, seed, settings):
         import optuna
@@ -165,7 +166,7 @@ class Optuna:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             sampler = self.sampler(optuna, seed, **(json.loads(settings) if settings else {}))
-        self.study = optuna.create_study(direction="maximize", sampler=sampler)
+        self.study = optuna.create_study(directions=self.directions, sampler=sampler)
         self.space = bl.Space(space)
         self.distributions = {name: self._distribution(optuna, each) for name, each in self.space.items()}
         self.conditional = any(dimension.when is not None for dimension in self.space.values())
