@@ -505,10 +505,17 @@ class SharedLog:
             actions = read(problem, self.core, carrier)
             time = problem.wall_time()
             marked: list[tuple[int, MarkedValue]] = []
-            numbers = []
-            for action in actions:
-                stored = _stored_key(name, len(events), key, digest)
-                numbers.append(self._record(action, time, stored, events, fits, marked))
+            numbers = [
+                self._record(
+                    action,
+                    time,
+                    None if key is None else _stored_key(name, len(events), key, digest),
+                    events,
+                    fits,
+                    marked,
+                )
+                for action in actions
+            ]
             return numbers, {} if carrier is None else carrier.removed, marked
 
         return self._until_on_disk(lambda: self._write(write, by))

@@ -755,7 +755,14 @@ class Study(Trials[SharedLog]):
         if expected is not None:
             raise InvalidSetting("expected is for tables: pass a pandas DataFrame")
         given = ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate))
-        return self._observe(self._number_of(trial), given, revision, key, warn, check if check is False else checked(check, bool, "check"))
+        return self._observe(
+            self._number_of(trial),
+            given,
+            revision,
+            key,
+            warn,
+            check if check is False else checked(check, bool, "check"),
+        )
 
     def _check_unchanged(self, expected: int, numbers: Sequence[int]) -> None:
         """Raise an error if one of the trials has changed since the study had a number of events."""

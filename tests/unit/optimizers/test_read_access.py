@@ -38,7 +38,7 @@ def f(params):
 def read(owner):
     found = {}
     for name in MEMBERS:
-        member = getattr(owner, name)
+        member = getattr(owner, name, None)  # members of fronts raise an AttributeError
         found[name] = CALLS[name](member) if callable(member) else repr(member)
     return found
 
