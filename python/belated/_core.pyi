@@ -800,7 +800,7 @@ class Optimizer:
     def best_first(self) -> list[int]:
         """The numbers of the trials that `best` may return, by decreasing fidelity and with the best value first."""
 
-    def pareto(self, excluded: Sequence[int] = ()) -> list[int]:
+    def pareto(self, excluded: Sequence[int]) -> list[int]:
         """The numbers of the trials that no other trial dominates, except for the excluded trials; empty without a
         front."""
 

@@ -62,7 +62,7 @@ ELSEWHERE = _by_name(
         _STOPPERS: "stop stopper early_stopping early_stop_fn no_progress_fn patience loss_threshold target_value",
         _STOPPING: "pruner scheduler",
         "leave it out: result.trials has the trials, and optimizer= continues earlier trials": "trials",
-        "belated has one objective: combine the objectives into one number": "directions",
+        'declare the goals by outcomes={"loss": "minimize", "accuracy": "maximize"}': "directions",
         # Arguments of an optimizer.
         "acquisition": "acq acq_func acquisition_function utility_function",
         _NO_SEARCH_OPTIONS: "acq_optimizer acq_optimizer_kwargs optimizer_kwargs",
@@ -97,6 +97,7 @@ _ATTRIBUTES_ELSEWHERE = _by_name(
         "best_params_": "best_params best_parameters get_best_parameters best_config x",
         "best_value_": "best_value best_score_ best_f fun best_loss",
         "best_trial_": "best_result get_best_trial max min",
+        "pareto_": "best_trials pareto_front pareto_frontier get_pareto_optimal_parameters",
         "trials": "res get_trials history results xi yi",
         "trials_dataframe()": "x_iters func_vals dataframe get_trials_data_frame",
     }

@@ -716,7 +716,6 @@ impl Optimizer {
         self.with_core(py, |core, _| Ok(core.ledger().best_first()))
     }
 
-    #[pyo3(signature = (excluded=Vec::new()))]
     fn pareto(&self, py: Python<'_>, excluded: Vec<usize>) -> PyResult<Vec<usize>> {
         self.with_core(py, |core, _| Ok(core.ledger().pareto(&excluded)))
     }

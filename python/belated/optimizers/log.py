@@ -120,7 +120,7 @@ class Log(Protocol):
         Trials that were run outside the domain count only if `outside` is True.
         """
 
-    def pareto(self, excluded: Sequence[int] = ()) -> list[int]:
+    def pareto(self, excluded: Sequence[int]) -> list[int]:
         """Return the numbers of the trials that no other trial dominates, except for the excluded trials."""
 
     def hypervolume(self, numbers: Sequence[int], reference: Sequence[float]) -> float:

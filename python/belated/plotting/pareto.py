@@ -19,8 +19,8 @@ from belated.plotting.figures import LOOKS, ORANGE, RED, Axes
 def plot_pareto(search: Reading, ax: Any = None) -> NDArray[np.object_]:
     """Plot the trials by their objectives, and the front `pareto_` as a staircase.
 
-    Dots are the trials in which both objectives of the axes were observed; pale dots are not within the bounds of the
-    other outcomes, or an outcome with a bound or a third objective is missing. If only one of the two objectives was
+    Dots are the trials in which both objectives of the axes were observed. Pale dots do not count: an outcome is not
+    within its bounds, or an outcome with bounds or a third objective is missing. If only one of the two objectives was
     observed, a thin line shows its value. Dashed lines are the declared references, from which values are worthless.
     Values that a trial of the front dominates lie on the worse side of the staircase. With three objectives, the
     staircase belongs to the two objectives of the axes, and trials of the front may lie on its worse side. Trials that
@@ -54,21 +54,22 @@ def plot_pareto(search: Reading, ax: Any = None) -> NDArray[np.object_]:
     ...     trial.observe({"yield": trial.params["x"], "cost": trial.params["x"] ** 2})
     >>> [ax] = bl.plotting.plot_pareto(search)
     >>> ax.get_xlabel(), ax.get_ylabel()
-    ('yield (maximized)', 'cost (minimized)')
+    ('yield\\n(maximized)', 'cost\\n(minimized)')
     """
     problem = figures.checked_search(search, "plot_pareto")._source._current_problem()
     if not problem.front:
         raise InvalidSetting("plot_pareto needs several objectives, and this search has one: use plot_convergence")
     pairs = list(combinations(problem.front, 2))
-    made = figures.panels(len(pairs), ax)
+    made = figures.panels(len(pairs), ax, 2)
     front = search.pareto_
     trials = [trial for trial in search.trials if not trial.outside and trial.left_out is None]
     for (x, y), each in zip(pairs, made, strict=True):
         goals = (problem.outcomes[x], problem.outcomes[y])
         _draw_trials(each, problem.outcomes, trials, (x, y))
-        _draw_front(each, [(trial.values[x], trial.values[y]) for trial in front], goals)
         _draw_references(each, goals)
-        each.set(xlabel=figures.value_label(search, x), ylabel=figures.value_label(search, y))
+        _draw_front(each, [(trial.values[x], trial.values[y]) for trial in front], goals)
+        xlabel, ylabel = (figures.value_label(search, name).replace(" (", "\n(") for name in (x, y))
+        each.set(xlabel=xlabel, ylabel=ylabel)
         each.grid(alpha=0.3)
         if not any(trial.values.keys() & {x, y} for trial in trials):
             figures.add_note(each, "no values" if trials else "no trials")
@@ -89,10 +90,10 @@ def _draw_trials(ax: Axes, outcomes: Outcomes, trials: list[Trial], names: tuple
             (whole if is_within(outcomes, trial.values) else others).append((x, y))
         elif x is not None or y is not None:
             alone[x is None].append(y if x is None else x)  # type: ignore[arg-type]
-    for points, alpha, label in ((whole, 0.6, "observed"), (others, 0.2, "not within the bounds, or incomplete")):
+    for points, alpha, label in ((whole, 0.6, "observed"), (others, 0.2, "does not count")):
         if points:
             ax.plot(*zip(*points, strict=True), marker, color=colour, alpha=alpha, markersize=5, label=label)
-    look: Any = {"color": LOOKS["pending"][0], "linewidth": 0.8, "alpha": 0.7, "label": "one objective known"}
+    look: Any = {"color": LOOKS["pending"][0], "linewidth": 0.8, "alpha": 0.7, "label": "one objective"}
     for value in alone[0]:
         ax.axvline(value, **look)
     for value in alone[1]:

@@ -55,7 +55,7 @@ def test_several_runs_have_a_median_and_quartiles():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["several", "one"]
     assert all(float(tick).is_integer() for tick in ax.get_xticks())
     assert list(drawn(plotting.plot_convergence(runs))) == ["best so far"]
-    with pytest.raises(bl.errors.InvalidSetting, match="different directions or clocks"):
+    with pytest.raises(bl.errors.InvalidSetting, match="different directions, clocks or objectives"):
         plotting.plot_convergence([runs[0], run_of([1], "maximize")])
 
 

@@ -38,7 +38,7 @@ OF_TRIALS = [
     "plot_workers",
 ]
 OF_VALUES = ["plot_convergence", "plot_learning_curves", "plot_parallel_coordinates", "plot_predictions", "plot_slice"]
-NAMES = [name for name in plotting.__all__ if name.startswith("plot_") and name != "plot_curves"]
+NAMES = [name for name in plotting.__all__ if name.startswith("plot_") and name not in ("plot_curves", "plot_pareto")]
 
 
 @pytest.fixture(scope="module", params=[2, 6, 12])
@@ -141,6 +141,21 @@ def test_one_slice_and_six_long_names_have_space():
     check(plotting.plot_importance(opt).figure)
 
 
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("n_trials", [0, 24])
+def test_fronts_have_space(n, n_trials):
+    goals = {f"a long name of objective {i}": bl.Minimize(at_most=2.0 * i or None) for i in range(n)}
+    opt = bl.BayesOpt(FEW, outcomes=goals | {"purity": bl.AtLeast(0.1)}, seed=0)
+    values = np.random.default_rng(0).random((n_trials, n + 1)).tolist()
+    for trial, row in zip(opt.suggest(n_trials + 4), values, strict=False):
+        trial.observe(dict(zip(opt.outcomes, row, strict=True)))
+    for number in range(n_trials, n_trials + 2 * bool(n_trials)):
+        opt.observe(number, {"a long name of objective 0": 0.5})
+    axes = plotting.plot_pareto(opt)
+    assert len(axes) == {2: 1, 3: 3}[n]
+    check(axes[0].figure)
+
+
 def test_searches_without_trials_have_axes_with_a_text():
     for name in OF_TRIALS:
         for ax in np.ravel(getattr(plotting, name)(bl.BayesOpt(FEW, seed=0))):
@@ -188,7 +203,7 @@ def test_legends_are_within_axes_of_figures_without_a_layout(search):
 def test_arguments_have_the_same_names_order_and_defaults():
     order = ["search", "names", "ax", "context", "clock", "optimum", "log", "outcome", "max_params"]
     defaults = {"search": inspect.Parameter.empty, "clock": "seconds", "log": False}
-    for name in NAMES:
+    for name in [*NAMES, "plot_pareto"]:
         parameters = inspect.signature(getattr(plotting, name)).parameters
         assert list(parameters) == [each for each in order if each in parameters], name
         assert {"search", "ax"} <= set(parameters), name

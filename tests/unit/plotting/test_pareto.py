@@ -30,12 +30,12 @@ def test_trials_and_the_front_are_drawn_as_a_staircase():
     only_cost.observe({"cost": 4.5})
     [ax] = plotting.plot_pareto(optimizer)
     lines = drawn(ax)
-    assert labels(ax) == ("yield (maximized)", "cost (minimized)")
+    assert labels(ax) == ("yield\n(maximized)", "cost\n(minimized)")
     assert sorted(zip(*lines["observed"].get_data(), strict=True)) == sorted(POINTS)
     assert sorted(zip(*lines["front"].get_data(), strict=True)) == [(1.0, 2.0), (2.0, 3.0), (4.0, 5.0)]
-    assert lines["not within the bounds, or incomplete"].get_data()[0].tolist() == [9.0]
+    assert lines["does not count"].get_data()[0].tolist() == [9.0]
     assert list(lines["reference"].get_ydata()) == [9.0, 9.0]
-    known = [line for line in ax.lines if line.get_label() == "one objective known"]
+    known = [line for line in ax.lines if line.get_label() == "one objective"]
     assert [list(line.get_xdata()) for line in known] == [[3.5, 3.5], [0, 1]]
     assert list(known[1].get_ydata()) == [4.5, 4.5]
     # A value lies on the worse side of the staircase if and only if a trial of the front dominates it.
@@ -51,9 +51,9 @@ def test_three_objectives_have_an_axes_for_each_pair():
     optimizer = search({"yield": "maximize", "cost": "minimize", "purity": "maximize"})
     axes = plotting.plot_pareto(optimizer)
     assert [labels(ax) for ax in axes] == [
-        ("yield (maximized)", "cost (minimized)"),
-        ("yield (maximized)", "purity (maximized)"),
-        ("cost (minimized)", "purity (maximized)"),
+        ("yield\n(maximized)", "cost\n(minimized)"),
+        ("yield\n(maximized)", "purity\n(maximized)"),
+        ("cost\n(minimized)", "purity\n(maximized)"),
     ]
     assert plotting.plot_pareto(optimizer, axes).tolist() == axes.tolist()
     with pytest.raises(InvalidSetting, match="3 are needed"):

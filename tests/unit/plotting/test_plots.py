@@ -13,8 +13,8 @@ from tests.unit.plotting.searches import SPACE, drawn, f, labels, late
 pytest.importorskip("matplotlib").use("Agg")
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
-# Other files test the plots of mean curves and of learning curves.
-OTHER = ("plot_curves", "plot_learning_curves")
+# Other files test the plots of mean curves, of learning curves and of fronts.
+OTHER = ("plot_curves", "plot_learning_curves", "plot_pareto")
 PLOTS = [getattr(plotting, name) for name in plotting.__all__ if name.startswith("plot_") and name not in OTHER]
 OF_A_SPACE = [plotting.plot_slice, plotting.plot_contour, plotting.plot_importance]
 OF_A_MODEL = [plotting.plot_contour, plotting.plot_importance, plotting.plot_predictions]
