@@ -119,7 +119,7 @@ def test_the_script_writes_an_export_and_refuses_other_formats(tmp_path):
     assert subprocess.run([sys.executable, SCRIPT, old, new]).returncode == 0
     assert main(["study", "import", str(new), f"sqlite:///{tmp_path / 'new.db'}"]) == 0
     refused = subprocess.run([sys.executable, SCRIPT, new, again], capture_output=True, text=True)
-    assert refused.returncode == 1 and "line 1 is not a line of an export in format 8 or 10" in refused.stderr
+    assert refused.returncode == 1 and "line 1 is not a line of an export in format 8, 10 or 11" in refused.stderr
     old.write_text(old.read_text(encoding="utf-8").replace('"at": 1', '"at": 2'), encoding="utf-8")
     changed = subprocess.run([sys.executable, SCRIPT, old, again], capture_output=True, text=True)
     assert changed.returncode == 1 and "line 1 was changed" in changed.stderr

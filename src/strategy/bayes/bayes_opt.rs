@@ -40,7 +40,7 @@ use crate::strategy::bayes::settings::search;
 use crate::strategy::bayes::settings::surrogate::GP;
 use crate::strategy::bayes::settings::{Initial, Settings};
 use crate::strategy::bayes::terms::bounds::{BoundedOutcome, expected_violations};
-use crate::strategy::bayes::terms::front::Front;
+use crate::strategy::bayes::terms::front::{Front, bounded_and_objectives};
 use crate::strategy::bayes::terms::success::SuccessTerm;
 use crate::strategy::from_settings::{FromSettings, as_json};
 use crate::strategy::model_based::ModelBased;
@@ -392,7 +392,7 @@ impl Strategy for BayesOpt {
         let measured =
             (!self.others.is_empty()).then(|| Measured::of(&self.others, log.log, &self.domain));
         let (others, stop) = (&mut self.others, &mut *call.stop);
-        let (bounded, objectives) = BoundedOutcome::with_objectives(others, log, query, stop)?;
+        let (bounded, objectives) = bounded_and_objectives(others, log, query, stop)?;
         let front = match objectives.is_empty() {
             true => None,
             false => Some(Front::new(&posterior, objectives, &bounded, (log, query))?),

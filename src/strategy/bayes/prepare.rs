@@ -18,7 +18,7 @@ use crate::strategy::bayes::model::success::Success;
 use crate::strategy::bayes::model::training_set::{ConditionedPosterior, Posterior};
 use crate::strategy::bayes::settings::pending::Penalizer;
 use crate::strategy::bayes::terms::bounds::{BoundTerm, BoundedOutcome, InFlight};
-use crate::strategy::bayes::terms::front::Front;
+use crate::strategy::bayes::terms::front::{Front, bounded_and_objectives};
 use crate::strategy::bayes::terms::local_penalty::{LocalPenalty, log_above_minimum};
 use crate::strategy::bayes::terms::success::SuccessTerm;
 use crate::strategy::bayes::terms::{Term, Terms};
@@ -73,7 +73,7 @@ impl BayesOpt {
         };
         let lower_bound = task.lower_bound(&posterior, success.as_deref_mut(), &nu, call)?;
         let (others, stop) = (&mut self.others, &mut *call.stop);
-        let (bounded, objectives) = BoundedOutcome::with_objectives(others, log, query, stop)?;
+        let (bounded, objectives) = bounded_and_objectives(others, log, query, stop)?;
         let front = match objectives.is_empty() {
             true => None,
             false => Some(Front::new(&posterior, objectives, &bounded, (log, query))?),

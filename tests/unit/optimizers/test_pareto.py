@@ -171,6 +171,11 @@ def test_curves_and_fidelities_are_refused(arguments):
     assert "\n" not in str(error.value)
 
 
+def test_the_bound_on_the_better_side_is_refused():
+    with pytest.raises(InvalidSetting, match="worse side"):
+        make({"yield": bl.Maximize(at_most=1.0), "cost": "minimize"})
+
+
 def test_models_need_the_name_of_an_outcome():
     optimizer = filled(bl.BayesOpt)
     for call in (lambda: optimizer.predict({"x": 0.5, "y": 0.5}), optimizer.importances):

@@ -66,6 +66,15 @@ def test_values_without_a_name_cannot_be_those_of_several_objectives(store):
     assert copied.trial(0).values == {"yield": 0.5}
 
 
+def test_trials_beyond_a_narrower_space_leave_the_front(study):
+    study.add({"x": 1.0}, {"yield": 99.0, "cost": 1.0, "purity": 1.0})
+    assert numbers(study) == [4]
+    study.revise(space={"x": (0.0, 0.99)})
+    assert numbers(study) == [0, 1]
+    study.revise(space={"x": (0.0, 1.0)})
+    assert numbers(study) == [4]
+
+
 def test_curves_and_fidelities_are_refused_by_revisions(study):
     with pytest.raises(InvalidSetting, match="curve"):
         study.revise(curve=bl.Curve(5))

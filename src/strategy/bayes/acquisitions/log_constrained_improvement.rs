@@ -16,17 +16,17 @@ use rand::seq::SliceRandom;
 use super::formula::{Block, Buffers, Formula, default_effort, floored_std};
 use super::incumbents::{best_elsewhere, is_here, rows_in_context, without};
 use super::log_hypervolume_improvement::log_improvements;
-use super::log_inside::{FRAC_1_SQRT_2_PI, LIMIT, inside};
+use super::log_inside::inside;
 use super::log_noisy_expected_improvement::{
     draw_fantasies, fantasies_of, incumbent_points, moments, values,
 };
+use super::log_sum::{Terms, improve};
 use super::rule::Situation;
 use crate::error::Result;
 use crate::gp::fantasies::Fantasies;
 use crate::gp::{Conditioned, GaussianProcess, Workspace, contiguous};
 use crate::numerics::cholesky::sum;
 use crate::numerics::hypervolume::Cells;
-use crate::numerics::special::{exp_nonpositive, mills_ratio};
 use crate::problem::unit_sequence;
 use crate::random::Rng;
 use crate::strategy::Query;
@@ -358,75 +358,6 @@ fn draw_bounded<'a>(
         });
     }
     Ok((bounded, is_inside))
-}
-
-/// The terms of the sum over fantasies: term i equals factor_i·exp(exponent_i). The exponents are at most 0.
-pub(super) struct Terms<'a> {
-    pub(super) factors: &'a mut [f64],
-    pub(super) exponents: &'a mut [f64],
-}
-
-impl Terms<'_> {
-    /// Returns log (1/m) Σ_i term_i, and overwrites each factor with the share of its term in the sum.
-    pub(super) fn log_mean(&mut self) -> f64 {
-        let m = self.factors.len() as f64;
-        let reference = self
-            .exponents
-            .iter()
-            .copied()
-            .fold(f64::NEG_INFINITY, f64::max);
-        scale(self.factors, self.exponents, reference);
-        // Products of very small factors may round to 0.
-        let total = sum(self.factors).max(f64::MIN_POSITIVE);
-        self.factors.iter_mut().for_each(|share| *share /= total);
-        reference + (total / m).ln()
-    }
-}
-
-/// Computes factor_i *= exp(exponent_i − reference).
-#[multiversion(targets = "simd")]
-fn scale(factors: &mut [f64], exponents: &[f64], reference: f64) {
-    for (factor, exponent) in factors.iter_mut().zip(exponents) {
-        *factor *= exp_nonpositive(exponent - reference);
-    }
-}
-
-/// Sets the factors and exponents to h(u_i). Overwrites the means with the derivatives of log sigma h(u_i) with respect
-/// to the means, multiplied by sigma, and `by_std` with the derivatives with respect to sigma, multiplied by sigma.
-///
-/// For a = |u| and R = R(a): Φ(−a) = φ R and h(−a) = φ (1 − a R); for u > 0, Φ(a) = 1 − Φ(−a) and h(a) = a + h(−a).
-/// d(sigma h)/d mu = Φ and d(sigma h)/d sigma = φ.
-#[multiversion(targets = "simd")]
-pub(super) fn improve(
-    means: &mut [f64],
-    incumbents: &[f64],
-    precision: f64,
-    by_std: &mut [f64],
-    terms: &mut Terms,
-) {
-    let m = means.len();
-    let (incumbents, by_std) = (&incumbents[..m], &mut by_std[..m]);
-    let (factors, exponents) = (&mut terms.factors[..m], &mut terms.exponents[..m]);
-    for i in 0..m {
-        let u = (means[i] - incumbents[i]) * precision;
-        let a = if u.abs() < LIMIT { u.abs() } else { LIMIT };
-        let lead = if u < 1e150 { u } else { 1e150 };
-        let is_positive = u > 0.0;
-        let (ratio, rest) = mills_ratio(a);
-        let density = FRAC_1_SQRT_2_PI
-            * if is_positive {
-                exp_nonpositive(-0.5 * a * a)
-            } else {
-                1.0
-            };
-        let h = density * rest + if is_positive { lead } else { 0.0 };
-        let below = density * ratio;
-        let cdf = if is_positive { 1.0 - below } else { below };
-        factors[i] = h;
-        exponents[i] = if is_positive { 0.0 } else { -0.5 * a * a };
-        means[i] = cdf / h;
-        by_std[i] = density / h;
-    }
 }
 
 /// Multiplies the terms by P_i. Overwrites the means with the derivatives of log P_i with respect to the means,

@@ -10,8 +10,8 @@
 
 use multiversion::multiversion;
 
-use super::log_constrained_improvement::{Terms, improve};
 use super::log_inside::{FRAC_1_SQRT_2_PI, LIMIT};
+use super::log_sum::{Terms, improve};
 use crate::numerics::hypervolume::{Cells, Sides};
 use crate::numerics::simd::dot;
 use crate::numerics::special::{exp_nonpositive, mills_ratio};

@@ -13,6 +13,7 @@
 //!   its baseline points; [`log_inside`]: the probability that a value lies inside bounds, and the penalty where it is
 //!   small
 //! * [`log_hypervolume_improvement`]: the formula of the hypervolume improvement of two or three objectives
+//! * [`log_sum`]: the logarithm of a sum of terms
 //! * [`log_above`]: the logarithm of an acquisition above a level, which local penalties are added to
 //! * [`log_success_probability`]: the terms that the model of success adds to an acquisition
 //! * [`incumbents`]: the incumbents, relative to which improvement is measured
@@ -30,6 +31,7 @@ pub mod log_hypervolume_improvement;
 pub mod log_inside;
 pub mod log_noisy_expected_improvement;
 pub mod log_success_probability;
+pub mod log_sum;
 pub mod max_variance;
 pub mod rule;
 pub mod thompson_sampling;

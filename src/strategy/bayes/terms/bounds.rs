@@ -22,7 +22,6 @@ use crate::strategy::bayes::model::outcome_model::OutcomeModel;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior, TrainingSet};
 use crate::strategy::bayes::settings::Settings;
 use crate::strategy::bayes::terms::Term;
-use crate::strategy::bayes::terms::front::FrontObjective;
 use crate::strategy::bayes::terms::success::penalty_weight;
 
 /// The least probability that all outcomes lie within their bounds at points that acquisitions without a logarithm
@@ -71,36 +70,28 @@ impl<'a> BoundedOutcome<'a> {
         query: Query,
         stop: &mut Stop,
     ) -> Result<Vec<Self>> {
-        Ok(Self::with_objectives(models, log, query, stop)?.0)
+        let mut found = Vec::new();
+        for model in models {
+            found.extend(Self::of(model, log, query, stop)?);
+        }
+        Ok(found)
     }
 
-    /// The posteriors of all outcomes with bounds that have values, and of the further objectives of a front.
-    pub fn with_objectives(
-        models: &'a mut [OutcomeModel],
+    /// The posterior of an outcome, if it has bounds and values.
+    pub fn of(
+        model: &'a mut OutcomeModel,
         log: View,
         query: Query,
         stop: &mut Stop,
-    ) -> Result<(Vec<Self>, Vec<FrontObjective<'a>>)> {
-        let (mut bounded, mut objectives) = (Vec::new(), Vec::new());
-        for model in models {
-            let log = model.view(log.log);
-            if log.n_observed() == 0 {
-                continue;
+    ) -> Result<Option<Self>> {
+        let log = model.view(log.log);
+        match model.bounds {
+            Some(bounds) if log.n_observed() > 0 => {
+                let found = model.training.inside(bounds, log, query, stop)?;
+                Ok(found.map(|(gp, inside)| Self { gp, inside }))
             }
-            match (model.bounds, model.outcome) {
-                (Some(bounds), _) => {
-                    let found = model.training.inside(bounds, log, query, stop)?;
-                    bounded.extend(found.map(|(gp, inside)| Self { gp, inside }));
-                }
-                (None, Some(outcome)) => {
-                    let posterior = model.training.posterior(log, query, stop)?;
-                    let at = (log, query);
-                    objectives.extend(posterior.map(|it| FrontObjective::of(outcome, it, at)));
-                }
-                (None, None) => {}
-            }
+            _ => Ok(None),
         }
-        Ok((bounded, objectives))
     }
 
     /// The posteriors given the observed rows, with the bounds.

@@ -5,7 +5,7 @@
 
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
-use crate::error::Result;
+use crate::error::{Result, Stop};
 use crate::ledger::{TrialNumber, View};
 use crate::numerics::hypervolume::{contributions, non_dominated};
 use crate::problem::Goal;
@@ -17,6 +17,7 @@ use crate::strategy::bayes::acquisitions::log_constrained_improvement::{
     BoundedSituation, LogConstrainedImprovement,
 };
 use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation, TailKind};
+use crate::strategy::bayes::model::outcome_model::OutcomeModel;
 use crate::strategy::bayes::model::training_set::{Observed, Posterior};
 use crate::strategy::bayes::terms::bounds::{BoundedOutcome, InFlight, knows_feasible};
 
@@ -82,13 +83,40 @@ impl Scale {
 }
 
 impl<'a> FrontObjective<'a> {
-    /// The objective from its posterior.
-    pub fn of(outcome: usize, posterior: Posterior<'a>, at: (View, Query)) -> Self {
-        Self {
-            scale: Scale::of(outcome, &posterior, at),
+    /// The posterior of an objective, if it has values.
+    fn of(
+        model: &'a mut OutcomeModel,
+        log: View,
+        query: Query,
+        stop: &mut Stop,
+    ) -> Result<Option<Self>> {
+        let log = model.view(log.log);
+        let Some(outcome) = model.outcome.filter(|_| log.n_observed() > 0) else {
+            return Ok(None);
+        };
+        let posterior = model.training.posterior(log, query, stop)?;
+        Ok(posterior.map(|posterior| Self {
+            scale: Scale::of(outcome, &posterior, (log, query)),
             gp: posterior.gp,
+        }))
+    }
+}
+
+/// The posteriors of all outcomes with bounds that have values, and of the further objectives of a front.
+pub fn bounded_and_objectives<'a>(
+    models: &'a mut [OutcomeModel],
+    log: View,
+    query: Query,
+    stop: &mut Stop,
+) -> Result<(Vec<BoundedOutcome<'a>>, Vec<FrontObjective<'a>>)> {
+    let (mut bounded, mut objectives) = (Vec::new(), Vec::new());
+    for model in models {
+        match model.bounds {
+            Some(_) => bounded.extend(BoundedOutcome::of(model, log, query, stop)?),
+            None => objectives.extend(FrontObjective::of(model, log, query, stop)?),
         }
     }
+    Ok((bounded, objectives))
 }
 
 /// The objectives of a front. The posterior of the first objective is passed to the methods.
