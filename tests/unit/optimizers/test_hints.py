@@ -82,7 +82,7 @@ def test_arguments_of_runs_given_to_an_optimizer(make, name):
         ("stop", "callbacks=[bl.NoImprovement(n)]"),
         ("early_stop_fn", "callbacks=[bl.ValueReached(value)]"),
         ("pruner", "stopping=bl.ASHA()"),
-        ("directions", "belated has one objective"),
+        ("directions", "declare the goals by outcomes"),
         ("constraints_func", "raise an exception in f and name its class in catch="),
         ("trials", "result.trials"),
         ("xi", "LogEI has no margin"),
