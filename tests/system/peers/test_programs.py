@@ -128,10 +128,10 @@ def with_model(params, trial):
 
 
 REFUSED = {
-    "O3 two values": (lambda: bl.maximize(lambda params: (0.9, 12.0), SPACE, n_trials=3), "belated has one objective"),
+    "O3 two values": (lambda: bl.maximize(lambda params: (0.9, 12.0), SPACE, n_trials=3), "for several objectives, declare each"),
     "O3 directions": (
         lambda: bl.maximize(lambda params: 0.9, SPACE, n_trials=3, directions=["maximize", "minimize"]),
-        "belated has one objective",
+        "declare the goals by outcomes=",
     ),
     "O4 function": (
         lambda: bl.maximize(lambda params: 0.9, SPACE, n_trials=3, constraints_func=lambda trial: [1.0]),
