@@ -37,6 +37,7 @@ use serde_json::Value;
 use crate::error::{Error, Result, Stop, check};
 use crate::ledger::{TrialNumber, View};
 use crate::maximize::excluded::key_of_row;
+use crate::numerics::order::best_first;
 use crate::problem::fidelity::TOLERANCE;
 use crate::problem::{
     Clock, Coordinate, Direction, Domain, Fidelity, Member, Outcome, Problem, Product,
@@ -206,7 +207,10 @@ pub trait Strategy: Send {
         n: usize,
         call: &mut Call,
     ) -> Result<Vec<Recommendation>> {
-        best_by_value(log, query, n, call.stop)
+        match log.log.problem().front() {
+            Some(_) => best_of_front(log, query, n, call.stop),
+            None => best_by_value(log, query, n, call.stop),
+        }
     }
 
     /// The status of a strategy that works in rounds, as JSON. `catch_up` must have been called with this log.
@@ -270,6 +274,53 @@ pub(crate) fn best_by_value(
                 });
             }
         }
+    }
+    Ok(found)
+}
+
+/// Up to `n` distinct feasible points of the front of the observed values. Each increases the hypervolume of the points
+/// before it by as much as possible.
+fn best_of_front(
+    log: View,
+    query: Query,
+    n: usize,
+    stop: &mut Stop,
+) -> Result<Vec<Recommendation>> {
+    let mut excluded = Vec::new();
+    let mut left = loop {
+        check(stop)?;
+        let numbers = log.log.pareto(&excluded);
+        let mut violating = Vec::new();
+        for &number in &numbers {
+            let point = log.member(number);
+            let is_here = log.context(number) == query.context && query.allows(&point);
+            if !(is_here && query.feasible.holds(&point.x)?) {
+                violating.push(number);
+            }
+        }
+        if violating.is_empty() {
+            break numbers;
+        }
+        // Without these trials, other trials may be in the front.
+        excluded.extend(violating);
+    };
+    let reference = log.log.reference(&left).into_iter().flatten();
+    let reference: Vec<f64> = reference.collect();
+    let (mut found, mut chosen) = (Vec::new(), Vec::new());
+    while found.len() < n && !left.is_empty() {
+        let with = |number: TrialNumber| [&chosen[..], &[number]].concat();
+        let volumes: Vec<f64> = left
+            .iter()
+            .map(|&number| log.log.hypervolume(&with(number), &reference))
+            .collect();
+        let number = left.remove(best_first(&volumes)[0]);
+        left.retain(|other| log.x(*other) != log.x(number));
+        chosen.push(number);
+        found.push(Recommendation {
+            point: log.member(number),
+            mean: f64::NAN,
+            std: f64::NAN,
+        });
     }
     Ok(found)
 }

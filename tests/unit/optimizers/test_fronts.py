@@ -211,3 +211,18 @@ def test_contexts_costs_fixed_and_shared_values():
     shared = optimizer.suggest(n=3, context={"batch": 0.5}, shared=["angle"])
     assert len({trial.params["angle"] for trial in shared}) == 1
     assert optimizer.recommend({"batch": 0.5}, n=2, fixed={"angle": 0.25})[0]["angle"] == 0.25
+
+
+def test_models_of_all_objectives_and_recommendations_without_a_model():
+    optimizer, trials = filled(16, delay=0)
+    for name in BOTH:
+        mean, _ = optimizer.predict(trials[3].params, outcome=name)
+        assert mean == pytest.approx(trials[3].values[name], abs=0.05)
+    random = bl.RandomSearch(SQUARE, outcomes=BOTH, seed=0)
+    for trial in random.suggest(n=30):
+        trial.observe(on_circle(trial.params))
+    front = [trial.params for trial in random.pareto_]
+    chosen = random.recommend(n=3)
+    assert all(params in front for params in chosen) and len(chosen) == 3
+    assert len(random.recommend(n=100)) == len(front)
+    assert random.recommend() == chosen[0]
