@@ -4,7 +4,8 @@ The trials of a study have three outcomes. Workers suggest, and report one or se
 of one outcome. Each worker records every call in a file, before the call and after it has returned. Each worker is
 killed with SIGKILL after a random time and replaced; the new worker repeats the interrupted call. At the end, each
 outcome of each trial must have the acknowledged value or state, no outcome may be logged twice, and the outcomes of a
-call must all be there or none of them. Every second study uses Bayesian optimisation. With --store postgresql, the
+call must all be there or none of them. Every second study uses Bayesian optimisation, and every fourth has a front of
+two objectives. With --store postgresql, the
 studies are stored in PostgreSQL. The program prints JSON.
 """
 
@@ -21,6 +22,7 @@ from kill import note, read
 import belated as bl
 
 OUTCOMES = {"error": "minimize", "memory": bl.AtMost(1.0), "note": bl.Record()}
+FRONT = OUTCOMES | {"memory": bl.Minimize(at_most=1.0)}
 
 
 def values_at(params):
@@ -114,7 +116,8 @@ def run(kills=500, workers=4, kills_per_study=50, longest=0.4, seed=0, store="sq
         while killed < kills and not deadline.over():
             name = f"study-{studies}"
             made = bl.BayesOpt if studies % 2 else bl.RandomSearch
-            bl.Study(name, store=harness.url(path), optimizer=made(harness.BOX, outcomes=OUTCOMES, seed=studies))
+            outcomes = FRONT if studies % 4 == 1 else OUTCOMES
+            bl.Study(name, store=harness.url(path), optimizer=made(harness.BOX, outcomes=outcomes, seed=studies))
             studies += 1
             notes = [f"{folder}/{name}-{slot}" for slot in range(workers)]
             alive, ends = [None] * workers, [0.0] * workers

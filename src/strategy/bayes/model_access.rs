@@ -27,7 +27,7 @@ impl ModelBased for BayesOpt {
         call: &mut Call,
     ) -> Result<Option<Surrogate<'_>>> {
         if let Some(outcome) = outcome
-            && log.problem().objective() != Some(outcome)
+            && self.objective.outcome != Some(outcome)
         {
             let mut modelled = self.others.iter_mut();
             let Some(model) = modelled.find(|it| it.outcome == Some(outcome)) else {
