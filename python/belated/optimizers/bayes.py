@@ -55,6 +55,13 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
     InvalidSetting
         Another argument is invalid.
 
+    Notes
+    -----
+    With several objectives, the acquisition is the logarithm of the expected improvement of the hypervolume (Daulton et
+    al. 2021; Ament et al. 2023). It is averaged over fantasies of all objectives at the trials of which any outcome is
+    missing, so a trial of which one objective is known counts with its value. The acquisition is `LogEI` and the policy
+    for pending trials is `Integrate`; the other acquisitions and policies are refused.
+
     Examples
     --------
     >>> import belated as bl
