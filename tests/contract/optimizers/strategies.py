@@ -58,6 +58,7 @@ def feasible(params):
 CONTEXT = {"age": (0.0, 50.0), "site": ["a", "b"]}
 FIDELITY = bl.Fidelity(2, 50, cost=bl.PowerCost(0.1, 2.0), bias=3.0)
 OUTCOMES = {"f": "minimize", "g": bl.AtMost(1.0), "h": bl.Record()}
+FRONT = {"f": "minimize", "g": bl.Maximize(at_least=0.5), "h": bl.AtMost(3.0)}
 
 # For each optional feature: words of the error that a strategy raises if it does not support the feature.
 FEATURES = {
@@ -174,6 +175,8 @@ def situations(draw, cls, given):
         arguments |= {"curve": bl.Curve(5), "stopping": draw(st.sampled_from([None, "asha", "median"]))}
     if drawn(outcomes=OUTCOMES):
         arguments["outcomes"] = OUTCOMES
+    elif drawn(outcomes=FRONT):
+        arguments["outcomes"] = FRONT
     else:
         arguments["direction"] = draw(st.sampled_from(["maximize", "minimize"]))
     arguments["seed"] = draw(st.integers(0, 2**64 - 1))
@@ -214,6 +217,17 @@ def histories(n):
 def make(cls, arguments):
     time = {"time": Clock()} if arguments.get("clock") == "seconds" else {}
     return cls(**arguments, **time)
+
+
+def is_front(opt):
+    return opt.get_params().get("outcomes") == FRONT
+
+
+def best_of(opt):
+    """Return the best trials: a list of the best trial, or the front."""
+    if is_front(opt):
+        return opt.pareto_
+    return [] if opt.best_trial_ is None else [opt.best_trial_]
 
 
 def a_point(opt, rng):
@@ -303,11 +317,12 @@ def step(opt, what, number):
         if clock is not None:
             clock.now += 3 * rng.random()
     elif what == "recommend":
-        if opt.best_trial_ is not None:
-            opt.recommend(context)
+        if best_of(opt) and not (is_front(opt) and opt.context_space is not None):
+            opt.recommend(context)  # the front of a context may be empty
     elif what == "predict":
-        if opt._optimizer._has_model and opt.best_trial_ is not None:
-            opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2))
+        if opt._optimizer._has_model and best_of(opt):
+            name = {"outcome": "g"} if is_front(opt) else {}
+            opt.predict([a_point(opt, rng) for _ in range(2)], context, pending=bool(number % 2), **name)
     else:
         ended = ("observed",)
         states = {"late": ("failed", "abandoned", "withdrawn"), "withdraw": ("observed", "failed", "stopped")}
