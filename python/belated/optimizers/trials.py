@@ -545,6 +545,11 @@ class Reading(ABC):
         violation. `RandomSearch` returns the best observed point within the bounds, or the point with the smallest
         violation. If a fidelity was declared, f is the function at the highest fidelity.
 
+        With several objectives, each point increases the hypervolume of the points before it by as much as possible:
+        for `BayesOpt`, by the means of the model at observed trials and at other points that lie within the bounds with
+        probability 0.9; for `RandomSearch`, by the values of the trials in `pareto_`. Points that do not increase the
+        hypervolume are left out.
+
         Parameters
         ----------
         context : mapping, optional

@@ -110,10 +110,10 @@ def _recommended(search: Reading, space: Space, context: Mapping[str, Any] | Non
     if not search._source._has_model:
         return None
     try:
-        search.predict([], context)
+        point = search.recommend(context)
     except NotFitted:
         return None
-    return space.flat(search.recommend(context))
+    return space.flat(point)
 
 
 def base_point(search: Reading, space: Space, best: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:

@@ -406,6 +406,7 @@ impl Strategy for BayesOpt {
             pool: self.pool.as_ref(),
         };
         if let Some(front) = front {
+            let observed_rows = &observed;
             let observed = ObservedFront {
                 points: front.trials.iter().map(|it| log.member(*it)).collect(),
                 means: front.means.clone(),
@@ -436,8 +437,20 @@ impl Strategy for BayesOpt {
             let terms = (penalty.as_ref(), &bounds[..], measured.as_ref());
             let mut search = Search::new(scope, &first, log, query, call)?;
             let (formula, observed) = (&mut formula, &observed);
-            let found =
+            let mut found =
                 recommended_front(&mut search, gp, formula, observed, &reference, terms, n)?;
+            if found.is_empty() {
+                // No point probably lies within the bounds, or increases the hypervolume.
+                let exact = observed_rows
+                    .iter()
+                    .all(|&row| gp.row_noise()[row] <= NOISELESS);
+                let numbers: Vec<_> = observed_rows.iter().map(|&row| first.rows[row]).collect();
+                let violations = log.log.violations();
+                let violations = |numbers: &[TrialNumber], _: &mut Stop| {
+                    Ok(numbers.iter().map(|&number| violations[number]).collect())
+                };
+                found = best_measured(&mut search, gp, &numbers, exact, violations, n)?;
+            }
             let point = |point: Member| Recommendation {
                 point,
                 mean: f64::NAN,
@@ -462,7 +475,7 @@ impl Strategy for BayesOpt {
             let violations = |numbers: &[TrialNumber], stop: &mut Stop| {
                 expected_violations(bounded, numbers, (log, query), stop)
             };
-            points = best_measured(&mut search, &posterior, &numbers, exact, violations, n)?;
+            points = best_measured(&mut search, gp, &numbers, exact, violations, n)?;
         }
         let recommendation = |point: Member| {
             let row = [point.x.as_slice(), query.context].concat();

@@ -154,7 +154,7 @@ impl<'a> Task<'a> {
         let (log, query) = (self.log, self.query);
         if let Some(in_flight) = in_flight {
             let tail = match front {
-                Some(front) => front.tail(&posterior, &in_flight, log),
+                Some(front) => front.tail(&posterior, bounded, &in_flight, log),
                 None => BoundedOutcome::tail(bounded, &posterior, &in_flight, (log, query))?,
             };
             return posterior.condition(&tail);

@@ -116,7 +116,7 @@ pub fn recommended(
 /// are any.
 pub fn best_measured(
     search: &mut Search,
-    posterior: &Posterior,
+    gp: &GaussianProcess,
     numbers: &[TrialNumber],
     exact: bool,
     violations: impl FnOnce(&[TrialNumber], &mut Stop) -> Result<Vec<f64>>,
@@ -136,7 +136,7 @@ pub fn best_measured(
     let points = members(&holding);
     let scores = match exact {
         true => values_of(log, &holding),
-        false => lower_bounds(&posterior.gp, &points, context),
+        false => lower_bounds(gp, &points, context),
     };
     let found = best(search, &points, &scores, (None, &[], None), n)?;
     if !found.is_empty() {

@@ -22,6 +22,9 @@ use crate::strategy::bayes::terms::success::SuccessTerm;
 /// The standard deviation of the means, in units of the targets.
 const STD: f64 = 0.05;
 
+/// A point that increases the hypervolume by a smaller share does not count.
+const SMALLEST_SHARE: f64 = 1e-6;
+
 /// The observed points that may belong to the front, and the posterior means of the objectives at these points.
 pub struct ObservedFront {
     pub points: Vec<Member>,
@@ -48,9 +51,10 @@ pub fn recommended_front(
     while chosen.len() < n {
         let cells = Cells::new(front.view(), reference);
         let increase = |means: ArrayView1<f64>| cells.improvement(means);
+        let least = SMALLEST_SHARE * cells.hypervolume();
         let mut best: Option<(f64, Member, Vec<f64>)> = None;
         let mut take = |gain: f64, point: Member, means: Vec<f64>| {
-            if gain > best.as_ref().map_or(0.0, |best| best.0) {
+            if gain > best.as_ref().map_or(least, |best| best.0) {
                 best = Some((gain, point, means));
             }
         };
@@ -64,7 +68,9 @@ pub fn recommended_front(
         let row = as_row([point.x.as_slice(), search.query.context].concat());
         let means = formula.posterior_means(gp, row.view());
         let allowed = search.query.feasible.holds(&point.x)?;
-        if allowed && penalties_at(search, std::slice::from_ref(&point), terms)[0] >= 0.0 {
+        let is_new = chosen.iter().all(|other| other.x != point.x);
+        if allowed && is_new && penalties_at(search, std::slice::from_ref(&point), terms)[0] >= 0.0
+        {
             take(increase(ArrayView1::from(&means)), point, means);
         }
         let Some((_, point, means)) = best else {

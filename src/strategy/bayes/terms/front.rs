@@ -30,6 +30,10 @@ const NEGLIGIBLE: f64 = 0.01;
 /// The reference lies below the nadir of the front by this share of the range of the front.
 const BELOW_NADIR: f64 = 0.1;
 
+/// The reference lies below the best value of its objective by at least this share of the range of the values. A
+/// reference that no value reaches would make points with large uncertainty the best ones.
+const BELOW_BEST: f64 = 0.1;
+
 /// A smaller range, in the units of the targets, counts as 0.
 const SMALLEST_RANGE: f64 = 1e-9;
 
@@ -68,10 +72,11 @@ impl Scale {
         }
     }
 
-    /// The reference, given the values of the front.
+    /// The reference, given the values of the front. A declared reference that no value reaches is replaced by one that
+    /// the best value reaches.
     fn reference(&self, front: impl Iterator<Item = f64> + Clone) -> f64 {
         if let Some(reference) = self.reference {
-            return reference;
+            return reference.min(self.most - BELOW_BEST * (self.most - self.least));
         }
         let least = front.clone().fold(f64::INFINITY, f64::min);
         let most = front.fold(f64::NEG_INFINITY, f64::max);
@@ -204,9 +209,15 @@ impl<'a> Front<'a> {
     /// The tail of the first objective: the baseline points, the points where only other outcomes are missing, and the
     /// points where the first objective is missing. Before a trial within all bounds is known, there are no baseline
     /// points.
-    pub fn tail(&self, first: &Posterior, in_flight: &InFlight, log: View) -> TailKind {
+    pub fn tail(
+        &self,
+        first: &Posterior,
+        bounded: &[BoundedOutcome],
+        in_flight: &InFlight,
+        log: View,
+    ) -> TailKind {
         let rows = in_flight.elsewhere(first);
-        let baseline = match knows_feasible(log) {
+        let baseline = match is_improved(bounded, log) {
             true => concatenate![Axis(0), self.baseline, rows],
             false => rows,
         };
@@ -224,8 +235,9 @@ impl<'a> Front<'a> {
         rng: &mut Rng,
     ) -> Result<Maximand<'a>> {
         let tail = situation.gp.tail().to_owned();
+        let is_improved = is_improved(&bounded, log);
         let bounds = BoundedOutcome::situations(bounded, &tail)?;
-        let formula = match knows_feasible(log) {
+        let formula = match is_improved {
             true => {
                 let reference = self.reference.clone();
                 let others = self.situations(&tail)?;
@@ -249,6 +261,12 @@ impl<'a> Front<'a> {
         };
         self.others.into_iter().map(situation).collect()
     }
+}
+
+/// Whether the acquisition is the improvement of the front: a trial within all bounds is known, or no outcome with bounds
+/// has values.
+fn is_improved(bounded: &[BoundedOutcome], log: View) -> bool {
+    bounded.is_empty() || knows_feasible(log)
 }
 
 /// The points that none of the compared points exceeds in all objectives by 2 sigma of both.
