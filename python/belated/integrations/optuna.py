@@ -33,15 +33,15 @@ from belated.integrations.optuna_pruner_log import PrunerLog
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve, ModelStopping, Stopping, StoppingName, check_curve
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.optuna_outcomes import CONSTRAINTS, constraint_values
-from belated.optimizers.outcomes import AtMost
+from belated.optimizers.optuna_outcomes import CONSTRAINTS, constraints_of
+from belated.optimizers.outcomes import AtMost, Goal, objectives
 from belated.optimizers.report import as_text
 from belated.optimizers.values import checked
 from belated.run.arguments import positive_seconds
 from belated.short_repr import short_repr
 from belated.space.arguments import is_list, whole_number
 from belated.space.space import Space
-from belated.study.from_optuna import WITHDRAWN, Withdrawn, dimension_of, minimizes, withdrawn_trials
+from belated.study.from_optuna import WITHDRAWN, Withdrawn, dimension_of, goals_of, minimizes, withdrawn_trials
 
 _logger = get_logger(__name__)
 
@@ -89,7 +89,8 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         Called as ``optimizer(space, direction=direction, seed=seed)``, with ``curve=curve`` if a curve is given;
         returns the optimizer. The callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt,
         acquisition="ucb")``. Processes that share a study should pass the same callable. If trials have constraints, it
-        is also called with ``outcomes=outcomes``. Default None: `BayesOpt`.
+        is also called with ``outcomes=outcomes``. If the study has several objectives, it is called as
+        ``optimizer(space, seed=seed, outcomes=outcomes)``. Default None: `BayesOpt`.
     seed : int, optional
         A seed from 0 to 2**64 - 1. Samples depend on the seed and on the present trials of the study, so all processes
         may use the same seed. Default None: a seed computed from the name and the start time of the study. All
@@ -119,8 +120,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
     Raises
     ------
     InvalidSetting
-        An argument is invalid. This error is also raised when a trial of a study with several objectives is sampled,
-        or when a trial has reported a step beyond the curve.
+        An argument is invalid. This error is also raised when a trial is sampled: if the study has more than three
+        objectives, if it has several objectives and a curve is given, or if a trial has reported a step beyond the
+        curve.
     InvalidSpace
         Raised when a trial is sampled: a distribution cannot be searched, for example because it has integers beyond
         2**40.
@@ -136,6 +138,10 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
              finite
     RUNNING  pending, as soon as its point is known
     ======== ====================================================================================================
+
+    In a study with two or three directions, each direction is an objective of a front. The objectives have the names of
+    Optuna's metrics, or else "values_0", "values_1", …. An objective whose value is infinite has failed, and the other
+    objectives are observed. A pruned trial has failed.
 
     With a curve, a pruned trial is not observed but stopped, unless it counts as failed. A reported value that is not
     finite counts as a failed step. `BelatedPruner` compares the curves of trials that satisfy the constraints, and a
@@ -222,9 +228,9 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
             self._independent.reseed_rng()
 
     def before_trial(self, study: Study, trial: FrozenTrial) -> None:
-        """Refuse a study with several objectives before the objective function is called; the trial then fails."""
+        """Refuse a study with too many objectives before the objective function is called; the trial then fails."""
         try:
-            minimizes(study)
+            self._goals_of(study)
         except InvalidSetting:
             # Optuna does not end the trial if the sampler raises an error here.
             study._storage.set_trial_state_values(trial._trial_id, TrialState.FAIL)
@@ -234,7 +240,6 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
         """Return the parameters that are sampled together, except constants; see the argument `search_space`."""
-        minimizes(study)
         if self._given_space is not None:
             return dict(self._given_space)
         n_samples, trials = self._n_samples, _trials_of(study)
@@ -258,7 +263,6 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return the point that the optimizer suggests for a trial."""
-        minimizes(study)
         searched = {name: each for name, each in search_space.items() if not each.single()}
         if not searched:
             return {}
@@ -279,7 +283,6 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
     ) -> Any:
         """Return a value for one parameter. Eight consecutive trials use different eighths of the parameter's range."""
-        minimizes(study)
         trials = _trials_of(study)
         if self._warns and any(each.state == TrialState.COMPLETE for each in trials):
             _logger.warning(
@@ -313,12 +316,19 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
         digest = hashlib.sha256(f"{study.study_name} {began}".encode()).digest()
         return int.from_bytes(digest[:8], "big") >> 1
 
+    def _goals_of(self, study: Study) -> dict[str, Goal]:
+        """Return the goals of the objectives by name. Raise an error if the sampler does not support them."""
+        if self._curve is not None:
+            minimizes(study)
+        return goals_of(study)
+
     def _log_for(
         self, study: Study, trials: Sequence[FrozenTrial], search_space: dict[str, BaseDistribution]
     ) -> OptunaLog:
         """Return the log of an optimizer for this space. Reuse the last log if it has the same space."""
-        constraints = _constraints_of(trials)
-        wanted = (list(search_space.items()), minimizes(study), self._seed_of(study, trials), constraints)
+        constraints = constraints_of(trials)
+        goals = list(self._goals_of(study).items())
+        wanted = (list(search_space.items()), goals, self._seed_of(study, trials), constraints)
         if self._log is None or self._made_for != wanted:
             self._log = OptunaLog(self._optimizer_of(study, trials, search_space, constraints))
             self._made_for = wanted
@@ -335,17 +345,22 @@ class BelatedSampler(BaseSampler):  # type: ignore[misc]
 
         `constraints` has the names of the constraints that are outcomes.
         """
-        seed, direction = self._seed_of(study, trials), "minimize" if minimizes(study) else "maximize"
+        goals, seed = self._goals_of(study), self._seed_of(study, trials)
+        is_front, direction = len(goals) > 1, "maximize"
         space = Space({name: dimension_of(name, each) for name, each in search_space.items()})
         declared: dict[str, Any] = {} if self._curve is None else {"curve": self._curve}
-        goals: dict[str, Any] = {"value": direction} | dict.fromkeys(constraints, AtMost(0.0)) if constraints else {}
-        if goals:
-            declared["outcomes"] = goals
-        made = self._make(space, direction=direction, seed=seed, **declared)
-        refused = ("context", "fidelity", "time", *(() if goals else ("outcomes",)))
+        if not is_front:  # the goals of several objectives have the directions
+            declared["direction"] = direction = "minimize" if minimizes(study) else "maximize"
+        outcomes = {**goals, **dict.fromkeys(constraints, AtMost(0.0))} if is_front or constraints else {}
+        if outcomes:
+            declared["outcomes"] = outcomes
+        made = self._make(space, seed=seed, **declared)
+        refused = ("context", "fidelity", "time", *(() if outcomes else ("outcomes",)))
         check_optimizer(made, space, direction, ADVICE, users="trials of Optuna", refused=refused)
-        if list(made._problem.outcomes) != list(goals):
-            raise InvalidSetting(f"optimizer has other outcomes than {list(goals)}: pass its argument outcomes on")
+        own = made._problem.outcomes
+        kinds = [{name: type(each[name]) for name in objectives(each)} for each in (own, outcomes)]
+        if list(own) != list(outcomes) or kinds[0] != kinds[1]:
+            raise InvalidSetting(f"optimizer has other outcomes than {list(outcomes)}: pass its argument outcomes on")
         if made.seed_ != seed or made.n_trials:
             raise InvalidSetting(f"optimizer has another seed, or trials already: {ADVICE}")
         if self._curve not in (None, made.curve):
@@ -530,12 +545,6 @@ def _checked_space(given: Any) -> dict[str, BaseDistribution]:
         )
     Space({name: dimension_of(name, each) for name, each in given.items()})
     return {name: each for name, each in given.items() if not each.single()}
-
-
-def _constraints_of(trials: Sequence[FrozenTrial]) -> list[str]:
-    """Return the names of the constraints of finished trials, in the order of their first appearance."""
-    finished = (trial for trial in trials if trial.state.is_finished())
-    return list(dict.fromkeys(name for trial in finished for name in constraint_values(trial.system_attrs)))
 
 
 def _trials_of(study: Study) -> list[FrozenTrial]:

@@ -19,8 +19,9 @@ If the optimizer declares a curve, the log has the reports of all trials, and a 
 system attribute then also has the number of reports of each trial without a result. The reports of a trial come before
 the first later suggestion that used them, and before its end.
 
-If trials have constraints, each constraint is an outcome of the optimizer, whose value must be at most 0. A note does
-not depend on the constraints, so that trials that were suggested before the first constraint was known stay suggested.
+If trials have constraints, each constraint is an outcome of the optimizer, whose value must be at most 0. Each of
+several objectives is an outcome, too. A note does not depend on the outcomes, so that trials that were suggested before
+the first constraint was known stay suggested.
 
 A finished trial of Optuna cannot change. A user attribute of the study therefore records that a trial was withdrawn,
 and the number of trials at that time. The withdrawal comes before the start of the next trial.
@@ -45,9 +46,11 @@ from belated.optimizers.optuna_outcomes import (
     OptunaResult,
     constraint_values,
     error_of,
+    further_values,
     result_beside_curve,
     results_of,
 )
+from belated.optimizers.outcomes import objectives
 from belated.optimizers.report import as_number
 from belated.space.space import Space
 from belated.study.definition import definition_of
@@ -86,8 +89,8 @@ class Start(NamedTuple):
     reports: Reports = NO_REPORTS
     # For each trial in `pending`: the number of its reports that were known when this trial was suggested.
     reported: Mapping[int, int] = MappingProxyType({})
-    # The values of the constraints that are outcomes of the optimizer; None if a value is missing.
-    constraints: tuple[float | None, ...] = ()
+    # The values of the outcomes after the first: further objectives and constraints. A missing value is None.
+    others: tuple[float | None, ...] = ()
 
 
 class OptunaLog:
@@ -109,8 +112,9 @@ class OptunaLog:
         definition = json.dumps([_FORMAT, whole], sort_keys=True)
         # If the definition of the optimizer has changed, earlier notes belong to another model.
         self.definition = hashlib.sha256(definition.encode()).hexdigest()[:16]
-        # The names of the constraints that are outcomes. The first outcome is the value.
-        self._constraints = list(optimizer._problem.outcomes)[1:]
+        # The outcomes are the objectives, in Optuna's order, and the constraints. The first outcome is an objective.
+        self._objectives = objectives(optimizer._problem.outcomes)
+        self._others = list(optimizer._problem.outcomes)[1:]
         #: The withdrawn trials of the study, by number.
         self.withdrawn: dict[int, Withdrawn] = {}
         self._core = optimizer._new_core()
@@ -228,8 +232,8 @@ class OptunaLog:
                 if start.stop is not None:
                     value = imputed[start.number]
                     detail = json.dumps({"imputed": True, "step": start.stop.step, "reported": start.stop.value})
-                if self._constraints:
-                    measured = (start.constraints, (state, value, detail))
+                if self._others:
+                    measured = (start.others, (state, value, detail))
                     steps.append(("outcomes", places[start.number], *measured, start.ended))
                 else:
                     steps.append((state, places[start.number], value, detail, start.ended))
@@ -255,8 +259,8 @@ class OptunaLog:
             if start.outcome.state != "pending":
                 waiting[start.number] = start
             elif _is_stale(trial, stale_before):
-                nothing = (None,) * len(self._constraints)
-                waiting[start.number] = start._replace(outcome=OptunaResult("abandoned"), constraints=nothing)
+                nothing = (None,) * len(self._others)
+                waiting[start.number] = start._replace(outcome=OptunaResult("abandoned"), others=nothing)
         end(list(waiting.values()))
         for _, start in started:
             report(start)
@@ -289,11 +293,16 @@ class OptunaLog:
 
     def _read(self, trial: Any) -> Start | None:
         ended = self._on_clock(trial.datetime_complete)
-        outcome, stop, reports = result_beside_curve(trial, not self._constraints), None, NO_REPORTS
-        known_constraints = constraint_values(trial.system_attrs) if trial.state.is_finished() else {}
-        constraints = tuple(map(known_constraints.get, self._constraints))
+        outcome, stop, reports = result_beside_curve(trial, not self._others), None, NO_REPORTS
+        known_values: dict[str, float | None] = {}
+        if trial.state.is_finished():
+            known_values |= constraint_values(trial.system_attrs)
+            known_values |= zip(self._objectives[1:], further_values(trial, len(self._objectives)), strict=True)
+        others = tuple(map(known_values.get, self._others))
         if self.optimizer.curve is not None:
             reports = reports_of(trial)
+        elif outcome.state == "stopped" and len(self._objectives) > 1:
+            outcome = OptunaResult("failed")
         elif outcome.state == "stopped":
             reported = trial.intermediate_values
             stop = Stop(reported, max(reported), reported[max(reported)])
@@ -310,14 +319,14 @@ class OptunaLog:
                 step: Step = ("suggested", note["event"])
                 known = dict(zip(note["pending"], note.get("reported", ()), strict=False))
                 pending = frozenset(note["pending"])
-                facts = (pending, note["place"], stop, reports, known, constraints)
+                facts = (pending, note["place"], stop, reports, known, others)
                 return Start(trial.number, step, outcome, ended, *facts)
         try:
             place = self.space.locate(params)
         except InvalidPoint:
             return None
         added: Step = ("added", tuple(place), self._on_clock(trial.datetime_start))
-        return Start(trial.number, added, outcome, ended, None, None, stop, reports, constraints=constraints)
+        return Start(trial.number, added, outcome, ended, None, None, stop, reports, others=others)
 
     def _on_clock(self, at: datetime | None) -> float | None:
         return None if at is None or self.optimizer.clock == "iterations" else at.timestamp()
@@ -357,14 +366,14 @@ class OptunaLog:
             self.log_withdrawal(step[1], step[2], time)
             return
         if kind == "outcomes":
-            _, number, constraints, (state, value, detail), _ = step
+            _, number, others, (state, value, detail), _ = step
         else:
-            (state, number, value, detail, _), constraints = step, ()
+            (state, number, value, detail, _), others = step, ()
         outcome = OptunaResult(state, None if value is None else as_number("value", value, f"trial {number}"), detail)
         ended = ImportedTrial(
-            results_of(outcome, constraints, time),
-            bool(self._constraints),
-            error=error_of(outcome, constraints),
+            results_of(outcome, others, time),
+            bool(self._others),
+            error=error_of(outcome, others),
             attrs=detail if state == "observed" else None,
             what=f"trial {number}",
         )

@@ -4,7 +4,7 @@ Trials are recognised by their attributes, without importing Optuna.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from belated.optimizers.imported import Result
@@ -27,12 +27,11 @@ def result_of_trial(trial: Any, constrained: bool = True) -> OptunaResult:
 
     A COMPLETE trial is observed, or failed if a constraint is violated (its value is above 0) or the value is not
     finite. A FAIL trial is failed. A PRUNED trial is abandoned. A RUNNING or WAITING trial is pending. If `constrained`
-    is False, constraints are ignored.
+    is False, constraints are ignored. Of several objectives, this is the outcome of the first one.
     """
     state = trial.state.name
     if state == "COMPLETE":
-        [value] = trial.values
-        return result_of_value(trial, value, constrained)
+        return result_of_value(trial, trial.values[0], constrained)
     if state == "FAIL":
         return OptunaResult("failed")
     return OptunaResult("abandoned" if state == "PRUNED" else "pending")
@@ -74,31 +73,48 @@ def constraint_values(system_attrs: Mapping[str, Any]) -> dict[str, float]:
     return values | {key: system_attrs[key] for key in named}
 
 
-def results_of(outcome: OptunaResult, constraints: Sequence[float | None], at: float | None) -> list[Result]:
-    """Return the results of the value and of the constraints of a trial, which are outcomes of an optimizer.
+def constraints_of(trials: Iterable[Any]) -> list[str]:
+    """Return the names of the constraints of finished trials, in the order of their first appearance."""
+    finished = (trial for trial in trials if trial.state.is_finished())
+    return list(dict.fromkeys(name for trial in finished for name in constraint_values(trial.system_attrs)))
 
-    A constraint at infinity has failed. A constraint at -infinity, which holds, cannot be modelled and is abandoned.
-    Missing constraints of an ended trial are abandoned; if the evaluation has failed, they have failed, too.
+
+def further_values(trial: Any, n_objectives: int) -> list[float | None]:
+    """Return the values of the objectives after the first; None if the trial does not have values.
+
+    A value that is not finite is given as infinity, which `results_of` reads as a failure.
+    """
+    if trial.state.name != "COMPLETE":
+        return [None] * (n_objectives - 1)
+    return [value if math.isfinite(value) else math.inf for value in trial.values[1:]]
+
+
+def results_of(outcome: OptunaResult, others: Sequence[float | None], at: float | None) -> list[Result]:
+    """Return the results of a trial for the outcomes of an optimizer: the first objective, and other outcomes.
+
+    `others` has the values of further objectives and of constraints. A value at infinity has failed. A constraint at
+    -infinity, which holds, cannot be modelled and is abandoned. Missing values of an ended trial are abandoned; if the
+    evaluation has failed, they have failed, too.
     """
     # The error of a trial that was evaluated is an infinite value.
     is_crash = outcome.state == "failed" and outcome.error is None
     missing = "pending" if outcome.state == "pending" else "failed" if is_crash else "abandoned"
     found = [Result(outcome.state, outcome.value, at=at)]
-    for c in constraints:
-        if c is not None and math.isfinite(c):
-            found.append(Result("observed", c, at=at))
+    for y in others:
+        if y is not None and math.isfinite(y):
+            found.append(Result("observed", y, at=at))
         else:
-            found.append(Result(missing if c is None else "failed" if _fails(c) else "abandoned", at=at))
+            found.append(Result(missing if y is None else "failed" if _fails(y) else "abandoned", at=at))
     return found
 
 
-def error_of(outcome: OptunaResult, constraints: Sequence[float | None]) -> tuple[str, str, str | None] | None:
+def error_of(outcome: OptunaResult, others: Sequence[float | None]) -> tuple[str, str, str | None] | None:
     """Return why outcomes of a trial have failed, in the form that the core takes."""
-    infinite = [c for c in constraints if c is not None and _fails(c)]
     if outcome.state == "failed":
         return None if outcome.error is None else ("", outcome.error, None)
-    return ("", f"the value of a constraint is {infinite[0]}", None) if infinite else None
+    is_infinite = any(y is not None and _fails(y) for y in others)
+    return ("", "the value of an objective or a constraint is infinite", None) if is_infinite else None
 
 
-def _fails(constraint: float) -> bool:
-    return not math.isfinite(constraint) and constraint != -math.inf
+def _fails(value: float) -> bool:
+    return not math.isfinite(value) and value != -math.inf

@@ -14,8 +14,16 @@ from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.imported import ImportedTrial, Result
 from belated.optimizers.imported import Withdrawn as Taken
 from belated.optimizers.optimizer import Optimizer
-from belated.optimizers.optuna_outcomes import CONSTRAINTS, error_of, result_beside_curve, result_of_trial, results_of
-from belated.optimizers.outcomes import AtMost, has_bounds
+from belated.optimizers.optuna_outcomes import (
+    CONSTRAINTS,
+    constraints_of,
+    error_of,
+    further_values,
+    result_beside_curve,
+    result_of_trial,
+    results_of,
+)
+from belated.optimizers.outcomes import MAX_OBJECTIVES, AtMost, Goal, Maximize, Minimize, has_bounds, objectives
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import attrs_as_json, usable_attrs
 from belated.short_repr import short_repr
@@ -84,11 +92,31 @@ def minimizes(study: Any) -> bool:
     """Return whether a study of Optuna minimises its objective. The study must have exactly one objective."""
     if len(study.directions) != 1:
         raise InvalidSetting(
-            f"study {study.study_name!r} has {len(study.directions)} objectives, and one is needed here: declare "
-            "them as outcomes of a belated study, and add its table, as in add(study.trials_dataframe(), "
-            'value={"loss": "values_0", "recall": "values_1"}); or combine them into one value'
+            f"study {study.study_name!r} has {len(study.directions)} objectives, and learning curves need one: leave "
+            "out curve and BelatedPruner, or combine the objectives into one value"
         )
     return bool(study.directions[0].name == "MINIMIZE")
+
+
+def goals_of(study: Any) -> dict[str, Goal]:
+    """Return the goals of the objectives of a study of Optuna by name, in Optuna's order.
+
+    A single objective is named "value". Several objectives have the names of Optuna's metrics or, without different
+    names, the names "values_0", "values_1", … of Optuna's tables.
+    """
+    goals: list[Goal] = [Minimize() if each.name == "MINIMIZE" else Maximize() for each in study.directions]
+    n = len(goals)
+    if n == 1:
+        return {"value": goals[0]}
+    if n > MAX_OBJECTIVES:
+        raise InvalidSetting(
+            f"study {study.study_name!r} has {n} objectives, and at most {MAX_OBJECTIVES} can be optimised: report the "
+            "others as constraints, or combine some into one value"
+        )
+    names = study._storage.get_study_system_attrs(study._study_id).get("study:metric_names") or ()
+    if len(set(names)) < n or any(name.startswith(CONSTRAINTS) for name in names):
+        names = [f"values_{i}" for i in range(n)]
+    return dict(zip(names, goals, strict=True))
 
 
 # Import of a study.
@@ -174,17 +202,16 @@ def _conditional(name: str, dimensions: Mapping[str, Dimension], points: Sequenc
 def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> Optimizer:
     """Return an optimizer with all trials of a study of Optuna: a copy of `given`, by default a `BayesOpt`."""
     study = load(storage, name)
-    direction: Literal["maximize", "minimize"] = "minimize" if minimizes(study) else "maximize"
-    trials = study.get_trials(deepcopy=False)
+    goals, trials = goals_of(study), study.get_trials(deepcopy=False)
     if given is None:
-        given = BayesOpt(space_of(trials), direction=direction)
-    _check_given(given, direction, name)
+        given = _default(trials, goals)
+    _check_given(given, goals, name)
     made = optimizer_from(definition_of(given), given.time, given.constraints)
     shift = 0 if made.curve is None else shift_of(made.curve, ((each.number, reports_of(each)) for each in trials))
     changed, withdrawn = set[str](), withdrawn_trials(study.user_attrs)
     for trial in trials:
         try:
-            changed |= _add(made, trial, shift, withdrawn.get(trial.number))
+            changed |= _add(made, trial, goals, shift, withdrawn.get(trial.number))
         except BelatedError as error:
             raise type(error)(f"trial {trial.number} of Optuna's study {name!r}: {error}") from None
     if changed:
@@ -195,10 +222,25 @@ def optimizer_with_trials(storage: Any, name: str, given: Optimizer | None) -> O
     return made
 
 
-def _check_given(given: Any, direction: str, name: str) -> None:
+def _default(trials: Sequence[Any], goals: Mapping[str, Goal]) -> Optimizer:
+    """Return the optimizer for trials of a study with these objectives."""
+    if len(goals) == 1:
+        return BayesOpt(space_of(trials), direction=_direction(goals))
+    # Constraints without names are read in the order of the outcomes, so they come first.
+    constraints = sorted(constraints_of(trials), key=lambda name: name.startswith(f"{CONSTRAINTS}:"))
+    return BayesOpt(space_of(trials), outcomes={**goals, **dict.fromkeys(constraints, AtMost(0.0))})
+
+
+def _direction(goals: Mapping[str, Goal]) -> Literal["maximize", "minimize"]:
+    """Return the direction of an optimizer with these objectives; the goals of several have the directions."""
+    return "minimize" if len(goals) == 1 and all(isinstance(goal, Minimize) for goal in goals.values()) else "maximize"
+
+
+def _check_given(given: Any, goals: Mapping[str, Goal], name: str) -> None:
+    direction = _direction(goals)
     if not isinstance(given, Optimizer):
         raise InvalidSetting(f"optimizer={short_repr(given)} is not usable: pass an optimizer of belated, or None")
-    if given.direction != direction:
+    if len(goals) == 1 and given.direction != direction:
         raise InvalidSetting(
             f"optimizer has direction={given.direction!r}, and Optuna's study {name!r} {direction}s: pass "
             f"direction={direction!r} to it"
@@ -206,9 +248,16 @@ def _check_given(given: Any, direction: str, name: str) -> None:
     if type(given.domain) is not Space or given.context is not None or given.fidelity is not None:
         raise InvalidSetting("optimizer has candidates, a context or a fidelity, which trials of Optuna do not have")
     problem = given._problem
-    others = [goal for outcome, goal in problem.outcomes.items() if outcome != problem.objective]
-    if problem.outcomes and (problem.objective is None or problem.curve is not None):
-        raise InvalidSetting("optimizer has outcomes with a curve, or not one objective, as trials of Optuna have")
+    others = [problem.outcomes[outcome] for outcome in _others(problem)]
+    if problem.outcomes and problem.curve is not None:
+        raise InvalidSetting("optimizer has outcomes with a curve, which trials of Optuna do not have")
+    if problem.outcomes or len(goals) > 1:
+        kinds = [type(problem.outcomes[outcome]) for outcome in _objectives(problem, goals)]
+        if kinds != [type(goal) for goal in goals.values()]:
+            raise InvalidSetting(
+                f"optimizer has the objectives {objectives(problem.outcomes)}, and Optuna's study {name!r} has "
+                f"{goals}: declare outcomes with these goals in this order"
+            )
     if any(has_bounds({"": goal}) and goal != AtMost(0.0) for goal in others):
         raise InvalidSetting(
             f"optimizer has outcomes={short_repr(problem.outcomes)}, and Optuna's constraints are at most 0: give the "
@@ -218,7 +267,9 @@ def _check_given(given: Any, direction: str, name: str) -> None:
         raise InvalidSetting("optimizer has trials already: pass one without")
 
 
-def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | None) -> set[str]:
+def _add(
+    optimizer: Optimizer, trial: Any, goals: Mapping[str, Goal], shift: int, withdrawn: Withdrawn | None
+) -> set[str]:
     """Log a trial of Optuna in its present state. Return the names of the user attributes that were changed.
 
     `shift` is added to the steps of reports, which are logged if the optimizer declares a curve.
@@ -244,14 +295,14 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
     attrs = {name: value for data, _ in found.values() for name, value in data.items()}
     took = trial.duration
     names, problem = list(optimizer._problem.outcomes), optimizer._problem
-    constraints: list[float | None] = []
+    others: list[float | None] = []
     if names:
         outcome = result_of_trial(trial, constrained=False)
-        constraints = _constraints_by_outcome(problem, trial)
-    results = results_of(outcome, constraints, ended)
+        others = further_values(trial, len(goals)) + _constraints_by_outcome(problem, trial)
+    results = results_of(outcome, others, ended)
     if names:
-        # The result of the value comes first.
-        order = [names.index(name) for name in [problem.objective, *_others(problem)] if name is not None]
+        # The results of the objectives come first.
+        order = [names.index(name) for name in [*_objectives(problem, goals), *_others(problem)]]
         results = [results[order.index(k)] for k in range(len(names))]
     whole: Taken | None = None
     if withdrawn is not None and any(each.state not in ("pending", "abandoned") for each in results):
@@ -261,7 +312,7 @@ def _add(optimizer: Optimizer, trial: Any, shift: int, withdrawn: Withdrawn | No
         results,
         bool(names),
         whole,
-        error_of(outcome, constraints),
+        error_of(outcome, others),
         duration=None if took is None else max(took.total_seconds(), 0.0),
         # Optuna does not store the times of reports. Durations are not forecast from reports with equal times.
         curve=[] if optimizer.curve is None else shifted(reports_of(trial), shift),
@@ -284,15 +335,24 @@ def _taken_back(result: Result, withdrawn: Withdrawn) -> Result:
 
 
 def _others(problem: Problem) -> list[str]:
-    """Return the outcomes beside the objective, which have the values of Optuna's constraints."""
-    return [name for name in problem.outcomes if name != problem.objective]
+    """Return the outcomes beside the objectives, which have the values of Optuna's constraints."""
+    return [name for name in problem.outcomes if name not in objectives(problem.outcomes)]
+
+
+def _objectives(problem: Problem, goals: Mapping[str, Goal]) -> list[str]:
+    """Return the names of the objectives of an optimizer in the order of Optuna's values.
+
+    The order is the order of the declaration, unless the objectives have the names of Optuna's metrics.
+    """
+    own = objectives(problem.outcomes)
+    return list(goals) if set(own) == set(goals) else own
 
 
 def _constraints_by_outcome(problem: Problem, trial: Any) -> list[float | None]:
     """Return the values of the constraints of a trial of Optuna, in the order of `_others`.
 
-    Constraints with names are the outcomes of these names. Other constraints are the outcomes beside the objective, in
-    their order.
+    Constraints with names are the outcomes of these names, with or without the prefix of the system attribute. Other
+    constraints are the outcomes beside the objectives, in their order.
     """
     others = _others(problem)
     values = trial.system_attrs.get(CONSTRAINTS) or ()
@@ -302,7 +362,8 @@ def _constraints_by_outcome(problem: Problem, trial: Any) -> list[float | None]:
             "bl.AtMost(0.0) for each"
         )
     found: dict[str, float] = dict(zip(others, values, strict=False))
-    return [trial.system_attrs.get(f"{CONSTRAINTS}:{name}", found.get(name)) for name in others]
+    prefix = f"{CONSTRAINTS}:"
+    return [trial.system_attrs.get(prefix + name.removeprefix(prefix), found.get(name)) for name in others]
 
 
 def _time(optimizer: Optimizer, at: datetime | None) -> float | None:

@@ -265,17 +265,18 @@ class Study(Trials[SharedLog]):
         store : str or path, optional
             The store of the new study; see `Study`. Default None: this process's memory.
         optimizer : Optimizer, optional
-            An optimizer that has the same direction as Optuna's study, and does not have trials. The study gets a copy
-            of this optimizer. The optimizer's space may leave parameters out. Default None: a `BayesOpt` whose space
-            has Optuna's distributions. If only some of the completed trials have a parameter, and the value of another
-            parameter determines which trials have it, the parameter gets a condition (``when=``).
+            An optimizer that has the same direction as Optuna's study, or the same two or three objectives, and does
+            not have trials. The study gets a copy of this optimizer. The optimizer's space may leave parameters out.
+            Default None: a `BayesOpt` whose space has Optuna's distributions. If only some of the completed trials have
+            a parameter, and the value of another parameter determines which trials have it, the parameter gets a
+            condition (``when=``).
         study_name : str, optional
             The name of the new study. Default None: `name`.
 
         Raises
         ------
         InvalidSetting
-            The study of Optuna does not exist; it has several objectives; its direction differs from the direction of
+            The study of Optuna does not exist; it has more than three objectives; its directions differ from those of
             `optimizer`; a step is beyond the curve of `optimizer`; or the new study already exists.
         InvalidSpace
             A distribution cannot be searched; a parameter has several distributions; or a parameter occurs only in some
@@ -307,6 +308,10 @@ class Study(Trials[SharedLog]):
         constraints are at most 0, so the goal of these outcomes is ``bl.AtMost(0.0)``. A trial that violates a
         constraint is then observed, and the model of the constraint uses it. A constraint at infinity is a failed
         outcome. A constraint at -infinity, and a constraint that a completed or pruned trial lacks, is abandoned.
+
+        Several objectives are outcomes. Without `optimizer`, they have the names of Optuna's metrics, or else
+        "values_0", "values_1", …, and each constraint is an outcome, too. The objectives of `optimizer` have Optuna's
+        values by the names of the metrics, or else in their order. An objective whose value is infinite has failed.
 
         With ``clock="seconds"``, trials start and end at the times in Optuna.
 

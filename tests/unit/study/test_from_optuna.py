@@ -279,9 +279,78 @@ def test_error_names_optuna_if_it_is_missing(storage, monkeypatch):
         bl.Study.from_optuna(storage, "theirs")
 
 
-def test_several_objectives_are_refused(storage):
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("names", [None, ["cost", "yield"], ["same", "same"]])
+def test_several_objectives_are_outcomes(storage, names):
+    theirs = create(storage, directions=["minimize", "maximize"])
+    if names is not None:
+        theirs.set_metric_names(names)
+
+    def add(rate, values=None, constraints=None, **arguments):
+        state = TrialState.RUNNING if values is None else TrialState.COMPLETE
+        attrs = {"state": state, "system_attrs": constraints or {}} | arguments
+        theirs.add_trial(create_trial(params={"rate": rate}, distributions=RATE, values=values, **attrs))
+
+    add(0.1, [1.0, 5.0])
+    add(0.2, [2.0, 6.0], {"constraints:memory": -1.0})
+    add(0.3, [3.0, 1.0], {"constraints": [-1.0]})
+    add(0.4, [0.5, 9.0], {"constraints": [0.5]})
+    add(0.5, [float("-inf"), 7.0])
+    add(0.6, [4.0, float("-inf")])
+    add(0.7, state=TrialState.FAIL)
+    add(0.8, state=TrialState.PRUNED)
+    add(0.9)
+    ours = bl.Study.from_optuna(storage, "theirs")
+    first, second = names if names == ["cost", "yield"] else ["values_0", "values_1"]
+    outcomes = {first: bl.Minimize(), second: bl.Maximize()}
+    outcomes |= {"constraints[0]": bl.AtMost(0.0), "constraints:memory": bl.AtMost(0.0)}
+    assert ours.get_params()["outcomes"] == outcomes and list(ours.get_params()["outcomes"]) == list(outcomes)
+    assert [trial.values for trial in ours.trials] == [
+        {first: 1.0, second: 5.0},
+        {first: 2.0, second: 6.0, "constraints:memory": -1.0},
+        {first: 3.0, second: 1.0, "constraints[0]": -1.0},
+        {first: 0.5, second: 9.0, "constraints[0]": 0.5},
+        {second: 7.0},
+        {first: 4.0},
+        {},
+        {},
+        {},
+    ]
+    states = [[each.state for each in trial.outcomes.values()] for trial in ours.trials]
+    assert states[4:] == [
+        ["failed", "observed", "abandoned", "abandoned"],
+        ["observed", "failed", "abandoned", "abandoned"],
+        ["failed"] * 4,
+        ["abandoned"] * 4,
+        ["pending"] * 4,
+    ]
+    # Objectives are matched by the names of metrics, or else by their order.
+    order = (second, first) if first == "cost" else (first, second)
+    given = bl.RandomSearch(ours.domain, outcomes={"constraints[0]": bl.AtMost(0.0)} | {k: outcomes[k] for k in order})
+    again = bl.Study.from_optuna(storage, "theirs", optimizer=given, study_name="again")
+    assert [trial.values.get(second) for trial in again.trials] == [trial.values.get(second) for trial in ours.trials]
+    # The trials without a constraint are not in the front, because the constraint is an outcome that they lack.
+    assert [trial.number for trial in again.pareto_] == [2]
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "message"),
+    [
+        (None, r"optimizer has the objectives \[\], and Optuna's study 'theirs' has"),
+        ({"a": "minimize", "b": "minimize"}, r"objectives \['a', 'b'\]"),
+        ({"a": "minimize", "b": bl.Record()}, r"objectives \['a'\]"),
+        ({"a": "minimize", "b": "maximize", "c": bl.AtMost(4.0)}, "at most 0"),
+    ],
+)
+def test_optimizers_with_other_objectives_are_refused(storage, outcomes, message):
     create(storage, directions=["minimize", "maximize"])
-    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' has 2 objectives, and one is needed"):
+    with pytest.raises(bl.errors.InvalidSetting, match=message):
+        bl.Study.from_optuna(storage, "theirs", optimizer=bl.RandomSearch({"rate": (0.0, 1.0)}, outcomes=outcomes))
+
+
+def test_four_objectives_are_refused(storage):
+    create(storage, directions=["minimize"] * 4)
+    with pytest.raises(bl.errors.InvalidSetting, match="study 'theirs' has 4 objectives, and at most 3"):
         bl.Study.from_optuna(storage, "theirs")
 
 

@@ -30,11 +30,11 @@ if importlib.util.find_spec("optuna.testing.pytest_samplers") is None:
 else:
     from optuna.testing.pytest_samplers import (
         BasicSamplerTestCase,
+        MultiObjectiveSamplerTestCase,
         RelativeSamplerTestCase,
-        SingleOnlySamplerTestCase,
     )
 
-    class TestOptunaTestsOfSamplers(BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase):
+    class TestOptunaTestsOfSamplers(BasicSamplerTestCase, RelativeSamplerTestCase, MultiObjectiveSamplerTestCase):
         @pytest.fixture
         def sampler(self):
             return lambda: BelatedSampler(warn_independent_sampling=False)
@@ -184,11 +184,15 @@ def test_a_sampler_can_be_pickled_at_any_moment():
     assert copy.ask(DISTRIBUTIONS).params == study.ask(DISTRIBUTIONS).params
 
 
-def test_several_objectives_are_refused_before_the_first_evaluation():
+@pytest.mark.parametrize(
+    ("n", "arguments", "message"),
+    [(4, {}, "has 4 objectives, and at most 3"), (2, {"curve": bl.Curve(3)}, "has 2 objectives, and learning curves")],
+)
+def test_objectives_that_are_not_supported_are_refused_before_the_first_evaluation(n, arguments, message):
     called = []
-    study = optuna.create_study(directions=["minimize", "maximize"], sampler=sampler_of())
+    study = optuna.create_study(directions=["minimize"] * n, sampler=sampler_of(**arguments))
     for call in (lambda: study.optimize(called.append, 1), study.ask, lambda: study.ask(DISTRIBUTIONS)):
-        with pytest.raises(bl.errors.InvalidSetting, match="has 2 objectives, and belated optimises one"):
+        with pytest.raises(bl.errors.InvalidSetting, match=message):
             call()
     assert not called
     assert [trial.state for trial in study.trials] == [TrialState.FAIL] * 3
