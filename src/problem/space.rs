@@ -341,10 +341,16 @@ impl Space {
             .zip(&slopes)
             .map(|((_, _, n, _), c)| c.abs() / unit * (n - 1) as f64)
             .sum();
-        let (low, high) = (
-            steps(low).ceil().max(-1.0),
-            steps(high).floor().min(most + 1.0),
-        );
+        // The total of a mixture is a multiple of the step up to rounding. Other bounds are as exact as their check.
+        let slack = TOLERANCE * most;
+        let (low, high) = match linear.step {
+            Some(_) => (steps(low).ceil(), steps(high).floor()),
+            None => (
+                ((low - at_least) / unit - slack).ceil(),
+                ((high - at_least) / unit + slack).floor(),
+            ),
+        };
+        let (low, high) = (low.max(-1.0), high.min(most + 1.0));
         if linear.step.is_some() && low > high {
             return refuse(
                 "does not have a point: total minus the sum of the lower bounds must be a multiple of step",

@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 import re
 import threading
 import time as clocks
@@ -87,6 +88,8 @@ class SharedLog:
         self.id = id
         self.history = History()
         self.lock = threading.RLock()
+        # The process in which the log was last asked whether it was idle at the fork, and the answer.
+        self._forked = os.getpid(), True
         # The number of events that this object has recorded, and the checksum of the last of these events.
         self._n_applied = core.n_events()
         self._last: bytes | None = None
@@ -113,6 +116,13 @@ class SharedLog:
         self.delays, self.arrivals, self.lateness = core.delays, core.arrivals, core.lateness
         self.next_fidelity, self.status, self.window = core.next_fidelity, core.status, core.window
         self.contradiction = core.contradiction
+
+    def was_idle_at_fork(self) -> bool:
+        """Return, in a forked child, whether no thread was using the log. All studies with this log get one answer."""
+        if self._forked[0] != os.getpid():
+            self._forked = os.getpid(), self.lock.acquire(blocking=False)
+            self.lock = threading.RLock()
+        return self._forked[1]
 
     # Reading from the store and writing to it.
 

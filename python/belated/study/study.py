@@ -1,8 +1,8 @@
 """Studies: optimizers whose log is kept in a store. Many processes can share a study; a study outlives them."""
 
 import json
+import math
 import os
-import threading
 import time as clocks
 from collections import Counter
 from collections.abc import Callable, Container, Mapping, Sequence
@@ -910,31 +910,38 @@ class Study(Trials[SharedLog]):
         outcomes = arguments.get("outcomes")
         if not isinstance(fill, Mapping) or not isinstance(outcomes, Mapping):
             return fill, {}
-        new = outcomes.keys() - self._problem.outcomes.keys() - parameters(self._problem).keys()
+        names = outcomes.keys() - parameters(self._problem).keys()
         if isinstance(space := arguments.get("space"), Mapping):
-            new -= space.keys()
+            names -= space.keys()
         found: dict[str, dict[int, Any]] = {}
-        for name in [name for name in fill if name in new]:
+        for name in [name for name in fill if name in names]:
             given = fill[name]
             if isinstance(given, Mapping):
                 values = {self._number_of(trial): value for trial, value in given.items()}
             elif callable(given):
-                values = {trial.number: given(trial) for trial in self.trials if trial.state != "pending"}
+                values = {trial.number: given(trial) for trial in self._without(name)}
             else:
-                values = {trial.number: given for trial in self.trials if trial.state != "pending"}
+                values = {trial.number: given for trial in self._without(name)}
+            low, high = getattr(outcomes[name], "plausible", None) or (-math.inf, math.inf)
             found[name] = {number: value for number, value in values.items() if value is not None}
             for number, value in found[name].items():
-                if finite(value) is None:
+                number_of_value = finite(value)
+                if number_of_value is None or not low <= number_of_value <= high:
                     raise InvalidValue(
-                        f"fill[{name!r}] has {short_repr(value)} for trial {number}: pass a finite number, or None "
-                        "(nothing was changed)"
+                        f"fill[{name!r}] has {short_repr(value)} for trial {number}: pass a finite number that is "
+                        "plausible, or None (nothing was changed)"
                     )
         return {name: value for name, value in fill.items() if name not in found} or None, found
 
+    def _without(self, outcome: str) -> list[Trial]:
+        """Return the trials that are not pending, and have values but not of this outcome, which may be a new one."""
+        ended = [trial for trial in self.trials if trial.state != "pending" and outcome not in trial.values]
+        return [trial for trial in ended if trial.values or trial.value is not None]
+
     def _fill_outcomes(self, values: Mapping[str, Mapping[int, float]]) -> None:
         """Report values of new outcomes by trial number, in one transaction."""
-        lacking = {name: {trial.number for trial in self.lacking(name)} for name in values}
-        given = {name: {n: v for n, v in each.items() if n in lacking[name]} for name, each in values.items()}
+        known = {name: {trial.number for trial in self.trials if name in trial.values} for name in values}
+        given = {name: {n: v for n, v in each.items() if n not in known[name]} for name, each in values.items()}
         numbers = sorted({number for each in given.values() for number in each})
         reports = [
             (number, {name: each[number] for name, each in given.items() if number in each}) for number in numbers
@@ -1131,9 +1138,7 @@ class Study(Trials[SharedLog]):
     def _after_fork(self) -> None:
         # If another thread was using the study at the fork, the core may be in the middle of a change. The store is not
         # affected.
-        idle = self._log.lock.acquire(blocking=False)
-        self._log.lock = threading.RLock()
-        if not idle:
+        if not self._log.was_idle_at_fork():
             self._header()  # raises an error if the study was deleted
             functions, number = self._log.functions()
             self._functions = ()

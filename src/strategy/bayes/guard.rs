@@ -190,8 +190,12 @@ fn seen(
             .iter()
             .all(|it| other[it.clone()] == further.row[it.clone()]);
         let is_other = further.replaces != Some(number);
+        let mark = view.of(number).mark();
+        if let (true, false, Some(_)) = (is_alike, is_other, mark) {
+            seen.n_marks += 1; // the fit has seen the value that is replaced
+        }
         if let (true, Some(value)) = (is_alike && is_other, value) {
-            match view.of(number).mark() {
+            match mark {
                 Some(_) => {
                     seen.n_marks += 1;
                     marked = (marked.0.min(*value), marked.1.max(*value));

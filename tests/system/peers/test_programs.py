@@ -128,7 +128,10 @@ def with_model(params, trial):
 
 
 REFUSED = {
-    "O3 two values": (lambda: bl.maximize(lambda params: (0.9, 12.0), SPACE, n_trials=3), "for several objectives, declare each"),
+    "O3 two values": (
+        lambda: bl.maximize(lambda params: (0.9, 12.0), SPACE, n_trials=3),
+        "for several objectives, declare each",
+    ),
     "O3 directions": (
         lambda: bl.maximize(lambda params: 0.9, SPACE, n_trials=3, directions=["maximize", "minimize"]),
         "declare the goals by outcomes=",
