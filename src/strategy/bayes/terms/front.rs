@@ -27,7 +27,8 @@ const MAX_BASELINE: usize = 128;
 /// A point with a smaller probability of lying inside all bounds is not a baseline point.
 const NEGLIGIBLE: f64 = 0.01;
 
-/// The reference lies below the nadir of the front by this share of the range of the front.
+/// The reference lies below the nadir of the front by this share of the range of all values. The range of the front is
+/// smaller: with a share of it, a front that is short at first stays short, because longer fronts are worthless.
 const BELOW_NADIR: f64 = 0.1;
 
 /// The reference lies below the best value of its objective by at least this share of the range of the values. A
@@ -74,16 +75,14 @@ impl Scale {
 
     /// The reference, given the values of the front. A declared reference that no value reaches is replaced by one that
     /// the best value reaches.
-    fn reference(&self, front: impl Iterator<Item = f64> + Clone) -> f64 {
+    fn reference(&self, front: impl Iterator<Item = f64>) -> f64 {
         if let Some(reference) = self.reference {
             return reference.min(self.most - BELOW_BEST * (self.most - self.least));
         }
-        let least = front.clone().fold(f64::INFINITY, f64::min);
-        let most = front.fold(f64::NEG_INFINITY, f64::max);
+        let least = front.fold(f64::INFINITY, f64::min);
         let nadir = if least.is_finite() { least } else { self.least };
-        let ranges = [most - least, self.most - self.least];
-        let range = ranges.into_iter().find(|it| *it > SMALLEST_RANGE);
-        nadir - BELOW_NADIR * range.unwrap_or(1.0)
+        let range = self.most - self.least;
+        nadir - BELOW_NADIR * if range > SMALLEST_RANGE { range } else { 1.0 }
     }
 }
 
