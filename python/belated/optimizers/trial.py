@@ -288,7 +288,10 @@ class Trial:
 
     @property
     def finished_by(self) -> str | None:
-        """Who reported the result that ended the trial; None while pending, or if it is not known."""
+        """Who reported the result that ended the trial; None while pending, or if it is not known.
+
+        A later amendment, withdrawal or confirmation does not change it; the exported log has the author of each event.
+        """
         return self._record.finished_by
 
     @property

@@ -315,3 +315,12 @@ def test_searches_without_linear_constraints_refuse(search):
             search=bl.Search(how=search),
             seed=0,
         ).suggest(n=12)
+
+
+@pytest.mark.parametrize("bounds", [{"at_least": 1.0}, {"at_most": 0.9999999}, {"at_most": 1.0}])
+def test_sums_of_inexact_coefficients_are_as_exact_as_their_check(bounds):
+    constraint = bl.Linear({"a": 0.3333333, "b": 0.3333333}, **bounds)
+    optimizer = bl.RandomSearch({"a": (0, 9), "b": (0, 9)}, constraints=[constraint], seed=0)
+    for trial in optimizer.suggest(n=60):
+        total = 0.3333333 * (trial.params["a"] + trial.params["b"])
+        assert bounds.get("at_least", 0.0) - 1e-7 <= total <= bounds.get("at_most", 6.0) + 1e-7

@@ -226,3 +226,33 @@ def test_models_of_all_objectives_and_recommendations_without_a_model():
     assert all(params in front for params in chosen) and len(chosen) == 3
     assert len(random.recommend(n=100)) == len(front)
     assert random.recommend() == chosen[0]
+
+
+def test_a_front_that_is_short_at_first_is_extended():
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0), "y": (0.0, 1.0)}, outcomes={"a": "minimize", "b": "maximize"}, seed=0)
+    for _ in range(40):
+        trial = optimizer.suggest()
+        x, y = trial.params["x"], trial.params["y"]
+        trial.observe({"a": (x - 0.2) ** 2 + y, "b": -((x - 0.8) ** 2) - y})
+    xs = [trial.params["x"] for trial in optimizer.pareto_]
+    assert min(xs) < 0.25 and max(xs) > 0.75  # the front has x from 0.2 to 0.8
+
+
+def test_bounds_without_values_and_references_that_nothing_reaches():
+    goals = {name: bl.Maximize(at_least=5.0) for name in BOTH} | {"heat": bl.AtMost(0.5)}
+    optimizer = bl.BayesOpt(SQUARE, outcomes=goals, seed=0)
+    for _ in range(16):
+        trial = optimizer.suggest()
+        trial.observe(on_circle(trial.params))  # the outcome with a bound never comes
+    assert np.median([trial.params["r"] for trial in optimizer.trials[8:]]) > 0.9
+    with pytest.warns(bl.BelatedWarning, match="heat"):
+        assert len(optimizer.recommend(n=3)) == 3
+
+
+def test_recommended_points_are_distinct():
+    optimizer = bl.BayesOpt({"i": (0, 3), "j": (0, 2)}, outcomes=BOTH, seed=0)
+    for _ in range(10):
+        trial = optimizer.suggest()
+        trial.observe({"first": float(trial.params["i"]), "second": float(trial.params["j"] - trial.params["i"])})
+    found = [tuple(params.values()) for params in optimizer.recommend(n=10)]
+    assert len(set(found)) == len(found)

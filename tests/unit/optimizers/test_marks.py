@@ -250,3 +250,15 @@ def test_check_fits_the_model_in_a_new_process(tmp_path):
     with pytest.warns(bl.BelatedWarning, match="was expected"):
         new.observe(trial.number, -value_of(trial.params), check=True)
     assert new.trial(trial.number).marks
+
+
+def test_a_typing_error_that_replaces_another_one_stays_marked(owner):
+    trial = filled(owner, 24).suggest()
+    marked(trial, 76.0)
+    owner.suggest()
+    for value in (67.0, 6.7):
+        assert "was expected" in marked(trial, value, amend=True) and trial.marks
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trial.observe(value_of(trial.params), amend=True)
+    assert not trial.marks

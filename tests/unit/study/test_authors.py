@@ -1,6 +1,7 @@
 """Events have an author if the caller names one. Decisions do not depend on authors."""
 
 import pickle
+import threading
 
 import pytest
 
@@ -109,3 +110,30 @@ def test_values_of_a_new_outcome_are_filled(kind):
         study.revise(outcomes=outcomes, fill={"cost": fill})
     assert [trial.number for trial in study.lacking("cost")] == lacking
     assert [trial.values.get("cost") for trial in study.trials] == [2.0, None if lacking else 2.0, 2.0, None]
+
+
+def test_values_of_pending_trials_are_filled_and_wrong_values_change_nothing():
+    study = bl.Study("s", MemoryStore(), bl.BayesOpt(SPACE, outcomes={"yield": "maximize"}, seed=0))
+    for trial in study.suggest(n=3)[:2]:
+        trial.observe({"yield": 1.0})
+    outcomes = {"yield": "maximize", "cost": bl.AtMost(3.0, plausible=(0.0, 10.0))}
+    with pytest.raises(bl.BelatedError, match="plausible"):
+        study.revise(outcomes=outcomes, fill={"cost": {0: 20.0}})
+    assert study.revision == 1
+    with pytest.warns(BelatedWarning, match="lack"):
+        study.revise(outcomes=outcomes)
+    study.revise(outcomes=outcomes, fill={"cost": {0: 2.0, 1: 3.0, 2: 4.0}})  # later, and for a pending trial
+    assert [trial.values.get("cost") for trial in study.trials] == [2.0, 3.0, 4.0]
+
+
+def test_all_handles_of_a_busy_log_are_opened_again_after_a_fork(store):
+    study = bl.Study("s", store, bl.RandomSearch(SPACE, seed=0))
+    user, log = study.as_user("Ana"), study._log
+    holder = threading.Thread(target=log.lock.acquire)  # a thread of the parent was using the log
+    holder.start()
+    holder.join()
+    log._forked = (-1, True)  # the child has not asked yet
+    for each in (study, user):
+        each._after_fork()
+        assert each._log is not log
+    assert user.suggest().started_by == "Ana" and study.n_trials == 1
