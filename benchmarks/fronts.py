@@ -50,8 +50,9 @@ def shares(problem, found, complete):
 def measure(text, setting, seed):
     """Return the record of one run."""
     kinds = front_peers.PEERS
-    name, slow, noise = setting.split("/")
+    name, slow, noise, *n_trials = setting.split("/")
     problem = (front_problems.OPEN | front_problems.HELD_OUT)[name]()
+    problem.n_trials = int(n_trials[0]) if n_trials else front_problems.N_TRIALS
     optimizer = peers.make(text, problem, seed, kinds)
     found, complete, seconds = outcomes.run_one(optimizer, problem, slow, float(noise), seed)
     share = shares(problem, found, complete)
@@ -111,7 +112,8 @@ def names(arguments):
     unknown = [name for name in chosen if name not in known]
     if unknown:
         raise SystemExit(f"unknown problems {unknown}: pass some of {list(known)}; --held-out chooses the others")
-    return [f"{name}/{setting}" for name, setting in product(chosen, arguments.settings)]
+    trials = "" if arguments.trials == front_problems.N_TRIALS else f"/{arguments.trials}"
+    return [f"{name}/{setting}{trials}" for name, setting in product(chosen, arguments.settings)]
 
 
 def main(argv=None):
@@ -134,6 +136,7 @@ def main(argv=None):
         each.add_argument("--problems", nargs="+", help="names; default: all problems")
         each.add_argument("--held-out", action="store_true", help="choose the problems that are held out")
         each.add_argument("--settings", nargs="+", default=SETTINGS, choices=SETTINGS, help="slow outcomes/noise")
+        each.add_argument("--trials", type=int, default=front_problems.N_TRIALS, help="number of trials of a run")
     arguments = parser.parse_args(argv)
     arguments.settings = names(arguments)
     return arguments.command(arguments)

@@ -9,8 +9,8 @@ use crate::ledger::event::TrialNumber;
 use crate::numerics::hypervolume::{hypervolume, non_dominated};
 use crate::problem::fidelity::TOLERANCE;
 
-/// The distance of a computed reference from the worst value of the front, in units of the range of the front.
-const MARGIN: f64 = 0.1;
+/// The distance of a computed reference from the worst value of the front, in units of a range of values.
+pub const BELOW_NADIR: f64 = 0.1;
 
 impl Ledger {
     /// The trials that no other trial dominates, by number; empty without a front. Trials with equal values do not
@@ -61,7 +61,7 @@ impl Ledger {
         hypervolume(points.view(), &oriented.collect::<Vec<f64>>())
     }
 
-    /// The reference of each objective for the hypervolume of these trials, which are those of a front. Without a declared
+    /// The reference of each objective for the hypervolume of these trials, which form a front. Without a declared
     /// reference, it is the worst value of these trials, moved by a tenth of their range. If their values are equal, the
     /// range of all observed values of the objective is used instead, or 1 if these are equal, too. It is None if it was
     /// not declared and there are no trials.
@@ -78,7 +78,7 @@ impl Ledger {
                 let observed = self.outcome(outcome).trials().filter_map(|it| it.value());
                 let ranges = [range_of(values()), range_of(observed)];
                 let range = ranges.into_iter().find(|range| *range > 0.0).unwrap_or(1.0);
-                Some(declared.direction().oriented(worst - MARGIN * range))
+                Some(declared.direction().oriented(worst - BELOW_NADIR * range))
             })
         };
         front.into_iter().map(of).collect()

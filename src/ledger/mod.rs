@@ -24,7 +24,7 @@ mod apply;
 pub mod delays;
 pub mod event;
 mod events;
-mod front;
+pub mod front;
 mod json;
 mod outcomes;
 mod queries;

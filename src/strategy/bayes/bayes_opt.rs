@@ -15,14 +15,13 @@ use crate::maximize::feasible::Pool;
 use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
-use crate::strategy::bayes::acquisitions::log_constrained_improvement::LogConstrainedImprovement;
-use crate::strategy::bayes::acquisitions::rule::{Maximand, Situation, TailKind};
+use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::recommendation::{
     MULTIPLIER, PROBABLE, best_measured, recommended,
 };
-use crate::strategy::bayes::choose::recommended_front::{ObservedFront, recommended_front};
+use crate::strategy::bayes::choose::recommended_front::{FrontOfMeans, recommended_front};
 use crate::strategy::bayes::choose::repeats::{Repeats, has_few_members};
 use crate::strategy::bayes::choose::search::{MEAN, Scope, Search};
 use crate::strategy::bayes::columns::Columns;
@@ -406,45 +405,16 @@ impl Strategy for BayesOpt {
             pool: self.pool.as_ref(),
         };
         if let Some(front) = front {
-            let observed_rows = &observed;
-            let observed = ObservedFront {
-                points: front.trials.iter().map(|it| log.member(*it)).collect(),
-                means: front.means.clone(),
-            };
-            let reference = front.reference.clone();
             let first = posterior.condition(&TailKind::Nothing)?;
             let gp = &first.gp;
-            let none = gp.tail().to_owned();
-            let situation = Situation {
-                gp,
-                targets: &first.targets.values,
-                unranked: &first.unranked,
-                pending: &[],
-                n_fantasies: None,
-                nu: 0.0,
-                lower_bound: None,
-                query,
-            };
-            let others = front.situations(&none)?;
-            let mut formula = LogConstrainedImprovement::draw_front(
-                situation,
-                others,
-                Vec::new(),
-                &reference,
-                1,
-                call.rng,
-            )?;
+            let front = FrontOfMeans::new(front, &first, (log, query), call.rng)?;
             let terms = (penalty.as_ref(), &bounds[..], measured.as_ref());
             let mut search = Search::new(scope, &first, log, query, call)?;
-            let (formula, observed) = (&mut formula, &observed);
-            let mut found =
-                recommended_front(&mut search, gp, formula, observed, &reference, terms, n)?;
+            let mut found = recommended_front(&mut search, gp, front, terms, n)?;
             if found.is_empty() {
                 // No point probably lies within the bounds, or increases the hypervolume.
-                let exact = observed_rows
-                    .iter()
-                    .all(|&row| gp.row_noise()[row] <= NOISELESS);
-                let numbers: Vec<_> = observed_rows.iter().map(|&row| first.rows[row]).collect();
+                let exact = observed.iter().all(|&row| gp.row_noise()[row] <= NOISELESS);
+                let numbers: Vec<_> = observed.iter().map(|&row| first.rows[row]).collect();
                 let violations = log.log.violations();
                 let violations = |numbers: &[TrialNumber], _: &mut Stop| {
                     Ok(numbers.iter().map(|&number| violations[number]).collect())

@@ -182,7 +182,7 @@ impl<'a> LogConstrainedImprovement<'a> {
     }
 
     /// The improvement of the hypervolume of `front` (p, M) by the posterior means, which are uncertain by a small `std`.
-    /// The acquisition must be that of a front with one fantasy.
+    /// The acquisition must come from [`Self::draw_front`] with one fantasy.
     pub fn set_front(&mut self, front: ArrayView2<f64>, reference: &[f64], std: f64) {
         if let Gain::Front {
             cells, std: of_all, ..
@@ -691,7 +691,7 @@ mod tests {
         for n_objectives in [2, 3] {
             with_front(n_objectives, NEG_INFINITY, 16, &mut |gp, formula| {
                 let Gain::Front { cells, .. } = &formula.gain else {
-                    panic!("the acquisition is that of a front");
+                    panic!("the acquisition improves a front");
                 };
                 let row = array![[0.13, -0.41]];
                 let moments: Vec<_> = formula

@@ -6,6 +6,7 @@
 use ndarray::{Array2, ArrayView2, Axis, concatenate};
 
 use crate::error::{Result, Stop};
+use crate::ledger::front::BELOW_NADIR;
 use crate::ledger::{TrialNumber, View};
 use crate::numerics::hypervolume::{contributions, non_dominated};
 use crate::problem::Goal;
@@ -26,10 +27,6 @@ const MAX_BASELINE: usize = 128;
 
 /// A point with a smaller probability of lying inside all bounds is not a baseline point.
 const NEGLIGIBLE: f64 = 0.01;
-
-/// The reference lies below the nadir of the front by this share of the range of all values. The range of the front is
-/// smaller: with a share of it, a front that is short at first stays short, because longer fronts are worthless.
-const BELOW_NADIR: f64 = 0.1;
 
 /// The reference lies below the best value of its objective by at least this share of the range of the values. A
 /// reference that no value reaches would make points with large uncertainty the best ones.
@@ -81,6 +78,8 @@ impl Scale {
         }
         let least = front.fold(f64::INFINITY, f64::min);
         let nadir = if least.is_finite() { least } else { self.least };
+        // The range of all values, because a front that is short at first would stay short with a share of its own range:
+        // longer fronts would be worthless.
         let range = self.most - self.least;
         nadir - BELOW_NADIR * if range > SMALLEST_RANGE { range } else { 1.0 }
     }
