@@ -46,11 +46,11 @@ use crate::strategy::model_based::ModelBased;
 use crate::strategy::theory::Theory;
 use crate::strategy::{Proposal, Query, Recommendation, Setup, Strategy, Supports, uniform_point};
 
-const EXHAUSTED: &str = "every point has been observed without noise: the one of the largest posterior mean is \
+const EXHAUSTED: &str = "every point has been observed without noise: a point with one of the best posterior means is \
                          suggested again; stop here, or add points to the space";
 
-const EXHAUSTED_WITHIN: &str = "every point with these fixed values has been observed without noise: the one of the \
-                                largest posterior mean is suggested again; fix other values";
+const EXHAUSTED_WITHIN: &str = "every point with these fixed values has been observed without noise: a point with one \
+                                of the best posterior means is suggested again; fix other values";
 
 /// The strategy, with the settings and the state that is kept between suggestions.
 pub struct BayesOpt {
