@@ -7,22 +7,25 @@ every unit of time an evaluation starts. Delays are constant, 4 units, or geomet
 paper, they do not depend on the fidelity. ν, ρ, C and the range b of DUCBV are as in the replay ``pcts``.
 
 A value is the noiseless value of the recommended point at full fidelity. Regret is measured from the optimum of f. The
-table has medians over the runs of three values: the search with fidelities at the end, and the search at full fidelity
-at the end and at the time at which it has spent the same cost. The unit of cost is an evaluation at full fidelity.
+table has the median and the quartiles over the runs of three values: the search with fidelities at the end, and the
+search at full fidelity at the end and at the time at which it has spent the same cost. The unit of cost is an
+evaluation at full fidelity. The verdicts compare the search with fidelities with the search at full fidelity, at equal
+time and at equal cost.
 
-The paper also defines Schwefel's function in 20 dimensions. The function does not have a fidelity, and the paper does
-not report a result. Here ν and ρ have the defaults of `TreeSearch`, and random search is the rival.
+The paper also has Schwefel's function in 20 dimensions, which does not have a fidelity. Here ν and ρ have the defaults
+of `TreeSearch`, and the verdicts compare PCTS with random search. PCTS of the paper has ``front=False``. The rows with
+a front have the default of `TreeSearch`, where every second suggestion halves the cell with the best mean.
 
 ``--iterations T`` is the duration of a run, 600 by default. ``--quick`` makes 2 runs of 100 units.
 """
 
 import heapq
 import itertools
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 import belated as bl
 from belated import functions
@@ -30,6 +33,7 @@ from belated.functions import Function, MultiFidelityFunction
 from belated.replays import report, wang
 from belated.replays.report import Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
+from belated.replays.verdicts import verdicts
 
 SCHWEFEL = "Schwefel20"
 FUNCTIONS: dict[str, Function | MultiFidelityFunction] = {
@@ -38,7 +42,7 @@ FUNCTIONS: dict[str, Function | MultiFidelityFunction] = {
 #: The exponents of the costs λ(z) = base + factor·z^exponent in the paper.
 EXPONENTS = {"Hartmann3": 3.0, "Hartmann6": 3.0, "CurrinExp": 2.0, "Branin": 3.0, "Borehole": 1.5}
 BOUNDS = ("DUCB1-sigma", "DUCBV")
-OWN, FULL, RANDOM = "fidelities", "full", "random"
+OWN, FULL, FRONT, RANDOM = "fidelities", "full", "full, with a front", "random"
 
 
 class Setting(NamedTuple):
@@ -53,10 +57,36 @@ class Setting(NamedTuple):
 def make(options: Options) -> Report:
     """Run both bounds with fidelities and without, and all searches on Schwefel's function."""
     settings = list(itertools.starmap(Setting, itertools.product(wang.PROBLEMS, wang.DELAYS, BOUNDS, (OWN, FULL))))
-    settings += [Setting(SCHWEFEL, delays, bound, FULL) for delays in wang.DELAYS for bound in BOUNDS]
+    settings += list(itertools.starmap(Setting, itertools.product([SCHWEFEL], wang.DELAYS, BOUNDS, (FULL, FRONT))))
     settings += [Setting(SCHWEFEL, delays, RANDOM, FULL) for delays in wang.DELAYS]
-    described = [describe(*each) for each in run_all(run_task, settings, options, "pcts-fidelity").items()]
-    return {"duration": options.iterations, "settings": described}
+    results = run_all(run_task, settings, options, "pcts-fidelity")
+    described = [describe(*each) for each in results.items()]
+    return {"duration": options.iterations, "settings": described, "comparisons": comparisons(results)}
+
+
+def comparisons(results: Mapping[Setting, Sequence[dict[str, Any]]]) -> list[Report]:
+    """Return the regrets of the paired runs and the verdicts: on the search with fidelities against the search at full
+    fidelity, at equal time and at equal cost, and on PCTS against random search on Schwefel's function.
+    """
+    pairs = {}
+    for setting in results:
+        name, delays, bound, evaluates = setting
+        optimum, own = FUNCTIONS[name].optimum, report.values_of(results[setting], "value")
+        if evaluates == OWN:
+            full = results[Setting(name, delays, bound, FULL)]
+            share = report.values_of(results[setting], "cost") / report.values_of(full, "cost")
+            at = np.floor(share * wang.N_READINGS).astype(int)
+            same = report.values_of(full, "curve")[np.arange(len(full)), at]
+            pairs[setting, "equal time"] = optimum - own, optimum - report.values_of(full, "value")
+            pairs[setting, "equal cost"] = optimum - own, optimum - same
+        elif name == SCHWEFEL and bound != RANDOM:
+            random = report.values_of(results[Setting(name, delays, RANDOM, FULL)], "value")
+            pairs[setting, RANDOM] = optimum - own, optimum - random
+    found = verdicts(pairs)
+    return [
+        setting._asdict() | {"at": at, "regrets": ours, "others": others, "verdict": found[setting, at]}
+        for (setting, at), (ours, others) in pairs.items()
+    ]
 
 
 def optimizer(setting: Setting, seed: int) -> bl.Optimizer:
@@ -67,7 +97,7 @@ def optimizer(setting: Setting, seed: int) -> bl.Optimizer:
     std = function.noise_std
     bound = bl.papers.DUCBV(b=wang.B) if setting.bound == "DUCBV" else bl.papers.DUCB1Sigma(noise_std=std)
     if setting.function == SCHWEFEL:
-        return bl.TreeSearch(function.space, bound=bound, seed=seed)
+        return bl.TreeSearch(function.space, bound=bound, seed=seed, front=setting.evaluates == FRONT)
     assert isinstance(function, MultiFidelityFunction)
     bias = wang.bias_constant(wang.PROBLEMS[setting.function])
     cost = bl.PowerCost(function.cost(0.0) / function.cost(1.0), EXPONENTS[setting.function])
@@ -123,27 +153,32 @@ def shown_in(found: Report, function: str, delays: str) -> list[Report]:
 
 
 def table(found: Report) -> str:
-    """Return the median regret of both searches after equal times and after equal costs."""
-    duration = found["duration"]
-    rows = []
+    """Return the median regret with quartiles, of both searches after equal times and after equal costs."""
+    rows, schwefel = [], []
     for each in found["settings"]:
-        if each["function"] == SCHWEFEL or each["evaluates"] == FULL:
-            continue
-        full = report.find(found["settings"], **{k: each[k] for k in ("function", "delays", "bound")}, evaluates=FULL)
-        at = math.floor(each["cost"] / duration * wang.N_READINGS)
-        same = full["curve_regret"][1][at]
-        regrets = [f"{regret:.3g}" for regret in (each["median_regret"], full["median_regret"], same)]
-        name = f"{each['function']}, {each['delays']}, {each['bound']}"
-        rows.append([name, *regrets, f"{each['cost']:.0f}"])
-    header = ["", "with fidelities", "full, equal time", "full, equal cost", "cost"]
-    title = f"PCTS with delays, noise and fidelities: median regret after {duration} units, {found['runs']} runs\n"
-    schwefel = [
-        [f"{each['delays']}, {each['bound']}", f"{each['median_regret']:.4g}"]
-        for each in found["settings"]
-        if each["function"] == SCHWEFEL
-    ]
-    second = f"{SCHWEFEL}: median regret\n{report.format_table(['', 'full fidelity'], schwefel)}"
-    return f"{title}{report.format_table(header, rows)}\n\n{second}"
+        name = ", ".join([each["delays"], each["bound"]] + [each["evaluates"]] * (each["evaluates"] == FRONT))
+        key = {k: each[k] for k in ("function", "delays", "bound", "evaluates")}
+        compared = [it for it in found["comparisons"] if all(it[k] == key[k] for k in key)]
+        if each["function"] == SCHWEFEL:
+            regrets = FUNCTIONS[SCHWEFEL].optimum - np.asarray(each["values"], dtype=float)
+            schwefel.append([name, quartiles(regrets, 4), *(it["verdict"] for it in compared)])
+        elif each["evaluates"] == OWN:
+            time, cost = compared
+            cells = [quartiles(values) for values in (time["regrets"], time["others"], cost["others"])]
+            cells += [f"{each['cost']:.0f}", time["verdict"], cost["verdict"]]
+            rows.append([f"{each['function']}, {name}", *cells])
+    header = ["", "with fidelities", "full, equal time", "full, equal cost", "cost", "equal time", "equal cost"]
+    title = f"PCTS with delays, noise and fidelities: median regret (quartiles) after {found['duration']} units, "
+    first = f"{title}{found['runs']} runs\n{report.format_table(header, rows)}"
+    schwefel = [row + [""] * (3 - len(row)) for row in schwefel]
+    second = report.format_table(["", "full fidelity", "against random"], schwefel)
+    return f"{first}\n\n{SCHWEFEL}: median regret (quartiles)\n{second}"
+
+
+def quartiles(values: ArrayLike, digits: int = 3) -> str:
+    """Return the table cell that shows the median and the quartiles."""
+    low, median, high = np.percentile(np.asarray(values, dtype=float), [25, 50, 75])
+    return f"{median:.{digits}g} ({low:.{digits}g} to {high:.{digits}g})"
 
 
 def figure(found: Report) -> Any:
@@ -166,7 +201,7 @@ REPLAYS = [
         make,
         table,
         figure,
-        10,
+        30,
         wang.DURATION,
         quick_runs=2,
         quick_iterations=100,
