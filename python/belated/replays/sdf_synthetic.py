@@ -9,7 +9,8 @@ delays are quantiles of the same uniform numbers in all settings, so a larger me
 trial.
 
 With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. In a further version of panel 1(a),
-the kernel of the model has k(x, x) = 1, as the paper assumes (section 2). The figure shows this version, and the tests use both versions.
+the kernel of the model has k(x, x) = 1, as the paper assumes (section 2). The figure shows this version, and the tests
+use both versions.
 
 The ranking of the algorithms depends on the hyperparameters. There are therefore three versions of the results. By
 default, the kernel is fitted to the observed values. With ``--given``, the kernel is known. With ``--faithful``, the
@@ -20,6 +21,7 @@ window, the curves show only results within the window, as the authors' code doe
 the model gets fewer results, and late results at good points do not count. To separate the two costs, the report also
 contains a regret in which every result counts, however late it arrives."""
 
+import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -32,6 +34,7 @@ import belated as bl
 from belated.replays import report, verma
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
+from belated.replays.verdicts import verdicts
 from belated.simulate import simple_regret, simulate
 
 N_CANDIDATES = 1000
@@ -118,6 +121,8 @@ def make(options: Options) -> Report:
     six = {title: [find(described, setting) for setting in members] for title, members in SIX.items()}
     made = {"given": options.given, "noise": NOISE, "settings": described}
     made["tests"] = tests(described, options.given)
+    made["longer_delays"] = longer_delays(described, options.given)
+    made["rivals"] = rivals(six)
     made["ranking"] = {title: by_iteration(ranking, chosen) for title, chosen in six.items()}
     return made | {"against_rivals": {title: by_iteration(against_rivals, chosen) for title, chosen in six.items()}}
 
@@ -154,10 +159,8 @@ def figure(found: Report) -> Any:
     drawn = []
     for name, (title, members) in drawn_panels(found["given"]).items():
         chosen = [find(found["settings"], setting) for setting in members]
-        # A mean delay has the same colour with --given, where the mean 2 is not drawn.
-        among = labels(PANELS["1(a)"][1]) if name == UNIT else ()
         axes = {"title": f"{name}: {title}", "ylabel": "Simple regret"}
-        drawn.append(report.panel(chosen, labels(members), among=among, **axes))
+        drawn.append(report.panel(chosen, labels(members), **axes))
     return report.draw_panels(drawn, columns=3)
 
 
@@ -262,6 +265,31 @@ def tests(described: Sequence[Report], given: bool) -> Report:
     return {"iteration": iteration, "wilcoxon": compared, "m=40 against m=20": close}
 
 
+def longer_delays(described: Sequence[Report], given: bool) -> list[Report]:
+    """Return the verdicts on the regret of GP-UCB-SDF with each mean delay, against the next shorter one."""
+    pairs = {}
+    for name, (_, members) in panels(given).items():
+        if name in ("1(a)", UNIT):
+            at = [find(described, setting)["regret_per_run"] for setting in members]
+            for k, iteration in itertools.product(range(1, len(members)), at[0]):
+                key = name, int(iteration), members[k].mu, members[k - 1].mu
+                pairs[key] = at[k][iteration], at[k - 1][iteration]
+    keys = "panel", "iteration", "mean", "shorter"
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
+
+
+def rivals(six: Mapping[str, Sequence[Report]]) -> list[Report]:
+    """Return the verdicts on the regret of the paper's algorithms, against each of their rivals."""
+    pairs = {}
+    for title, chosen in six.items():
+        regret = {each["algorithm"]: each["regret_per_run"] for each in chosen}
+        for ours, others in verma.RIVALS.items():
+            for rival, iteration in itertools.product(others, regret[ours]):
+                pairs[title, int(iteration), ours, rival] = regret[ours][iteration], regret[rival][iteration]
+    keys = "delays", "iteration", "algorithm", "rival"
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
+
+
 def _sentences(found: Report) -> list[str]:
     """Describe the tests and the ranking in words."""
     lines = [f"GP-UCB-SDF at iteration {found['tests']['iteration']}, paired over {found['runs']} runs:"]
@@ -280,6 +308,13 @@ def _sentences(found: Report) -> list[str]:
         for iteration, comparisons in at.items():
             words = verma.in_words(comparisons, digits=4)
             lines += [f"  {title}, iteration {iteration}: {line}" for line in words]
+    lines.append("Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):")
+    for each in found["longer_delays"]:
+        compared = f"mean {each['mean']} against {each['shorter']}: {each['verdict']}"
+        lines.append(f"  {each['panel']}, iteration {each['iteration']}: {compared}")
+    for each in found["rivals"]:
+        compared = f"{each['algorithm']} against {each['rival']}: {each['verdict']}"
+        lines.append(f"  {each['delays']}, iteration {each['iteration']}: {compared}")
     for title, at in found["ranking"].items():
         for iteration, order in at.items():
             ordered = ", ".join(f"{name} {regret:.4f}" for name, regret in order)
