@@ -33,6 +33,12 @@ FIRST = {
     "widen the search range": "questions.html#can-i-widen-the-search-space-while-trials-run",
     "keep one parameter fixed": "spaces.html#fix-a-parameter",
     "read an excel file": "tables.html#excel-and-csv-files",
+    "enter results from excel": "questions.html#how-do-i-enter-results-from-excel-in-a-study",
+    "well plate": "questions.html#the-values-of-a-well-plate-are-all-shifted-what-do-i-declare",
+    "ternary": "spaces.html#ternary-diagrams",
+    "typo": "excel.html#a-typo",
+    "cheap price": "questions.html#some-points-are-cheap-others-have-a-high-price-can-it-prefer-the-cheap-ones",
+    "forbidden": "questions.html#a-solvent-is-forbidden-from-now-on-how-do-i-keep-the-study",
 }
 
 

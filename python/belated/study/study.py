@@ -678,7 +678,7 @@ class Study(Trials[SharedLog]):
         found = [number for number in self.forbidden if number in among]
         if found:
             out = f"{_numbers(found)} of the {len(self.pending)} pending trials of study {self.name!r}"
-            warn(f"{out} must not be run any longer: see forbidden, and abandon them")
+            warn(f"{out} must not be run any longer: see forbidden, and abandon those that were not run")
 
     @checks_arguments
     def observe(

@@ -21,6 +21,7 @@ NEEDED = {
     "boosting": ["xgboost", "lightgbm"],
     "callbacks": ["mlflow", "tensorboardX"],
     "dask": ["distributed"],
+    "excel": ["openpyxl"],
     "optuna": ["optuna"],
     "processes": ["loky"],
     "ray": ["ray.tune"],

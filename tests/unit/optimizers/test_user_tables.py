@@ -284,6 +284,22 @@ def test_rows_that_are_added_again_are_named():
     assert len(optimizer.trials) == 9
 
 
+@pytest.mark.parametrize("outcomes", [None, {"yield": "maximize", "purity": bl.AtLeast(0.9)}])
+def test_a_table_that_is_added_again_does_not_restore_a_withdrawn_value(outcomes):
+    optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, outcomes=outcomes, seed=0)
+    table = pd.DataFrame({"x": [0.25, 0.75], "yield": [1.0, 2.0], "purity": [0.95, 0.97]})
+    value = None if outcomes else "yield"
+    optimizer.add(table, value=value)
+    optimizer.withdraw(1, outcome="yield" if outcomes else None, reason="contaminated")
+    with pytest.warns(BelatedWarning, match=r"2 rows equal earlier trials"):
+        assert optimizer.add(table, value=value, duplicates="skip") == []
+    assert optimizer.n_trials == 2
+    # Another value is a new measurement.
+    with pytest.warns(BelatedWarning, match=r"1 rows equal earlier trials .*\(rows 0\)"):
+        (new,) = optimizer.add(table.assign(**{"yield": [1.0, 3.0]}), value=value, duplicates="skip")
+    assert new.number == 2
+
+
 @pytest.mark.parametrize("change", [{"T": 31.0}, {"yield": 0.5}, {"n": 5}, {"solvent": "DMF"}, {"well": "B2"}])
 def test_a_row_that_differs_from_earlier_trials_is_not_named(change):
     optimizer, table = new(), table_of(1, well="A1")

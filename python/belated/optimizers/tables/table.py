@@ -279,9 +279,16 @@ class Row(NamedTuple):
 
 
 def facts_of_record(record: TrialRecord) -> str:
-    """Return the point, the values and the other data of a trial as a text, to find equal trials."""
+    """Return the point, the values and the other data of a trial as a text, to find equal trials.
+
+    A withdrawn value counts, so that a table that is added again does not restore it.
+    """
     point = record.place if record.run is None else record.run
-    values = [(value, std) for _, value, std, *_ in record.outcomes] or [(record.value, record.std)]
+    results = [(value, std, withdrawn) for _, value, std, *_, withdrawn in record.outcomes]
+    results = results or [(record.value, record.std, record.withdrawal)]
+    values = [
+        (withdrawn[1] if value is None and withdrawn is not None else value, std) for value, std, withdrawn in results
+    ]
     start = (point, list(record.context), record.fidelity)
     return _as_text((*start, values, record.cost, record.duration, merged_attrs(record.attrs)))
 
