@@ -17,7 +17,7 @@ workers evaluate the initial points like all other points, and do so asynchronou
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
-``--quick`` makes 3 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped replay
+``--quick`` makes 10 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped replay
 can continue.
 """
 
@@ -32,6 +32,7 @@ from belated.functions import Function
 from belated.replays import report
 from belated.replays.report import Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
+from belated.replays.verdicts import verdicts
 
 METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyHUCB", "asyEI", "asyHTS", "asyTS")
 #: Methods that are compared by the number of evaluations.
@@ -96,7 +97,8 @@ def make(options: Options) -> Report:
     """Run all methods. If two panels show the same run, the run is made once."""
     settings = every_setting(QUICK_FUNCTIONS if options.quick else tuple(FUNCTIONS))
     described = [describe(*each) for each in run_all(run_task, settings, options, "asyts").items()]
-    return {"duration": options.iterations, "settings": described, "counts": counts(described)}
+    found = {"duration": options.iterations, "settings": described, "counts": counts(described)}
+    return found | {"verdicts": against_rivals(found)}
 
 
 def every_setting(names: Sequence[str]) -> list[Setting]:
@@ -226,6 +228,15 @@ def panels_of(found: Report) -> dict[str, dict[str, Report]]:
     return {title: shown for title, shown in panels.items() if shown}
 
 
+def against_rivals(found: Report) -> list[Report]:
+    """Return the verdicts on the final regret of asyTS, against each of its rivals in each panel."""
+    pairs = {}
+    for title, shown in panels_of(found).items():
+        for rival in METHODS[:-1]:
+            pairs[title, rival] = shown["asyTS"]["final"], shown[rival]["final"]
+    return [{"panel": key[0], "rival": key[1], "verdict": each} for key, each in verdicts(pairs).items()]
+
+
 def table(found: Report) -> str:
     """Return tables: the final regret by panel and method, the regret by number of evaluations, and the counts."""
     columns = {"mean": ".3g", "stderr": ".2g", "median": ".3g", "n_evaluations": ".0f"}
@@ -236,7 +247,12 @@ def table(found: Report) -> str:
             rows.append([name, *(format(shown[method][key], layout) for method in METHODS)])
     parts = [f"Figures 2, 4 and 5: simple regret at time {found['duration']}, {found['runs']} runs"]
     parts += [report.format_table(["panel", *METHODS], rows), _by_evaluations(found), "\n".join(_sentences(found))]
-    return "\n\n".join(parts)
+    verdicts = [
+        [title, *(each["verdict"] for each in found["verdicts"] if each["panel"] == title)]
+        for title in panels_of(found)
+    ]
+    title = "asyTS against its rivals: Wilcoxon tests of paired runs at the level 0.05, with Holm's correction\n"
+    return "\n\n".join([*parts, title + report.format_table(["panel", *METHODS[:-1]], verdicts)])
 
 
 def _by_evaluations(found: Report) -> str:
@@ -299,5 +315,5 @@ def _panel(shown: dict[str, Report], title: str, **arguments: Any) -> report.Pan
 
 
 REPLAYS = [
-    Replay("asyts", __doc__, make, table, figure, 15, 30, quick_runs=3, quick_iterations=10, options=["quick", "keep"])
+    Replay("asyts", __doc__, make, table, figure, 15, 30, quick_runs=10, quick_iterations=10, options=["quick", "keep"])
 ]
