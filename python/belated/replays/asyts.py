@@ -17,8 +17,8 @@ workers evaluate the initial points like all other points, and do so asynchronou
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
-``--quick`` makes 10 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped replay
-can continue.
+``--quick`` makes 10 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped
+replay can continue.
 """
 
 from collections.abc import Mapping, Sequence
