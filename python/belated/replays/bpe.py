@@ -9,7 +9,8 @@ and are the same in all runs.
 All algorithms know the kernel of f, and their bounds are sqrt(6) standard deviations wide, as in the authors' code.
 GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ; it knows the floor of f. BPE-Delay bounds delays by
 the larger term of Eq. 6, and the last round ends at the horizon. A version of BPE-Delay that estimates the delays is
-added to the paper's algorithms. The paper's Figure 5 shows BPE and BPE-Delay on f1 and f2. Here both also run on many
+added to the paper's algorithms, and so is GP-BUCB (Desautels et al. 2014), with the same kernel and multiplier, which
+the paper does not compare. The paper's Figure 5 shows BPE and BPE-Delay on f1 and f2. Here both also run on many
 functions drawn like f1 and like f2, and Figure 5 is the mean over these functions.
 
 ``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. Rounds have
@@ -46,6 +47,8 @@ BETA = math.sqrt(6.0)
 DELTA = 0.01
 XI, B = 9.0, 1.0
 ESTIMATED = "BPE-Delay, delays estimated"
+#: An algorithm that the paper does not compare, and the λ at which it runs. Hallucination without delays is GP-UCB.
+RIVAL, RIVAL_MEANS = "GP-BUCB", (25, 50)
 #: The recorded runs of the authors' code: the name of the file in --data, T, and the steps at which regrets are
 #: compared.
 REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
@@ -79,9 +82,10 @@ CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
 def make(options: Options) -> Report:
     """Run all settings. If recorded runs are available, compare their regrets with ours."""
     n_runs, horizon = options.runs, options.iterations
-    settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
+    added = [(ESTIMATED, 50), *((RIVAL, mean) for mean in RIVAL_MEANS if not options.faithful)]
+    settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, *added)]
     # Slow runs start first, so that all processors are busy until the end.
-    found = run_all(run_task, sorted(settings, key=lambda s: s.algorithm != "GP-UCB-SDF"), options, "bpe")
+    found = run_all(run_task, sorted(settings, key=lambda s: not s.algorithm.startswith("GP-")), options, "bpe")
     described = [describe(setting, horizon, found[setting]) for setting in settings]
     compared = [(d, name) for d in range(DRAWN * n_runs) for name in COMPARED]
     drawn = [Setting(f, name, 50, d) for f in LENGTHSCALES for d, name in compared]
@@ -169,8 +173,10 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
+    surrogate = bl.GP(kernel="squared_exponential", mean="zero", targets="raw", **kernel)
+    if setting.algorithm == RIVAL:
+        return bl.algorithm(RIVAL, surrogate=surrogate, initial=0, acquisition__beta=BETA, **common)
     if setting.algorithm == "GP-UCB-SDF":
-        surrogate = bl.GP(kernel="squared_exponential", mean="zero", targets="raw", **kernel)
         window = max(1, 2 * setting.poisson_mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
