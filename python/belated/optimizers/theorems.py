@@ -1,4 +1,4 @@
-"""Bounds that the theorems of papers give before a run."""
+"""Information gains, and the bounds on regret that the theorems of papers give before a run."""
 
 import math
 from collections.abc import Callable

@@ -131,3 +131,20 @@ def test_a_small_replay_from_end_to_end(faithful, tmp_path):
         assert np.allclose(difference, drawn["difference"]["mean"])
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", bpe.LENGTHSCALES)
+def test_the_bound_of_theorem_6_1_exceeds_the_trivial_bound(name):
+    """In the proof (Eq. 26), a step of round r + 1 has a regret of at most 4 beta sqrt(c_1 Gamma(q_r)/q_r). The greedy
+    information is at most Gamma, so the bound of the proof is at least the bound with it."""
+    planned = bpe.optimizer(bpe.Setting(name, "BPE-Delay", 50), 1000, False, 0).rounds_
+    model = bl.GP(kernel="squared_exponential", lengthscale=bpe.LENGTHSCALES[name] / bpe.SIDE, signal_std=1.0)
+    points = bpe.grid() / bpe.SIDE
+    values = bpe.sample(name, 0)
+    # The norm of f for the kernel k(x, x) = 1 is at least its largest absolute value.
+    norm = np.abs(values).max()
+    beta = norm + math.sqrt(2 * math.log(4 * len(planned) * len(points) / bpe.DELTA))
+    for each in planned[:-1]:
+        greedy = (1 - math.exp(-1)) * bl.papers.largest_information_gain(points, each.n_explored, model, bpe.NOISE)
+        step = 4 * beta * math.sqrt(2 / math.log1p(bpe.NOISE**-2) * greedy / each.n_explored)
+        assert step > 2 * norm
