@@ -140,9 +140,11 @@ def algorithm(name):
         "GP-TS-SDF": {"window": 6},
         "BPE-Delay": PHASED,
         "BPE": PHASED,
-        "PCTS-DUCB1-sigma": {"bound__noise_std": 0.1},
-        "MFPOO-UCB1-sigma": {"bound__noise_std": 0.1, "horizon": 40},
-    }.get(name, {"horizon": 40} if "POO" in name else {})
+    }.get(name, {})
+    if bl.algorithms()[name].startswith(("Wang", "Bubeck", "Grill", "Sen")):
+        constant = "noise_std" if name.endswith("sigma") else "b" if name.endswith("V") else "range"
+        settings = {"nu": 1.0, "rho": 0.95, f"bound__{constant}": 0.1 if constant == "noise_std" else 1.0}
+        settings |= {"horizon": 40} if "POO" in name else {}
     if "candidates" not in settings:
         settings = {"space": CONTINUOUS} | settings
     if name.startswith("MF"):

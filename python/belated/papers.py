@@ -5,7 +5,14 @@ The module also has functions that evaluate bounds of theorems.
 
 from belated.optimizers.bpe import SubExponential
 from belated.optimizers.settings import UCBPE, AEGiS, LocalPenalization, MaxVariance, Nearest, PLAyBOOK, Theory
-from belated.optimizers.theorems import levels_within, regret_bound
+from belated.optimizers.theorems import (
+    effective_dimension,
+    information_gain,
+    largest_information_gain,
+    levels_within,
+    regret_bound,
+    simple_regret_bound,
+)
 from belated.optimizers.tree import DUCB1, DUCBV, DUCB1Sigma
 
 __all__ = [
@@ -20,6 +27,10 @@ __all__ = [
     "PLAyBOOK",
     "SubExponential",
     "Theory",
+    "effective_dimension",
+    "information_gain",
+    "largest_information_gain",
     "levels_within",
     "regret_bound",
+    "simple_regret_bound",
 ]

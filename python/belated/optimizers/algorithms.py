@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from belated._core import InvalidSetting
@@ -36,12 +36,20 @@ _DE_ATH = "De Ath, Everson & Fieldsend 2021, Asynchronous epsilon-greedy Bayesia
 _JONES = "Jones, Schonlau & Welch 1998, Efficient global optimization of expensive black-box functions"
 
 
-# Arguments that some algorithms require, each with the reason.
+_SMOOTHNESS = (
+    "f varies by at most nu*rho**h in a cell of depth h{largest}; nu=1, rho=0.95 in Wang et al. 2022, nu=2*L*sqrt(d), "
+    "rho=0.5**(1/d) for a slope of at most L in the unit cube (Bubeck et al. 2011)"
+)
+# Arguments that some algorithms require, each with its meaning.
 _NEEDED = {
-    "window": '{} keeps a trial at the floor if its result comes later; pass twice the expected delay, or "auto"',
-    "horizon": "{} computes the number of values of rho from it; pass the total number of trials",
-    "fidelity": "{} evaluates large cells at low fidelity; pass bl.Fidelity(low, high, cost=…)",
-    "bound__noise_std": "the bound of {} depends on it; pass the standard deviation of the noise, in units of f",
+    "window": 'a trial stays at the floor if its result comes later; pass twice the expected delay, or "auto"',
+    "fidelity": "large cells are evaluated at low fidelity; pass bl.Fidelity(low, high, cost=…)",
+    "nu": _SMOOTHNESS,
+    "rho": _SMOOTHNESS,
+    "bound__range": "the width of the range of the values, 1 in the papers",
+    "bound__b": "a bound on the values, which are at least 0; 5 in Wang et al. 2022",
+    "bound__noise_std": "the standard deviation of the noise, in units of f",
+    "horizon": "the number of values of rho follows from the total number of trials; pass this number",
 }
 
 
@@ -68,8 +76,14 @@ def _bayes_opt(paper: str, acquisition: str, pending: str, *defaults: Mapping[st
     return _Algorithm(paper, BayesOpt, {"acquisition": acquisition, "pending": pending}, merged, needs)
 
 
+# The constant of each bound of a tree search. In the theorems, this constant, nu and rho do not depend on the observed
+# values. Shares of these values shrink while the search stays at a local maximum.
+_CONSTANTS = {"ducb1": "bound__range", "ducb1_sigma": "bound__noise_std", "ducbv": "bound__b"}
+
+
 def _tree(paper: str, bound: str, *needs: str) -> _Algorithm:
     # In the papers, every suggestion is chosen by the upper bounds.
+    needs = ("nu", "rho", _CONSTANTS[bound], *needs)
     return _Algorithm(paper, TreeSearch, {"bound": bound}, {"front": False}, needs)
 
 
@@ -123,15 +137,34 @@ _ALGORITHMS = {
     "BPE-Delay": _Algorithm(_VAKILI, BPEDelay, defaults=_BPE),
     "BPE": _Algorithm(_LI, BPEDelay, {"delay": "none"}, _BPE),
     "PCTS-DUCB1": _tree(_WANG, "ducb1"),
-    "PCTS-DUCB1-sigma": _tree(_WANG, "ducb1_sigma", "bound__noise_std"),
+    "PCTS-DUCB1-sigma": _tree(_WANG, "ducb1_sigma"),
     "PCTS-DUCBV": _tree(_WANG, "ducbv"),
     "HOO": _tree(_BUBECK, "ducb1"),
     "POO": _tree(_GRILL, "ducb1", "horizon"),
     "MFHOO": _tree(_SEN, "ducb1", "fidelity"),
     "MFPOO": _tree(_SEN, "ducb1", "fidelity", "horizon"),
-    "MFPOO-UCB1-sigma": _tree(_SEN, "ducb1_sigma", "fidelity", "horizon", "bound__noise_std"),
+    "MFPOO-UCB1-sigma": _tree(_SEN, "ducb1_sigma", "fidelity", "horizon"),
     "MFPOO-UCBV": _tree(_SEN, "ducbv", "fidelity", "horizon"),
 }
+
+
+def _is_missing(argument: str, given: Mapping[str, Any]) -> bool:
+    """Return whether a required argument is not given, neither by its name nor as a field of a setting."""
+    setting, _, field = argument.partition("__")
+    if argument in given:
+        return given[argument] is None
+    return not field or getattr(given.get(setting), field, None) is None
+
+
+def _advice(name: str, known: _Algorithm, missing: Sequence[str]) -> str:
+    """Return the message that names all missing arguments, with the values of the papers."""
+    largest = " (several values of rho are tried, and these are the largest)" if "horizon" in known.needs else ""
+    meanings: dict[str, list[str]] = {}
+    for argument in missing:
+        meanings.setdefault(_NEEDED[argument].format(largest=largest), []).append(argument)
+    described = "; ".join(f"{' and '.join(names)}: {meaning}" for meaning, names in meanings.items())
+    are, them = ("is", "it") if len(missing) == 1 else ("are", "them")
+    return f"{', '.join(missing)} {are} missing: {name} requires {them}. {described}"
 
 
 def algorithms() -> dict[str, str]:
@@ -170,7 +203,7 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
     ------
     InvalidSetting
         The name or an argument is unknown, an argument contradicts the definition of the algorithm, or a required
-        argument is missing. For example, GP-UCB-SDF requires a window, POO a horizon, and MFHOO a fidelity.
+        argument is missing. For example, GP-UCB-SDF requires a window, and HOO requires nu, rho and ``bound__range``.
 
     Examples
     --------
@@ -199,11 +232,9 @@ def algorithm(name: str, space: SpaceLike | None = None, **kwargs: Any) -> Optim
                 f"{argument}={short_repr(given)} differs from {name}, which has {kind!r}: "
                 f"leave it out, or use {made.__name__}"
             )
-    for argument in known.needs:
-        value, separator, _ = argument.partition("__")
-        is_within = separator and not isinstance(kwargs.get(value, ""), str)
-        if kwargs.get(argument) is None and not is_within:
-            raise InvalidSetting(f"{argument} is missing: {_NEEDED[argument].format(name)}")
+    missing = [argument for argument in known.needs if _is_missing(argument, kwargs)]
+    if missing:
+        raise InvalidSetting(_advice(name, known, missing))
     # If the user passes a whole value for an argument, the paper's settings for this argument are not used.
     whole = {argument for argument, given in kwargs.items() if not isinstance(given, str)}
     defaults = {path: value for path, value in known.defaults.items() if path.partition("__")[0] not in whole}

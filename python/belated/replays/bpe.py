@@ -9,7 +9,8 @@ and are the same in all runs.
 All algorithms know the kernel of f, and their bounds are sqrt(6) standard deviations wide, as in the authors' code.
 GP-UCB-SDF is the algorithm of Verma et al. 2022, with window 2λ; it knows the floor of f. BPE-Delay bounds delays by
 the larger term of Eq. 6, and the last round ends at the horizon. A version of BPE-Delay that estimates the delays is
-added to the paper's algorithms. The paper's Figure 5 shows BPE and BPE-Delay on f1 and f2. Here both also run on many
+added to the paper's algorithms, and so is GP-BUCB (Desautels et al. 2014), with the same kernel and multiplier, which
+the paper does not compare. The paper's Figure 5 shows BPE and BPE-Delay on f1 and f2. Here both also run on many
 functions drawn like f1 and like f2, and Figure 5 is the mean over these functions.
 
 ``--faithful`` follows the authors' code in three points. The model has lengthscale 1 for both functions. Rounds have
@@ -46,6 +47,9 @@ BETA = math.sqrt(6.0)
 DELTA = 0.01
 XI, B = 9.0, 1.0
 ESTIMATED = "BPE-Delay, delays estimated"
+#: An algorithm that the paper does not compare, the λ at which it runs, and the number of drawn functions on which it
+#: runs once. Without delays it equals GP-UCB.
+RIVAL, RIVAL_MEANS, RIVAL_DRAWN = "GP-BUCB", (25, 50), 12
 #: The recorded runs of the authors' code: the name of the file in --data, T, and the steps at which regrets are
 #: compared.
 REFERENCE, REFERENCE_HORIZON = "vakili2023_reference.json", 200
@@ -73,22 +77,22 @@ FIGURES: Mapping[int, tuple[str, Sequence[tuple[str, int]]]] = {
 }
 #: The algorithms of Figure 5, which also run on the drawn functions.
 COMPARED = [name for name, _ in FIGURES[5][1]]
+WITH_RIVAL = ["BPE-Delay", RIVAL]
 CURVES = sorted({curve for _, members in FIGURES.values() for curve in members})
 
 
 def make(options: Options) -> Report:
     """Run all settings. If recorded runs are available, compare their regrets with ours."""
     n_runs, horizon = options.runs, options.iterations
-    settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, (ESTIMATED, 50))]
+    added = [(ESTIMATED, 50), *((RIVAL, mean) for mean in RIVAL_MEANS if not options.faithful)]
+    settings = [Setting(f, *rest) for f in LENGTHSCALES for rest in (*CURVES, *added)]
     # Slow runs start first, so that all processors are busy until the end.
-    found = run_all(run_task, sorted(settings, key=lambda s: s.algorithm != "GP-UCB-SDF"), options, "bpe")
+    found = run_all(run_task, sorted(settings, key=lambda s: not s.algorithm.startswith("GP-")), options, "bpe")
     described = [describe(setting, horizon, found[setting]) for setting in settings]
-    compared = [(d, name) for d in range(DRAWN * n_runs) for name in COMPARED]
-    drawn = [Setting(f, name, 50, d) for f in LENGTHSCALES for d, name in compared]
-    of_drawn = run_all(run_task, drawn, replace(options, runs=RUNS_DRAWN), "bpe: drawn functions")
     made = {"horizon": horizon, "noise": NOISE, "beta": BETA, "settings": described}
     made |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
-    made["drawn"] = {f: over_functions([of_drawn[s] for s in drawn if s.function == f], horizon) for f in LENGTHSCALES}
+    made["drawn"] = on_drawn(COMPARED, DRAWN * n_runs, replace(options, runs=RUNS_DRAWN))
+    made["rival"] = {} if options.faithful else on_drawn(WITH_RIVAL, RIVAL_DRAWN, replace(options, runs=1))
     recorded = read_reference(options.data) if options.faithful else None
     if recorded is not None:
         references = [Setting("reference", "BPE-Delay", mean) for mean in REFERENCE_STEPS]
@@ -169,8 +173,10 @@ def optimizer(setting: Setting, horizon: int, faithful: bool, seed: int, floor: 
     of_f = LENGTHSCALES.get(setting.function, 1.0)
     kernel: dict[str, Any] = {"lengthscale": (1.0 if faithful else of_f) / SIDE, "noise_std": NOISE, "signal_std": 1.0}
     common: dict[str, Any] = {"candidates": grid(), "seed": seed}
+    surrogate = bl.GP(kernel="squared_exponential", mean="zero", targets="raw", **kernel)
+    if setting.algorithm == RIVAL:
+        return bl.algorithm(RIVAL, surrogate=surrogate, initial=0, acquisition__beta=BETA, **common)
     if setting.algorithm == "GP-UCB-SDF":
-        surrogate = bl.GP(kernel="squared_exponential", mean="zero", targets="raw", **kernel)
         window = max(1, 2 * setting.poisson_mean)
         common |= {"surrogate": surrogate, "window": window, "initial": 0}
         if faithful:
@@ -280,17 +286,25 @@ def excess(described: Sequence[Report], function: str) -> Report:
     }
 
 
-def over_functions(results: Sequence[Sequence[dict[str, Any]]], horizon: int) -> Report:
-    """Compare BPE-Delay with BPE on each function; `results` has the runs of both algorithms for each function."""
+def on_drawn(names: Sequence[str], n_functions: int, options: Options) -> Report:
+    """Run two algorithms on functions that are drawn like f1 and like f2, and compare them."""
+    settings = [Setting(f, name, 50, d) for f in LENGTHSCALES for d in range(n_functions) for name in names]
+    found = run_all(run_task, settings, options, "bpe: drawn functions")
+    return {f: over_functions(names, [found[s] for s in settings if s.function == f], options) for f in LENGTHSCALES}
+
+
+def over_functions(names: Sequence[str], results: Sequence[Sequence[dict[str, Any]]], options: Options) -> Report:
+    """Compare two algorithms on each function; `results` has the runs of both for each function."""
+    horizon = options.iterations
     regret = np.array([[run["regret"][: horizon + 1] for run in runs] for runs in results])
-    bpe, ours = regret.mean(axis=1).reshape(-1, len(COMPARED), horizon + 1).transpose(1, 0, 2)
+    first, second = regret.mean(axis=1).reshape(-1, len(names), horizon + 1).transpose(1, 0, 2)
     steps = [step for step in (200, 1000) if step < horizon] + [horizon]
-    described: Report = {"functions": len(bpe), "step": steps, "lower_in": (ours < bpe)[:, steps].sum(axis=0)}
-    described["curves"] = []
-    for name, curves in (("BPE", bpe), ("BPE-Delay", ours), ("difference", bpe - ours)):
+    lower = (second < first)[:, steps].sum(axis=0)
+    described: Report = {"functions": len(first), "step": steps, "lower_in": lower, "names": names, "curves": []}
+    for name, curves in zip([*names, "difference"], (first, second, first - second), strict=True):
         mean, stderr = report.mean_stderr(curves)
         described[name] = {"mean": mean[steps], "stderr": stderr[steps]}
-        if name in COMPARED:
+        if name in names:
             described["curves"].append({"curve_mean": mean, "curve_stderr": stderr})
     return described
 
@@ -343,11 +357,11 @@ def _sentences(found: Report) -> list[str]:
             f"{f}, λ = 50: BPE-Delay {cost['bpe_delay']:.0f}, GP-UCB-SDF {cost['gp_ucb_sdf']:.0f}; below it in "
             f"{cost['below_gp_ucb_sdf_in']} of {found['runs']} runs"
         )
-    for f, drawn in found["drawn"].items():
+    for f, drawn in [*found["drawn"].items(), *found["rival"].items()]:
         for k, step in enumerate(drawn["step"]):
             regrets = [
                 f"{name} {drawn[name]['mean'][k]:.0f} ± {drawn[name]['stderr'][k]:.0f}"
-                for name in ("BPE-Delay", "BPE", "difference")
+                for name in (*reversed(drawn["names"]), "difference")
             ]
             counted = f"lower on {drawn['lower_in'][k]}"
             lines.append(

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import belated
-from tests.system.docs.pages import DOCS
+from tests.system.docs.pages import DOCS, blocks
 
 _MODULES = ["belated"] + [module.name for module in pkgutil.walk_packages(belated.__path__, "belated.")]
 _README = Path(__file__).parents[3] / "README.md"
@@ -67,3 +67,27 @@ def test_algorithms_page_names_the_papers():
     assert {name for name, _, _ in rows} == set(belated.algorithms())
     for name, author, year in rows:
         assert author in belated.algorithms()[name] and year in belated.algorithms()[name]
+
+
+def test_algorithms_of_theorems_have_the_settings_of_their_theorems():
+    """The cells of the table "For a guarantee" are executed, after the block above the table."""
+    page = DOCS / "which.md"
+    if not page.exists():
+        pytest.skip("the installed package comes without its pages")
+    names: dict = {}
+    (block, *_) = [block for block in blocks(page) if block.heading == "For a guarantee"]
+    exec(compile(block.source, str(page), "exec"), names)
+    calls = re.findall(r"^\| .* \| `(bl\..*)` \| .* \|$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    made = [eval(call, names) for call in calls]
+    assert len(made) == 11
+    for optimizer in made:
+        # Nothing that a theorem needs is estimated from values.
+        settings = optimizer._settings()
+        given = settings.get("bound") or settings.get("surrogate") or optimizer
+        assert None not in [
+            getattr(given, name, 0) for name in ("lengthscale", "signal_std", "noise_std", "range", "b")
+        ]
+        assert None not in [settings.get(name, 0) for name in ("nu", "rho")]
+        for _ in range(12):
+            trial = optimizer.suggest()
+            trial.observe(0.5)

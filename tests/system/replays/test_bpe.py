@@ -48,6 +48,7 @@ def test_regret_grows_with_the_mean_delay():
 def test_figure_1_has_the_functions_and_figure_5_the_mean_over_drawn_functions(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(bpe, "DRAWN", 2)
+    monkeypatch.setattr(bpe, "RIVAL_DRAWN", 1)
     report = replays.found()["bpe"].run(Options(runs=1, seed=4, iterations=110, workers=0))
     made = bpe.figure(report)
     surfaces = [ax for ax in made.axes if ax.name == "3d"]
@@ -92,6 +93,8 @@ def test_settings_agree_with_the_paper_and_its_code():
         assert rival.window == 100 and rival.surrogate.lengthscale == lengthscale
         assert rival._settings()["acquisition"].beta == math.sqrt(6)
         assert isinstance(rival._settings()["pending"], bl.Ignore if faithful else bl.Censor)
+        added = bpe.optimizer(bpe.Setting("f1", bpe.RIVAL, 50), 1000, faithful, 0)
+        assert added.surrogate == rival.surrogate and added._settings()["acquisition"].beta == math.sqrt(6)
 
 
 def test_observing_the_floor_first_equals_censoring_pending_trials(monkeypatch):
@@ -115,14 +118,33 @@ def test_a_small_replay_from_end_to_end(faithful, tmp_path):
     replay = replays.found()["bpe"]
     report = replay.run(options)
     text = bpe.table(report)
+    assert (bpe.RIVAL in text) == (not faithful)
     for part in ("f1 (lengthscale 0.8)", "GP-UCB-SDF, λ = 25", "BPE, λ = 50", bpe.ESTIMATED, "below it in"):
         assert part in text
     assert ("f on record" in text) == (faithful and recorded is not None)
     for described in report["settings"]:
         assert np.all(np.diff(described["curve_mean"]) >= 0) and described["step"] == [100, 110]
-    for f, drawn in report["drawn"].items():
+    for f, drawn in [*report["drawn"].items(), *report["rival"].items()]:
         assert f"{drawn['functions']} functions like {f}, λ = 50, step 110" in text
-        difference = drawn["BPE"]["mean"] - drawn["BPE-Delay"]["mean"]
+        first, second = (drawn[name]["mean"] for name in drawn["names"])
+        difference = first - second
         assert np.allclose(difference, drawn["difference"]["mean"])
     replay.draw(report, tmp_path / "figure.png")
     assert (tmp_path / "figure.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", bpe.LENGTHSCALES)
+def test_the_bound_of_theorem_6_1_exceeds_the_trivial_bound(name):
+    """In the proof (Eq. 26), a step of round r + 1 has a regret of at most 4 beta sqrt(c_1 Gamma(q_r)/q_r). The greedy
+    information is at most Gamma, so the bound of the proof is at least the bound with it."""
+    planned = bpe.optimizer(bpe.Setting(name, "BPE-Delay", 50), 1000, False, 0).rounds_
+    model = bl.GP(kernel="squared_exponential", lengthscale=bpe.LENGTHSCALES[name] / bpe.SIDE, signal_std=1.0)
+    points = bpe.grid() / bpe.SIDE
+    values = bpe.sample(name, 0)
+    # The norm of f for the kernel k(x, x) = 1 is at least its largest absolute value.
+    norm = np.abs(values).max()
+    beta = norm + math.sqrt(2 * math.log(4 * len(planned) * len(points) / bpe.DELTA))
+    for each in planned[:-1]:
+        greedy = (1 - math.exp(-1)) * bl.papers.largest_information_gain(points, each.n_explored, model, bpe.NOISE)
+        step = 4 * beta * math.sqrt(2 / math.log1p(bpe.NOISE**-2) * greedy / each.n_explored)
+        assert step > 2 * norm

@@ -1,23 +1,33 @@
 """`algorithm` returns the optimizer that a paper describes under the given name."""
 
+import math
+import os
+
 import numpy as np
 import pytest
 
 import belated as bl
 from belated.study.definition import definition_of
 
+FULL = os.environ.get("BELATED_FULL") == "1"
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
+SMOOTH = {"nu": 1.0, "rho": 0.95}
+RANGE, NOISE, BOUND = {"bound__range": 1.0}, {"bound__noise_std": 0.1}, {"bound__b": 1.0}
+POO, MF = {"horizon": 100}, {"fidelity": bl.Fidelity(0.0, 1.0)}
 NEEDED = {
     "GP-UCB-SDF": {"window": 20},
     "GP-TS-SDF": {"window": 20},
-    "PCTS-DUCB1-sigma": {"bound__noise_std": 0.1},
-    "POO": {"horizon": 100},
-    "MFHOO": {"fidelity": bl.Fidelity(0.0, 1.0)},
-    "MFPOO": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100},
-    "MFPOO-UCB1-sigma": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100, "bound__noise_std": 0.1},
-    "MFPOO-UCBV": {"fidelity": bl.Fidelity(0.0, 1.0), "horizon": 100},
+    "PCTS-DUCB1": SMOOTH | RANGE,
+    "PCTS-DUCB1-sigma": SMOOTH | NOISE,
+    "PCTS-DUCBV": SMOOTH | BOUND,
+    "HOO": SMOOTH | RANGE,
+    "POO": SMOOTH | RANGE | POO,
+    "MFHOO": SMOOTH | RANGE | MF,
+    "MFPOO": SMOOTH | RANGE | MF | POO,
+    "MFPOO-UCB1-sigma": SMOOTH | NOISE | MF | POO,
+    "MFPOO-UCBV": SMOOTH | BOUND | MF | POO,
 }
 
 
@@ -124,10 +134,47 @@ def test_missing_arguments_of_an_algorithm_are_named(name):
     for argument in NEEDED[name]:
         others = {other: value for other, value in NEEDED[name].items() if other != argument}
         for option in ({}, {argument: None}):
-            with pytest.raises(bl.errors.InvalidSetting, match=f"{argument} is missing: .*{name}"):
+            with pytest.raises(bl.errors.InvalidSetting, match=f"^{argument} is missing: {name} "):
                 bl.algorithm(name, SPACE, **others, **option)
-    # A required argument may also be given as a field of a setting.
-    bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.papers.DUCB1Sigma(noise_std=0.1))
+    with pytest.raises(bl.errors.InvalidSetting) as caught:
+        bl.algorithm(name, SPACE)
+    message = str(caught.value)
+    assert "\n" not in message and all(argument in message for argument in NEEDED[name])
+    assert ("nu=1, rho=0.95" in message) == ("nu" in NEEDED[name])
+    assert ("the largest" in message) == ("horizon" in NEEDED[name])
+
+
+def test_required_arguments_may_be_fields_of_a_setting():
+    bl.algorithm("PCTS-DUCB1-sigma", SPACE, bound=bl.papers.DUCB1Sigma(noise_std=0.1), **SMOOTH)
+    bl.algorithm("HOO", SPACE, bound=bl.papers.DUCB1(range=1.0), **SMOOTH)
+    for bound in ("ducb1", bl.papers.DUCB1()):
+        with pytest.raises(bl.errors.InvalidSetting, match="^bound__range is missing"):
+            bl.algorithm("HOO", SPACE, bound=bound, **SMOOTH)
+
+
+def two_peaks(u):
+    """Return a function with the maximum 1 in a small ball, and a local maximum of 0.6 in a larger ball."""
+    from_best, from_local = (math.dist(u, [at] * len(u)) for at in (0.85, 0.2))
+    return max(0.0, 0.6 - 3 * from_local, 1 - 10 * from_best)
+
+
+@pytest.mark.parametrize("name", ["HOO", "PCTS-DUCB1", "PCTS-DUCB1-sigma", "PCTS-DUCBV", "POO"])
+@pytest.mark.parametrize("d, delay, noise", [(1, 30, 0.1), (2, 1, 0.0)])
+def test_trees_with_the_constants_of_the_theorems_leave_a_local_maximum(name, d, delay, noise):
+    """With shares of the observed values in their place, up to half of the runs stayed at the local maximum."""
+    smooth = {"nu": 20 * d**0.5, "rho": 0.5 ** (1 / d)}
+    for seed in range(3 if FULL else 1):
+        rng = np.random.default_rng(seed)
+        constants = NEEDED[name] | smooth | ({"horizon": 2000} if name == "POO" else {})
+        optimizer = bl.algorithm(name, {f"x{i}": (0.0, 1.0) for i in range(d)}, seed=seed, **constants)
+        waiting, values = [], []
+        for _ in range(2000):
+            waiting.append(optimizer.suggest())
+            values.append(two_peaks([*waiting[-1].params.values()]))
+            if len(waiting) > delay:
+                trial = waiting.pop(0)
+                trial.observe(values[trial.number] + noise * rng.standard_normal())
+        assert max(values[1000:]) > 0.7
 
 
 @pytest.mark.parametrize(
@@ -137,7 +184,7 @@ def test_trees_have_the_bound_of_their_name(name, bound):
     optimizer = bl.algorithm(name, SPACE, **needed(name))
     assert type(optimizer) is bl.TreeSearch and type(optimizer._settings()["bound"]) is bound
     with pytest.raises(bl.errors.InvalidSetting, match=f"differs from {name}"):
-        bl.algorithm(name, SPACE, bound=bl.papers.DUCB1Sigma(noise_std=0.1), **needed(name))
+        bl.algorithm(name, SPACE, **needed(name) | {"bound": bl.papers.DUCB1Sigma(noise_std=0.1)})
 
 
 def test_local_penalties_have_either_acquisition():
@@ -191,7 +238,7 @@ def test_unknown_arguments(name, argument, advice):
 
 @pytest.mark.parametrize(
     ("name", "bound"),
-    [("MFPOO-UCB1-sigma", bl.papers.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.papers.DUCBV())],
+    [("MFPOO-UCB1-sigma", bl.papers.DUCB1Sigma(noise_std=0.1)), ("MFPOO-UCBV", bl.papers.DUCBV(b=1.0))],
 )
 def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
     """If there are no delays, PCTS uses the bounds UCB1-sigma and UCB-V, and is the same search as `MFPOO` with these
@@ -206,7 +253,7 @@ def test_the_bound_of_mfpoo_is_in_its_name(name, bound):
 
     arguments = {"fidelity": level, "horizon": 60, "seed": 0}
     named = bl.algorithm(name, SPACE, **arguments | NEEDED[name] | {"fidelity": level, "horizon": 60})
-    direct = bl.TreeSearch(SPACE, bound=bound, front=False, **arguments)
+    direct = bl.TreeSearch(SPACE, bound=bound, front=False, **SMOOTH, **arguments)
     assert len(named.trees_) > 1 and points(named) == points(direct)
     with pytest.raises(bl.errors.InvalidSetting):
         bl.algorithm(name, SPACE, horizon=60)

@@ -43,7 +43,7 @@ OPTIMIZERS = {
     "window auto": model(acquisition="ucb", pending=bl.Censor(floor=-3.0), window="auto"),
     "BPEDelay": eliminates,
     "window of GP-UCB-SDF": lambda **more: bl.algorithm("GP-UCB-SDF", FEW, window=50, surrogate=FIXED, seed=0, **more),
-    "POO": lambda **more: bl.algorithm("POO", BOX, horizon=4000, seed=0, **more),
+    "POO": lambda **more: bl.TreeSearch(BOX, horizon=4000, seed=0, **more),
 }
 # `report` and `should_stop` need a curve.
 CURVES = ("RandomSearch", "log_ei", "window")

@@ -157,7 +157,8 @@ def test_optimum_is_found_after_one_failure_near_it(name):
     lost = 0
     for seed in range(10):
         space = {"x": (0.0, 1.0)}
-        needed = {"horizon": 200} if name == "POO" else {}
+        needed = {"nu": 1.0, "rho": 0.5, "bound__b" if name == "PCTS-DUCBV" else "bound__range": 1.0}
+        needed |= {"horizon": 200} if name == "POO" else {}
         optimizer = (
             bl.TreeSearch(space, seed=seed) if name == "default" else bl.algorithm(name, space, seed=seed, **needed)
         )

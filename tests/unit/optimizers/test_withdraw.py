@@ -27,7 +27,7 @@ MAKERS = {
     "random grid": lambda: bl.RandomSearch(GRID, seed=3),
     "tree": lambda: bl.TreeSearch(SPACE, seed=3),
     "tree, variances": lambda: bl.TreeSearch(SPACE, bound="ducbv", seed=3),
-    "HOO": lambda: bl.algorithm("HOO", SPACE, seed=3),
+    "HOO": lambda: bl.TreeSearch(SPACE, bound="ducb1", front=False, seed=3),
     "exact": lambda: bl.BayesOpt(SPACE, surrogate=EXACT, seed=3),
     "exact grid": lambda: bl.BayesOpt(GRID, surrogate=EXACT, seed=3),
     "draws": lambda: bl.BayesOpt(SPACE, acquisition="thompson", seed=3),
