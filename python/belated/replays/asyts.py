@@ -17,7 +17,7 @@ workers evaluate the initial points like all other points, and do so asynchronou
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
-``--quick`` makes 10 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped
+``--quick`` makes 20 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped
 replay can continue.
 """
 
@@ -315,5 +315,5 @@ def _panel(shown: dict[str, Report], title: str, **arguments: Any) -> report.Pan
 
 
 REPLAYS = [
-    Replay("asyts", __doc__, make, table, figure, 15, 30, quick_runs=10, quick_iterations=10, options=["quick", "keep"])
+    Replay("asyts", __doc__, make, table, figure, 15, 30, quick_runs=20, quick_iterations=10, options=["quick", "keep"])
 ]
