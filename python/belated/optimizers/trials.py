@@ -385,10 +385,10 @@ class Reading(ABC):
 
         Notes
         -----
-        The columns are those of ``trials_dataframe(curves=True)``. A cell contains what is printed: the attr ``[1, 2]``
-        is read as a text, and `add` refuses the rows of choices that print alike (``"1"`` and ``1``). pandas may change
-        the last digits of numbers. A text that a spreadsheet would execute as a formula starts with an apostrophe in
-        the file. ``belated study export`` keeps all data of a study.
+        The columns are the same as in ``trials_dataframe(curves=True)``. A cell contains what is printed: the attr
+        ``[1, 2]`` is read as a text, and `add` refuses the rows of choices that print alike (``"1"`` and ``1``). pandas
+        may change the last digits of numbers. A text that a spreadsheet would execute as a formula starts with an
+        apostrophe in the file. ``belated study export`` keeps all data of a study.
 
         Examples
         --------
@@ -1712,7 +1712,7 @@ class Trials(Reading, Generic[AnyLog]):
         policies: tuple[str, str, str],
         revision: int | None,
     ) -> Any:
-        """Add the rows of a table; the arguments are those of `add`."""
+        """Add the rows of a table, with the arguments of `add`."""
         missing, on_error, duplicates = policies
         given = {"value": value} | {name: each for name, each in facts.items() if name != "attrs"}
         attrs = facts["attrs"]
