@@ -113,6 +113,13 @@ def test_reference_is_given_or_declared_or_computed():
             optimizer.hypervolume(wrong)
 
 
+def test_volumes_that_are_too_large_for_a_float_are_infinite():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": "maximize"}, seed=0)
+    optimizer.add([{"x": 0.1}, {"x": 0.2}], [{"a": 1e200, "b": 1e180}, {"a": 2e200, "b": 0.5e180}])
+    assert optimizer.hypervolume({"a": 0.0, "b": 0.0}) == np.inf
+    assert len(optimizer.recommend(n=2)) == 2
+
+
 def test_members_for_one_objective_raise_one_error_that_names_the_front():
     optimizer = filled()
     result = bl.maximize(lambda p: dict.fromkeys(OUTCOMES, 1.0), optimizer=optimizer, n_trials=1)
