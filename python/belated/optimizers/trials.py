@@ -588,7 +588,10 @@ class Reading(ABC):
         if not found:
             where = " with the fixed values" if fixed else ""
             where += "" if constraints is None else " whose params satisfy the constraints"
-            raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
+            front = source._problem.front
+            of = f" of {front}" if front else ""
+            where += " within the bounds" if front and has_bounds(source._problem.outcomes) else ""
+            raise NotFitted(f"recommend needs values{of}: observe at least one trial{where} first")
         points = [source._problem.domain.params_at(place) for place, _, _ in found]
         if has_bounds(source._problem.outcomes) and source._has_model:
             unknown = source._unknown_bounded()
