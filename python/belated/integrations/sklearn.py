@@ -234,7 +234,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         front = _front_of(self.objective, self.refit, names)
         if front is not None and resource is not None:
             raise InvalidSetting(
-                f"resource={resource.name!r} needs one metric, and {front} are objectives: pass one of them as objective="
+                f"resource={resource.name!r} needs one metric, and {front} are objectives: pass one as objective="
             )
         objective: Objective = front
         if front is None and names is not None:
