@@ -32,7 +32,9 @@ def plot_pareto(search: Reading, ax: Any = None, *, context: Mapping[str, Any] |
     Dashed lines are the references of `hypervolume`, from which values are worthless; dotted lines are references that
     were not declared and are computed from the front. Triangles are the predicted front: the points that
     ``recommend(n=20)`` returns, at the means that `predict` returns for each objective, with bars of two standard
-    deviations on each side. The predicted front is not drawn without a model, or if an objective has no value.
+    deviations on each side. Points that probably violate the bounds of other outcomes are left out. The predicted front
+    is not drawn without a model, before all objectives and outcomes with bounds have a value, or if a study was opened
+    without the functions of its constraints.
 
     Parameters
     ----------
@@ -103,9 +105,11 @@ def _predicted(search: Reading, context: Mapping[str, Any] | None) -> dict[str, 
         return {}
     try:
         points = search.recommend(context, n=_N_PREDICTED)
-        return {name: search.predict(points, context, outcome=name) for name in source._problem.front}
-    except NotFitted:
-        return {}
+        within = search.predict_feasible(points, context) >= 0.5
+        front = source._problem.front if within.any() else []
+        return {name: np.array(search.predict(points, context, outcome=name))[:, within] for name in front}
+    except (NotFitted, InvalidSetting):
+        return {}  # an outcome does not have a value, or a study was opened without its constraints
 
 
 def _draw_trials(ax: Axes, outcomes: Outcomes, trials: list[Trial], names: tuple[str, str]) -> None:

@@ -123,6 +123,27 @@ def test_without_values_of_all_objectives_no_front_is_predicted():
     assert len(predictions(plotting.plot_pareto(optimizer)[0])[0]) == 1
 
 
+def test_no_front_is_predicted_outside_the_bounds():
+    optimizer = bl.BayesOpt(SPACE, outcomes=OUTCOMES, seed=0)
+    for trial in optimizer.suggest(n=6):
+        trial.observe({"yield": trial.params["x"], "cost": trial.params["x"], "purity": 0.1})
+    with pytest.warns(bl.BelatedWarning, match="probability 0"):
+        [ax] = plotting.plot_pareto(optimizer)
+    assert not ax.containers and "does not count" in drawn(ax)
+
+
+def test_studies_without_the_functions_of_their_constraints_are_drawn(tmp_path):
+    store = f"sqlite:///{tmp_path / 'front.db'}"
+    outcomes = {"yield": "maximize", "cost": "minimize"}
+    optimizer = bl.BayesOpt(SPACE, outcomes=outcomes, constraints=[lambda params: params["x"] < 0.9], seed=0)
+    study = bl.Study("front", store, optimizer)
+    for trial in study.suggest(n=6):
+        trial.observe({"yield": trial.params["x"], "cost": trial.params["x"] ** 2})
+    assert plotting.plot_pareto(study)[0].containers
+    [ax] = plotting.plot_pareto(bl.Study.load("front", store))
+    assert not ax.containers and "front" in drawn(ax)
+
+
 def test_one_objective_is_refused():
     with pytest.raises(InvalidSetting, match="plot_convergence"):
         plotting.plot_pareto(bl.RandomSearch(SPACE))
