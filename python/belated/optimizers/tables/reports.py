@@ -422,8 +422,8 @@ class Reports:
     study_id
         The id of the study; None for an optimizer.
     amend
-        Whether other values replace earlier values; or the trials in which they do, whatever happened since the table
-        was written.
+        Whether other values replace earlier values; or the trials in which they do, even if these changed after the
+        table was written.
     moved
         Whether many rows may have other points than their trials.
     """
