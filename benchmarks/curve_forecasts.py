@@ -160,7 +160,7 @@ class Curves:
     scale : bool
         Whether curves have random sizes: m is replaced by m·(1 + v_i), v_i ~ N(0, ω²).
     shape : {"freeze-thaw", "walk", "empirical"}
-        The covariance of g: as above; independent increments whose variances are those of the complete curves; or the
+        The covariance of g: as above; independent increments with the variances of the complete curves; or the
         covariance of the complete curves, shrunk towards freeze-thaw.
     weight : float
         The weight of the freeze-thaw covariance in the empirical covariance, as a number of curves.

@@ -1,6 +1,6 @@
 """Optimizers of several objectives that get the outcomes of a trial one after another.
 
-The interface is that of outcome_peers.py: ``suggest()`` returns the params of the next trial, and ``tell(number,
+The interface is the same as in outcome_peers.py: ``suggest()`` returns the params of the next trial, and ``tell(number,
 values)`` passes the outcomes of a trial that have come. After a run, ``recommend(n)`` returns the params of up to n
 points.
 """
@@ -98,7 +98,7 @@ class _Several:
 
 
 class OptunaTPE(_Chosen, WholeTrials, _Several, peers.OptunaTPE):
-    """Tree-structured Parzen estimators; the good trials are those of the first fronts (MOTPE)."""
+    """Tree-structured Parzen estimators; the trials of the first fronts are the good trials (MOTPE)."""
 
 
 class OptunaGP(_Chosen, WholeTrials, _Several, peers.OptunaGP):

@@ -25,10 +25,11 @@ the worst value of each objective on the front. The reference of a problem is th
 front, in the direction of worse values. The hypervolume of a set of values is the volume that the set dominates,
 bounded by the reference. ``best`` is the hypervolume of the front. Both are stored in data/front_references.json, so
 that scores do not depend on later changes. For tables, they are exact. For ZDT and for DTLZ2 with two objectives, they
-are those of 10^6 points of the known front, and for DTLZ2 with three objectives, the formula is known. For Branin and
-Currin, points are concentrated near the front by repeated changes of nondominated points. For the vehicle, the nadir is
-the worst value of each objective at the three points that minimise one objective, which is the published nadir, and the
-hypervolume is an integral over directions (`ray_hypervolume`), because a set of points covers a surface slowly.
+are computed from 10^6 points of the known front, and for DTLZ2 with three objectives, the formula is known. For Branin
+and Currin, points are concentrated near the front by repeated changes of nondominated points. For the vehicle, the
+nadir is the worst value of each objective at the three points that minimise one objective, which is the published
+nadir, and the hypervolume is an integral over directions (`ray_hypervolume`), because a set of points covers a surface
+slowly.
 
 The problems in `HELD_OUT` were set aside before any optimizer was run on them, and are never used to choose a default
 for several objectives. Their tables without the time are among those with which the defaults for one objective were

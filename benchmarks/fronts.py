@@ -4,12 +4,12 @@
     python benchmarks/fronts.py show fronts.jsonl
 
 The problems are in front_problems.py, and the optimizers in front_peers.py. A run has 100 trials; apart from the goals,
-its rules are those of outcomes.py: eight trials are evaluated at once, each outcome arrives a Poisson delay after the
-end of the evaluation, and it has normal noise of 0 or 5 % of its spread. The mean delay is 2, or 20 for the first
-outcome and 2 for the others ("first"). Runs of the same problem with the same seed are compared in pairs.
+it has the same rules as a run of outcomes.py: eight trials are evaluated at once, each outcome arrives a Poisson delay
+after the end of the evaluation, and it has normal noise of 0 or 5 % of its spread. The mean delay is 2, or 20 for the
+first outcome and 2 for the others ("first"). Runs of the same problem with the same seed are compared in pairs.
 
 A trial is complete when all its outcomes have arrived. After each completed trial, the hypervolume of the true values
-of the complete trials is recorded, as a share of the best hypervolume; the reference is that of the problem. The score
+of the complete trials is recorded, as a share of the best hypervolume, both for the reference of the problem. The score
 of a run is the mean over the 100 trials of log10(1 − share + 0.001). The second score is 1 − share of the true values
 of the ten points that the optimizer recommends after the run. An optimizer without recommendations gets ten of its
 trials, chosen by their observed values: one after another, each with the most additional hypervolume. For both scores,

@@ -64,7 +64,7 @@ LEVELS = {"x": (-1.0, 2.0), "n": (1, 6), "c": ["a", "b", "d"]}
 
 
 def features(params, context=None):
-    """Return numbers of moderate size for the params and the context, whatever their names are."""
+    """Return numbers of moderate size for the params and the context, for any names."""
     values = params.values() if isinstance(params, dict) else np.atleast_1d(params)
     shift = sum(number_of(each, 0.02) for each in (context or {}).values())
     return [math.tanh(number_of(each) / 3.0) - 0.3 - shift for each in values]

@@ -5,7 +5,7 @@ on closed-loop optimization), the welded beam (Coello Coello 2000), and two prob
 The stresses, the deflection and the buckling load of the beam vary by many orders of magnitude, so these outcomes are
 log10 of the ratio to the limit.
 
-The problems of tables are real measurements. The tuning tables are those of tables.py and sklearn_tables.py: the
+The problems of tables are real measurements. The tuning tables are in tables.py and sklearn_tables.py: the
 latency or the size of a network, or the processor time of fitting and scoring, is at most a quantile over the table. In
 the table lnp3 of laboratory_tables.py, the particle diameter is minimised, and the encapsulation efficiency is at least
 a quantile. The value of an outcome in a table is the mean over the replicates.

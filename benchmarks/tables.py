@@ -218,7 +218,7 @@ def open_table(name):
 @functools.cache
 def quantity(name, metric):
     """Return the mean over the replicates of another column of one of the `OPEN` tables, such as "latency" or
-    "model_size". The numbers are stored in the user's cache, as those of `open_table`."""
+    "model_size". As in `open_table`, the numbers are stored in the user's cache."""
     family, digest = OPEN[name]
     cached = _cache_folder() / f"{digest}-{metric}.npz"
     if not cached.exists():

@@ -808,8 +808,8 @@ class Optimizer:
         """The hypervolume of these trials above a reference, which has a value for each objective."""
 
     def reference(self, numbers: Sequence[int]) -> list[float | None]:
-        """The declared or computed reference of each objective for the hypervolume of these trials, which are those of
-        a front; None if it was not declared and there are no trials."""
+        """The declared or computed reference of each objective for the hypervolume of these trials, which must be a
+        front; None if it was not declared and there are no trials."""
 
     def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
         """The first of these trials whose exact value differs from another exact value at the same point: the position
@@ -978,7 +978,7 @@ class DelayDistribution:
     def fits(self) -> list[tuple[str, float, float, float, float, list[float]]]:
         """The fitted families as (name, weight, log-likelihood, location, spread, probabilities).
 
-        The log of a delay is location + spread · Z. The probabilities are those of an arrival, a failure, and neither.
+        The log of a delay is location + spread · Z. The probabilities belong to an arrival, a failure, and neither.
         """
 
     @property

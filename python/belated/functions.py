@@ -281,7 +281,7 @@ def _power_cost(least: float, factor: float, power: float, z: float) -> float:
 def _with_fidelity(
     function: Function, formula: Callable[[Sequence[Any], float], float], cost: Callable[[float], float], noise: float
 ) -> MultiFidelityFunction:
-    """Return the function whose values at z = 1 are those of `function`."""
+    """Return a function with fidelities z, which equals `function` at z = 1."""
     return MultiFidelityFunction(f"{function.name}-mf", function.space, function.optimum, formula, cost, noise)
 
 

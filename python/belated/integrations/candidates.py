@@ -23,6 +23,8 @@ from belated.warn import warn
 
 # The result of scikit-learn's `_fit_and_score` for one fit: the scores, the times, and the error if the fit failed.
 FitResult: TypeAlias = dict[str, Any]
+# The metric to maximise, the metrics of a front, or None if scores are not named.
+Objective: TypeAlias = str | list[str] | None
 
 
 class Fit(NamedTuple):
@@ -121,14 +123,14 @@ class Candidates:
             self._waiting.extend(Fit(number, split) for split in range(len(self.splits)))
         return self._waiting.popleft()
 
-    def take(self, fit: Fit, result: FitResult, objective: str | None) -> None:
-        """Record the result of a fit. `objective` is the metric to maximise, or None if scores are not named."""
+    def take(self, fit: Fit, result: FitResult, objective: Objective) -> None:
+        """Record the result of a fit. `objective` has the metrics to maximise, or is None if scores are not named."""
         candidate = self.made[fit.candidate]
         candidate.results[fit.split] = result
         if len(candidate.results) == len(self.splits):
             _report(candidate.trial, [candidate.results[each] for each in range(len(self.splits))], objective)
 
-    def take_all(self, number: int, results: Sequence[FitResult], n_resources: int, objective: str | None) -> None:
+    def take_all(self, number: int, results: Sequence[FitResult], n_resources: int, objective: Objective) -> None:
         """Record the results of all splits of a candidate whose scores have been reported as a learning curve."""
         candidate = self.made[number]
         candidate.results, candidate.n_resources = dict(enumerate(results)), n_resources
@@ -153,20 +155,24 @@ def warn_few_points(n_points: int, n_candidates: int) -> None:
     warn(f"the space has {n_points} points, fewer than the {n_candidates} candidates: each point is evaluated once")
 
 
-def _report(trial: Trial, results: Sequence[FitResult], objective: str | None) -> None:
-    """Report the mean score or the failure of a candidate to the optimizer; other metrics become attrs."""
+def _report(trial: Trial, results: Sequence[FitResult], objective: Objective) -> None:
+    """Report the mean scores or the failure of a candidate to the optimizer; other metrics become attrs."""
     duration = sum(result["fit_time"] + result["score_time"] for result in results)
-    value = mean_score(results, objective)
-    if math.isfinite(value):
+    names = objective if isinstance(objective, list) else [objective]
+    values = {name: mean_score(results, name) for name in names}
+    finite = {name: value for name, value in values.items() if math.isfinite(value)}
+    if finite:
         scores = results[0]["test_scores"]
-        others = [name for name in scores if name != objective] if isinstance(scores, dict) else []
+        others = [name for name in scores if name not in names] if isinstance(scores, dict) else []
         means = {name: mean_score(results, name) for name in others}
         attrs = {name: mean for name, mean in means.items() if math.isfinite(mean)}
+        value: Any = finite if isinstance(objective, list) else finite[objective]
         trial.observe(value, duration=duration, attrs=attrs or None)
-        return
-    errors = [result["fit_error"] for result in results if result["fit_error"]]
-    last_line = errors[0].strip().splitlines()[-1] if errors else f"its mean score is {value}"
-    trial.fail(error=last_line)
+    if len(finite) < len(names):
+        errors = [result["fit_error"] for result in results if result["fit_error"]]
+        mean = next(value for name, value in values.items() if name not in finite)
+        last_line = errors[0].strip().splitlines()[-1] if errors else f"its mean score is {mean}"
+        trial.fail(error=last_line)
 
 
 def mean_score(results: Sequence[FitResult], objective: str | None) -> float:

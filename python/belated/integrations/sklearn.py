@@ -29,7 +29,7 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import delayed
 
 from belated._core import InvalidSetting
-from belated.integrations.candidates import Candidates
+from belated.integrations.candidates import Candidates, Objective
 from belated.integrations.joblib_tasks import Task, completed
 from belated.integrations.sklearn_resource import (
     Growth,
@@ -44,6 +44,7 @@ from belated.integrations.sklearn_resource import (
 from belated.integrations.sklearn_spaces import read_spaces, with_optimizers
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.outcomes import MAX_OBJECTIVES
 from belated.run.arguments import count, positive_seconds
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, whole_number
@@ -74,10 +75,12 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
     optimizer : callable, optional
         Called as ``optimizer(space, seed=seed)``, returns the optimizer or the `Study` that chooses the candidates. The
         callable may be an optimizer's class, or ``functools.partial(bl.BayesOpt, acquisition="ucb")``. Default None:
-        `BayesOpt`. If there is a resource, it is called as ``optimizer(space, seed=seed, curve=curve)``.
-    objective : str, optional
-        The metric that the optimizer maximises, if there are several metrics. Default None: the metric that `refit`
-        names.
+        `BayesOpt`. If there is a resource, it is called as ``optimizer(space, seed=seed, curve=curve)``, and for a
+        front as ``optimizer(space, seed=seed, outcomes=outcomes)``.
+    objective : str or list of str, optional
+        The metric that the optimizer maximises, if there are several metrics. A list of two or three metrics is
+        searched for its front, see `pareto_` of `optimizer_`. Default None: the metric that `refit` names; if `refit`
+        is False or a function, all metrics of `scoring`, which must be two or three.
     scoring : str, callable, list, tuple or dict, optional
         As for `RandomizedSearchCV`.
     n_jobs : int, optional
@@ -160,7 +163,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         *,
         n_iter: int = 50,
         optimizer: Callable[..., Optimizer | Study] | None = None,
-        objective: str | None = None,
+        objective: str | Sequence[str] | None = None,
         scoring: Any = None,
         n_jobs: int | None = None,
         refit: Any = True,
@@ -228,14 +231,21 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         names = list(unwrapped) if isinstance(unwrapped, dict) else None
         if names is None and self.objective is not None and not callable(self.scoring):
             raise InvalidSetting(f"objective={self.objective!r} is for several metrics: leave it out")
-        objective = None if names is None else _objective_of(self.objective, self.refit, names)
+        front = _front_of(self.objective, self.refit, names)
+        if front is not None and resource is not None:
+            raise InvalidSetting(
+                f"resource={resource.name!r} needs one metric, and {front} are objectives: pass one as objective="
+            )
+        objective: Objective = front
+        if front is None and names is not None:
+            objective = _objective_of(self.objective, self.refit, names)
         X, y = indexable(X, y)
         fit_params, split_params, score_params = _routed(self, X, params)
         if resource is not None:
             check_fit_params(self.estimator, resource.name, fit_params)
         splits = self._splits(X, y, split_params)
         curve = None if resource is None else Curve(resource.steps)
-        searched = with_optimizers(spaces, self.optimizer, self.random_state, curve)
+        searched = with_optimizers(spaces, self.optimizer, self.random_state, curve, front)
         optimizers = [each.optimizer for each in searched]
         self.optimizer_ = optimizers[0] if isinstance(self.space, Mapping) else optimizers
         candidates = Candidates(searched, splits, math.inf if timeout is None else start + timeout)
@@ -283,7 +293,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
         self.n_splits_ = len(splits)
         return self
 
-    def _evaluate(self, candidates: Candidates, arguments: Mapping[str, Any], objective: str | None) -> None:
+    def _evaluate(self, candidates: Candidates, arguments: Mapping[str, Any], objective: Objective) -> None:
         """Fit candidates on all splits until the search is over; each worker runs one fit at a time."""
         n_iter, splits = candidates.n_iter, candidates.splits
         base_estimator = clone(self.estimator)
@@ -313,7 +323,7 @@ class BelatedSearchCV(BaseSearchCV):  # type: ignore[misc]
                 candidates.take(fit, outcome, objective)
 
     def _evaluate_curves(
-        self, candidates: Candidates, arguments: Mapping[str, Any], objective: str | None, resource: Resource
+        self, candidates: Candidates, arguments: Mapping[str, Any], objective: Objective, resource: Resource
     ) -> None:
         """Fit candidates step by step until the search is over; each worker runs one candidate at a time."""
         base_estimator, splits = clone(self.estimator), candidates.splits
@@ -407,7 +417,20 @@ def _numbered(task: Any, function: Callable[..., Any], *args: Any, **kwargs: Any
     return task, function(*args, **kwargs)
 
 
-def _objective_of(objective: str | None, refit: Any, names: list[str]) -> str:
+def _front_of(objective: Any, refit: Any, names: list[str] | None) -> list[str] | None:
+    """Return the metrics of `names` that are objectives of a front; None if the optimizer maximises one metric."""
+    if isinstance(objective, str) or (objective is None and (names is None or isinstance(refit, str))):
+        return None
+    if objective is None:
+        return names if names is not None and 2 <= len(names) <= MAX_OBJECTIVES else None
+    wanted = list(objective) if isinstance(objective, (list, tuple)) else []
+    if names is None or not 2 <= len(set(wanted) & set(names)) == len(wanted) <= MAX_OBJECTIVES:
+        known = "scoring as a list of metrics" if names is None else f"two or three of {names}"
+        raise InvalidSetting(f"objective={short_repr(objective)} is not usable: pass the name of a metric, or {known}")
+    return wanted
+
+
+def _objective_of(objective: Any, refit: Any, names: list[str]) -> str:
     """Return which metric of `names` the optimizer maximises, given the arguments `objective` and `refit`."""
     chosen = objective if objective is not None else refit
     if isinstance(chosen, str) and chosen in names:

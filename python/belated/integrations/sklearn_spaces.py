@@ -15,6 +15,7 @@ from belated.integrations.distributions import DistributionSpace
 from belated.optimizers.bayes import BayesOpt
 from belated.optimizers.curve import Curve
 from belated.optimizers.optimizer import Optimizer
+from belated.optimizers.outcomes import Maximize
 from belated.optimizers.tree import TreeSearch
 from belated.run.arguments import count
 from belated.short_repr import short_repr
@@ -62,13 +63,17 @@ def with_optimizers(
     make: Callable[..., Any] | None,
     random_state: Any,
     curve: Curve | None,
+    front: list[str] | None,
 ) -> list[SearchedSpace]:
-    """Return the spaces with new optimizers, given the arguments `optimizer` and `random_state` of a search."""
+    """Return the spaces with new optimizers, given the arguments `optimizer` and `random_state` of a search.
+
+    `front` has the metrics that are the objectives of a front; None if one metric is maximised.
+    """
     random = check_random_state(random_state)
     searched = []
     for space, number in spaces:
         seed = int(random.randint(np.iinfo(np.int32).max))
-        optimizer = _new_optimizer(make, space, seed, curve)
+        optimizer = _new_optimizer(make, space, seed, curve, front)
         n_points = math.prod(each.n_levels or math.inf for each in space.space.values())
         if n_points < number and not isinstance(optimizer._optimizer, TreeSearch):
             warn_few_points(int(n_points), number)
@@ -78,18 +83,26 @@ def with_optimizers(
 
 
 def _new_optimizer(
-    make: Callable[..., Any] | None, space: DistributionSpace, seed: int, curve: Curve | None
+    make: Callable[..., Any] | None, space: DistributionSpace, seed: int, curve: Curve | None, front: list[str] | None
 ) -> Optimizer | Study:
     make = BayesOpt if make is None else make
-    form = f"optimizer(space, seed=seed{'' if curve is None else ', curve=curve'})"
+    keywords: dict[str, Any] = {} if curve is None else {"curve": curve}
+    keywords |= {} if front is None else {"outcomes": dict.fromkeys(front, "maximize")}
+    form = f"optimizer(space, seed=seed{''.join(f', {name}={name}' for name in keywords)})"
     advice = f"pass an optimizer's class, or a function that returns one, called as {form}"
     if not callable(make):
         advice += optimizer_advice(make).replace("(space)", "")
         raise InvalidSetting(f"optimizer={short_repr(make)} is not usable: {advice}")
-    keywords: dict[str, Any] = {} if curve is None else {"curve": curve}
     made: Optimizer | Study = make(space.space, seed=seed, **keywords)
     users, kinds = "candidates of a search", (Optimizer, Study)
-    check_optimizer(made, space.space, "maximize", advice, users=users, kinds=kinds)
+    refused = ("context", "fidelity", *(("outcomes",) if front is None else ()))
+    check_optimizer(made, space.space, "maximize", advice, users=users, kinds=kinds, refused=refused)
+    outcomes = made._problem.outcomes
+    if front is not None and {name: type(goal) for name, goal in outcomes.items()} != dict.fromkeys(front, Maximize):
+        raise InvalidSetting(
+            f"optimizer has outcomes={short_repr(outcomes)}, and the metrics {front} are maximised: pass the argument "
+            "outcomes to it"
+        )
     found = made._optimizer.curve
     if curve is not None and found != curve:
         raise InvalidSetting(f"optimizer has curve={found!r}, and not {curve!r}: pass the argument curve to it")

@@ -284,7 +284,7 @@ def _enqueued(
 
     A candidate with the given values is drawn at random if values are missing. The draw depends on the result of
     `seed` and on the position of the point in the list. In a space, missing values are chosen at the suggestion.
-    `constraints` returns those of the present problem.
+    `constraints` returns the constraints of the present problem.
     """
     known, numbers = constraints(), seed()
     several = problem.domain.several(params)

@@ -127,8 +127,8 @@ class Log(Protocol):
         """Return the hypervolume of these trials above a reference, which has a value for each objective."""
 
     def reference(self, numbers: Sequence[int]) -> list[float | None]:
-        """Return the declared or computed reference of each objective for the hypervolume of these trials, which are
-        those of a front; None if it was not declared and there are no trials."""
+        """Return the declared or computed reference of each objective for the hypervolume of these trials, which must
+        be a front; None if it was not declared and there are no trials."""
 
     def contradiction(self, numbers: Sequence[int]) -> tuple[int | None, int, int] | None:
         """Return the first of these trials whose exact value differs from another exact value at the same point: the

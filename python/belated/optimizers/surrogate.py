@@ -46,7 +46,7 @@ class Surrogate:
         Standard deviation of the noise, in units of f, for values that were reported without a ``std``.
     mean : float
         Prior mean of f. Far from all data, the model predicts this value. If the choices of a context have different
-        offsets and scales, the mean and the standard deviations are those of an average context.
+        offsets and scales, the mean and the standard deviations belong to an average context.
     log_evidence : float
         log p(values | hyperparameters), a density in units of f. This number can be compared between models of the same
         values.

@@ -31,7 +31,7 @@ from belated.optimizers.hand_overs import n_hand_overs
 from belated.optimizers.importance import can_be_zero, total_effects
 from belated.optimizers.log import Array, Log
 from belated.optimizers.marks import marked_values
-from belated.optimizers.outcomes import has_bounds, position
+from belated.optimizers.outcomes import bounds_of, has_bounds, position
 from belated.optimizers.problem import Problem
 from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_facts
 from belated.optimizers.request import Carrier, Facts, ObserveArguments
@@ -265,7 +265,7 @@ class Reading(ABC):
         """Return the hypervolume of `pareto_`: the volume of the values between it and the reference.
 
         The volume is a product of ranges in the units of the objectives. It is 0 if no trial is better than the
-        reference in all objectives.
+        reference in all objectives, and infinite if the product is too large for a float.
 
         Parameters
         ----------
@@ -385,10 +385,10 @@ class Reading(ABC):
 
         Notes
         -----
-        The columns are those of ``trials_dataframe(curves=True)``. A cell contains what is printed: the attr ``[1, 2]``
-        is read as a text, and `add` refuses the rows of choices that print alike (``"1"`` and ``1``). pandas may change
-        the last digits of numbers. A text that a spreadsheet would execute as a formula starts with an apostrophe in
-        the file. ``belated study export`` keeps all data of a study.
+        The columns are the same as in ``trials_dataframe(curves=True)``. A cell contains what is printed: the attr
+        ``[1, 2]`` is read as a text, and `add` refuses the rows of choices that print alike (``"1"`` and ``1``). pandas
+        may change the last digits of numbers. A text that a spreadsheet would execute as a formula starts with an
+        apostrophe in the file. ``belated study export`` keeps all data of a study.
 
         Examples
         --------
@@ -588,7 +588,10 @@ class Reading(ABC):
         if not found:
             where = " with the fixed values" if fixed else ""
             where += "" if constraints is None else " whose params satisfy the constraints"
-            raise NotFitted(f"recommend needs values: observe at least one trial{where} first")
+            front = source._problem.front
+            of = f" of {front}" if front else ""
+            where += " within the bounds" if front and has_bounds(source._problem.outcomes) else ""
+            raise NotFitted(f"recommend needs values{of}: observe at least one trial{where} first")
         points = [source._problem.domain.params_at(place) for place, _, _ in found]
         if has_bounds(source._problem.outcomes) and source._has_model:
             unknown = source._unknown_bounded()
@@ -638,7 +641,7 @@ class Reading(ABC):
         Raises
         ------
         NotFitted
-            No trial has been observed yet.
+            No trial has been observed yet, or the outcome does not have a value.
         InvalidSetting
             The optimizer does not have a model, for example `RandomSearch`.
         InvalidPoint, InvalidContext
@@ -657,7 +660,8 @@ class Reading(ABC):
         log, problem = self._model_log("predict"), self._source._problem
         points = problem.with_context(problem.domain.points(params, measured=True), context)
         i = self._source._position_of_model(outcome)
-        return problem.as_given(params, *_fitted("predict", log.predict(points, problem.wall_time(), bool(pending), i)))
+        found = log.predict(points, problem.wall_time(), bool(pending), i)
+        return problem.as_given(params, *_fitted("predict", found, outcome or problem.objective))
 
     def predict_feasible(self, params: Any = None, context: Mapping[str, Any] | None = None) -> Any:
         """Return the probability that all outcomes lie within their bounds.
@@ -767,7 +771,8 @@ class Reading(ABC):
             The optimizer does not have a model, for example `RandomSearch`.
         """
         log, problem = self._model_log("surrogate_"), self._source._problem
-        return surrogate_of(problem, *_fitted("surrogate_", log.surrogate(problem.wall_time(), False)))
+        first = problem.front[0] if problem.front else problem.objective
+        return surrogate_of(problem, *_fitted("surrogate_", log.surrogate(problem.wall_time(), False), first))
 
     @checks_arguments
     def importances(self, context: Mapping[str, Any] | None = None, *, outcome: str | None = None) -> dict[str, float]:
@@ -899,7 +904,8 @@ class Reading(ABC):
         """Return (model, mean, scale, log slope) of the core; `what` is the name of the caller, for messages."""
         # Read the log first: another process may have reordered the outcomes.
         log, source = self._model_log(what), self._source
-        return _fitted(what, log.surrogate(source._problem.wall_time(), False, source._position_of_model(outcome)))
+        found = log.surrogate(source._problem.wall_time(), False, source._position_of_model(outcome))
+        return _fitted(what, found, outcome or source._problem.objective)
 
     def _leave_one_out(
         self, outcome: str | None = None, caller: str = "leave-one-out"
@@ -908,8 +914,9 @@ class Reading(ABC):
 
         `caller` is the name of the caller, for messages.
         """
-        log, i = self._model_log(caller), self._source._position_of_model(outcome)
-        return _fitted(caller, log.leave_one_out(self._source._problem.wall_time(), i))
+        log, problem = self._model_log(caller), self._source._problem
+        found = log.leave_one_out(problem.wall_time(), self._source._position_of_model(outcome))
+        return _fitted(caller, found, outcome or problem.objective)
 
     def _model_log(self, what: str) -> Log:
         """Return the log; raise InvalidSetting if the source does not have a model."""
@@ -1297,7 +1304,7 @@ class Trials(Reading, Generic[AnyLog]):
     def _unknown_bounded(self) -> list[str]:
         """Return the names of the outcomes that have bounds and no value in any trial."""
         log, outcomes = self._current_log(), self._problem.outcomes
-        bounded = {i: name for i, (name, goal) in enumerate(outcomes.items()) if has_bounds({name: goal})}
+        bounded = {i: name for i, name in enumerate(outcomes) if bounds_of(outcomes, name) != (None, None)}
         for number in log.numbers(None) if bounded else ():
             known = log.trial(number).outcomes
             bounded = {i: name for i, name in bounded.items() if known[i][1] is None}
@@ -1712,7 +1719,7 @@ class Trials(Reading, Generic[AnyLog]):
         policies: tuple[str, str, str],
         revision: int | None,
     ) -> Any:
-        """Add the rows of a table; the arguments are those of `add`."""
+        """Add the rows of a table, with the arguments of `add`."""
         missing, on_error, duplicates = policies
         given = {"value": value} | {name: each for name, each in facts.items() if name != "attrs"}
         attrs = facts["attrs"]
@@ -1905,10 +1912,11 @@ class Trials(Reading, Generic[AnyLog]):
         return trials_html(self._strategy_name, self._problem, self.trials, len(self.pending), best)
 
 
-def _fitted(what: str, found: T | None) -> T:
+def _fitted(what: str, found: T | None, outcome: str | None = None) -> T:
     """Return a result of the model. The result is None before the first observed value; then raise NotFitted."""
     if found is None:
-        raise NotFitted(f"{what} needs values: observe at least one trial first")
+        values = "values" if outcome is None else f"values of {outcome!r}"
+        raise NotFitted(f"{what} needs {values}: observe at least one {'trial' if outcome is None else 'value'} first")
     return found
 
 

@@ -154,8 +154,12 @@ def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
     entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}
     if entries and below:
-        columns = max(1, min(len(entries), int(axes[-1].figure.get_figwidth() / 1.1)))
-        axes[-1].figure.legend(loc="outside lower center", ncols=columns, **settings)
+        figure = axes[-1].figure
+        for columns in range(max(1, min(len(entries), int(figure.get_figwidth() / 1.1))), 0, -1):
+            legend = figure.legend(loc="outside lower center", ncols=columns, **settings)
+            if columns == 1 or legend.get_window_extent().width <= figure.bbox.width:
+                break
+            legend.remove()
     elif entries:
         legend = axes[-1].legend(**settings)
         has_layout = axes[-1].figure.figure.get_layout_engine() is not None

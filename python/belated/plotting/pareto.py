@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -9,30 +10,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
+from belated.errors import NotFitted
 from belated.optimizers.outcomes import Goal, Minimize, Outcomes, is_within
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import LOOKS, ORANGE, RED, Axes
+from belated.plotting.figures import LOOKS, ORANGE, PURPLE, RED, Axes
+
+_N_PREDICTED = 20
 
 
-def plot_pareto(search: Reading, ax: Any = None) -> NDArray[np.object_]:
+def plot_pareto(search: Reading, ax: Any = None, *, context: Mapping[str, Any] | None = None) -> NDArray[np.object_]:
     """Plot the trials by their objectives, and the front `pareto_` as a staircase.
 
     Dots are the trials in which both objectives of the axes were observed. Pale dots do not count: an outcome is not
     within its bounds, or an outcome with bounds or a third objective is missing. If only one of the two objectives was
-    observed, a thin line shows its value. Dashed lines are the declared references, from which values are worthless.
-    Values that a trial of the front dominates lie on the worse side of the staircase. With three objectives, the
-    staircase belongs to the two objectives of the axes, and trials of the front may lie on its worse side. Trials that
-    were run outside the domain or that a revision left out are not drawn.
+    observed, a thin line shows its value. Values that a trial of the front dominates lie on the worse side of the
+    staircase. With three objectives, the staircase belongs to the two objectives of the axes, and trials of the front
+    may lie on its worse side. Trials that were run outside the domain or that a revision left out are not drawn.
+
+    Dashed lines are the references of `hypervolume`, from which values are worthless; dotted lines are references that
+    were not declared and are computed from the front. Triangles are the predicted front: the points that
+    ``recommend(n=20)`` returns, at the means that `predict` returns for each objective, with bars of two standard
+    deviations on each side. Points that probably violate the bounds of other outcomes are left out. The predicted front
+    is not drawn without a model, before all objectives and outcomes with bounds have a value, or if a study was opened
+    without the functions of its constraints.
 
     Parameters
     ----------
     search : Result, Study or Optimizer
-        A search with two or three objectives. If a result is given, the trials of its run are drawn, and the front is
-        that of the optimizer.
+        A search with two or three objectives. If a result is given, the trials of its run are drawn, and the front
+        contains all trials of its optimizer.
     ax : matplotlib Axes or array of Axes, optional
         The axes to draw on: one for two objectives, and three for three. Default None: the axes of a new figure.
+    context : mapping, optional
+        The context of the predicted front, if a context was declared. Default None: if a context was declared, the
+        predicted front is not drawn.
 
     Returns
     -------
@@ -45,6 +58,8 @@ def plot_pareto(search: Reading, ax: Any = None) -> NDArray[np.object_]:
     InvalidSetting
         `search` is not a result, study or optimizer, or does not have several objectives; or the number of axes is
         wrong.
+    InvalidContext
+        The context was not declared, or is out of its space.
 
     Examples
     --------
@@ -62,11 +77,16 @@ def plot_pareto(search: Reading, ax: Any = None) -> NDArray[np.object_]:
     pairs = list(combinations(problem.front, 2))
     made = figures.panels(len(pairs), ax, 2)
     front = search.pareto_
+    log = search._source._current_log()
+    references = dict(zip(problem.front, log.reference([trial.number for trial in front]), strict=True))
+    predicted = _predicted(search, context)
     trials = [trial for trial in search.trials if not trial.outside and trial.left_out is None]
     for (x, y), each in zip(pairs, made, strict=True):
         goals = (problem.outcomes[x], problem.outcomes[y])
         _draw_trials(each, problem.outcomes, trials, (x, y))
-        _draw_references(each, goals)
+        _draw_references(each, goals, (references[x], references[y]))
+        if predicted:
+            _draw_predicted(each, *predicted[x], *predicted[y])
         _draw_front(each, [(trial.values[x], trial.values[y]) for trial in front], goals)
         xlabel, ylabel = (figures.value_label(search, name).replace(" (", "\n(") for name in (x, y))
         each.set(xlabel=xlabel, ylabel=ylabel)
@@ -76,6 +96,20 @@ def plot_pareto(search: Reading, ax: Any = None) -> NDArray[np.object_]:
     figures.add_legend(made, below=ax is None)
     figures.tidy(made)
     return made
+
+
+def _predicted(search: Reading, context: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the means and stds of each objective at the recommended points; an empty dict if they are not known."""
+    source = search._source
+    if not source._has_model or (context is None and source._problem.context_space is not None):
+        return {}
+    try:
+        points = search.recommend(context, n=_N_PREDICTED)
+        within = search.predict_feasible(points, context) >= 0.5
+        front = source._problem.front if within.any() else []
+        return {name: np.array(search.predict(points, context, outcome=name))[:, within] for name in front}
+    except (NotFitted, InvalidSetting):
+        return {}  # an outcome does not have a value, or a study was opened without its constraints
 
 
 def _draw_trials(ax: Axes, outcomes: Outcomes, trials: list[Trial], names: tuple[str, str]) -> None:
@@ -120,10 +154,15 @@ def _draw_front(ax: Axes, points: list[tuple[float, float]], goals: tuple[Goal, 
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]))
 
 
-def _draw_references(ax: Axes, goals: tuple[Goal, Goal]) -> None:
-    look: Any = {"color": RED, "linestyle": "--", "linewidth": 1, "label": "reference"}
-    for goal, line in zip(goals, (ax.axvline, ax.axhline), strict=True):
-        _, low, high = goal.core
-        for value in (low, high):
-            if value is not None:
-                line(value, **look)
+def _draw_predicted(ax: Axes, x: Any, x_std: Any, y: Any, y_std: Any) -> None:
+    look: Any = {"color": PURPLE, "markersize": 5, "elinewidth": 0.8, "label": "predicted ± 2 std"}
+    ax.errorbar(x, y, xerr=2 * x_std, yerr=2 * y_std, fmt="^", **look)
+
+
+def _draw_references(ax: Axes, goals: tuple[Goal, Goal], references: Sequence[float | None]) -> None:
+    """Draw declared references as dashed lines, and computed references as dotted lines."""
+    for goal, value, line in zip(goals, references, (ax.axvline, ax.axhline), strict=True):
+        if value is not None:
+            is_declared = any(bound is not None for bound in goal.core[1:])
+            style, label = ("--", "reference") if is_declared else (":", "computed reference")
+            line(value, color=RED, linestyle=style, linewidth=1, label=label)

@@ -10,6 +10,7 @@ from belated.optimizers.optimizer import Optimizer
 from belated.optimizers.trial import Trial, html_table, trials_html
 from belated.optimizers.trials import Reading
 from belated.run.budget import charged_cost
+from belated.short_repr import short_repr
 from belated.study.study import Study
 
 StopReason: TypeAlias = Literal["n_trials", "timeout", "budget", "interrupted", "stopped", "error"]
@@ -90,7 +91,9 @@ class Result(Reading):
         return {"n_trials": self.n_trials} | best | {name: getattr(self, name) for name in names}
 
     def __repr__(self) -> str:
-        facts = [f"{name}={fact!r}" for name, fact in self._facts().items()]
+        # A front may have hundreds of trials.
+        shown = {name: short_repr(fact) if name == "pareto_" else repr(fact) for name, fact in self._facts().items()}
+        facts = [f"{name}={fact}" for name, fact in shown.items()]
         return f"Result({', '.join(facts)}, seconds={self.seconds:.3g})"
 
     def _repr_html_(self) -> str:

@@ -74,7 +74,7 @@ class NoImprovement(Stopper):
             return
         first, before = self._best is None, self._best
         if problem.front:
-            found = {tuple(each.values[name] for name in problem.front) for each in best}
+            found = {tuple(values[name] for name in problem.front) for values in (each.values for each in best)}
             self._best = found or None
             improved = trial in best if first else bool(found - before)
         else:

@@ -69,7 +69,7 @@ def clock() -> float:
 
 @contextmanager
 def at(study: Study, now: float | None, revision: int | None, by: str | None) -> Iterator[None]:
-    """Return a context in which the study's clock shows `now`, and arguments are those of a revision and an author.
+    """Return a context in which the study's clock shows `now`, and arguments belong to a revision and an author.
 
     None stands for the time of this machine, for the present revision, and for an author that is not known.
     """

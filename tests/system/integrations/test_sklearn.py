@@ -146,6 +146,60 @@ def test_a_function_may_return_several_scores():
     assert search.multimetric_ and search.best_score_ == search.cv_results_["mean_test_f"].max()
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"refit": False},
+        {"refit": lambda results: 3},
+        {"refit": "recall", "objective": ["accuracy", "recall"], "scoring": ["f1", "accuracy", "recall"]},
+        {"refit": False, "optimizer": bl.RandomSearch},
+    ],
+)
+def test_several_metrics_have_a_front(settings):
+    search = search_of(**{"scoring": ["accuracy", "recall"], "n_iter": 14} | settings).fit(X, Y)
+    optimizer, results = search.optimizer_, search.cv_results_
+    means = {name: results[f"mean_test_{name}"] for name in ("accuracy", "recall")}
+    assert list(optimizer.outcomes) == list(means)
+    for i, trial in enumerate(optimizer.trials):
+        assert trial.values == {name: values[i] for name, values in means.items()}
+        assert trial.attrs == ({"f1": results["mean_test_f1"][i]} if "scoring" in settings else {})
+    points = np.column_stack(list(means.values()))
+    dominated = [any((other >= point).all() and (other > point).any() for other in points) for point in points]
+    assert [trial.number for trial in optimizer.pareto_] == np.flatnonzero(~np.array(dominated)).tolist()
+    best = means["recall"].argmax() if settings["refit"] == "recall" else 3 if settings["refit"] else None
+    assert getattr(search, "best_index_", None) == best
+    assert hasattr(search, "best_estimator_") == bool(settings["refit"])
+
+
+def test_fits_of_a_front_that_fail():
+    def sometimes(estimator, X, y):
+        return float("nan") if estimator.depth == 3 else 0.5
+
+    scoring = {"a": "accuracy", "b": sometimes}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search = search_of(Fragile(), DEPTHS, scoring=scoring, refit=False, n_iter=10).fit(X, Y)
+    for trial in search.optimizer_.trials:
+        depth = trial.params["depth"]
+        assert trial.values.keys() == ({"a", "b"} if depth <= 5 and depth != 3 else {"a"} if depth == 3 else set())
+        assert trial.missing == []
+    assert {trial.params["depth"] for trial in search.optimizer_.trials} >= {3, 6}
+
+
+def test_fronts_of_metrics_may_have_references():
+    def made(space, seed, outcomes):
+        goals = {name: bl.Maximize(at_least=0.25) for name in outcomes}
+        return bl.BayesOpt(space, outcomes=goals, seed=seed)
+
+    search = search_of(scoring=["accuracy", "recall"], refit=False, optimizer=made, n_iter=6).fit(X, Y)
+    assert search.optimizer_.hypervolume() == search.optimizer_.hypervolume({"accuracy": 0.25, "recall": 0.25})
+    with pytest.raises(bl.errors.InvalidSetting, match="pass the argument outcomes"):
+        wrong = functools.partial(made, outcomes=["accuracy", "f1"])
+        search_of(
+            scoring=["accuracy", "recall"], refit=False, optimizer=lambda space, seed, outcomes: wrong(space, seed)
+        ).fit(X, Y)
+
+
 def test_several_metrics_do_not_change_the_candidates():
     single = search_of(scoring="accuracy", n_iter=14).fit(X, Y)
     scoring = {"a": "accuracy", "b": "roc_auc", "c": make_scorer(f1_score)}
@@ -492,7 +546,13 @@ def test_no_candidate_is_started_after_the_timeout(monkeypatch):
         ({"optimizer": lambda space, seed: bl.BayesOpt(candidates=[[0.0], [1.0]])}, "does not search the given space"),
         ({"optimizer": functools.partial(bl.BayesOpt, context={"day": (0, 6)})}, "optimizer has a context"),
         ({"optimizer": functools.partial(bl.BayesOpt, outcomes={"score": "maximize"})}, "optimizer has outcomes"),
-        ({"scoring": ["accuracy", "f1"], "refit": False}, "refit=False does not name the metric"),
+        (
+            {"scoring": ["accuracy", "f1", "recall", "precision"], "refit": False},
+            "refit=False does not name the metric",
+        ),
+        ({"scoring": ["accuracy", "f1"], "refit": "f1", "objective": ["f1"]}, "name of a metric, or two or three of"),
+        ({"scoring": ["accuracy", "f1"], "refit": "f1", "objective": ["f1", "auc"]}, "two or three of"),
+        ({"scoring": two_scores, "refit": False, "objective": ["a", "f"]}, "scoring as a list of metrics"),
         ({"scoring": ["accuracy", "f1"], "refit": "f1", "objective": "auc"}, "objective='auc' does not name"),
         ({"objective": "f1"}, "objective='f1' is for several metrics: leave it out"),
         ({"scoring": two_scores, "refit": False}, "refit=False does not name the metric"),

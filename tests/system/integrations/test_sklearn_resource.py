@@ -248,6 +248,9 @@ def test_several_metrics():
         assert search.best_score_ == scores[search.cv_results_["n_resources"] == 8].max()
     with pytest.raises(bl.errors.InvalidSetting, match="refit=False does not name the metric"):
         search_of(scoring=two_scores, refit=False).fit(X, Y)
+    for settings in ({"refit": False}, {"refit": "f1", "objective": ["accuracy", "f1"]}):
+        with pytest.raises(bl.errors.InvalidSetting, match="resource='n_estimators' needs one metric"):
+            search_of(scoring=["accuracy", "f1"], **settings).fit(X, Y)
 
 
 # Workers.

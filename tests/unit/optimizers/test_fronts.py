@@ -8,7 +8,7 @@ import pytest
 
 import belated as bl
 import belated.papers
-from belated.errors import InvalidSetting
+from belated.errors import InvalidSetting, NotFitted
 
 SQUARE = {"r": (0.0, 1.0), "angle": (0.0, 1.0)}
 BOTH = {"first": "maximize", "second": "maximize"}
@@ -256,3 +256,19 @@ def test_recommended_points_are_distinct():
         trial.observe({"first": float(trial.params["i"]), "second": float(trial.params["j"] - trial.params["i"])})
     found = [tuple(params.values()) for params in optimizer.recommend(n=10)]
     assert len(set(found)) == len(found)
+
+
+def test_errors_name_the_outcome_without_a_value():
+    goals = {"first": bl.Maximize(at_least=-1.0), "second": bl.Maximize(at_least=-1.0), "heat": bl.AtMost(0.5)}
+    optimizer = bl.BayesOpt(SQUARE, outcomes=goals, seed=0)
+    trial = optimizer.suggest()
+    trial.observe({"second": 1.0, "heat": 0.25})
+    with pytest.raises(NotFitted, match="predict needs values of 'first'"):
+        optimizer.predict(trial.params, outcome="first")
+    with pytest.raises(NotFitted, match="surrogate_ needs values of 'first'"):
+        optimizer.surrogate_  # noqa: B018
+    with pytest.raises(NotFitted, match="importances needs values of 'first'"):
+        optimizer.importances(outcome="first")
+    assert np.isfinite(optimizer.predict(trial.params, outcome="second")).all()
+    # The reference of the objective that did not come is not a bound.
+    assert optimizer.predict_feasible(trial.params) > 0.5

@@ -256,7 +256,7 @@ def test_other_tables_are_not_of_optuna():
     table = pd.DataFrame({"x": [0.25, 0.5], "value": [1.0, 2.0], "state": ["COMPLETE", "done"]})
     with pytest.raises(InvalidValue, match="is not one of"):
         optimizer.add(table)
-    # Without the columns of parameters, states, and times of Optuna, the values are those of the user.
+    # Without Optuna's columns of parameters, states and times, the table is not a table of Optuna.
     optimizer.add(table.drop(columns="state"))
     assert optimizer.best_value_ == 2.0
 

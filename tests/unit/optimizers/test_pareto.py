@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.errors import InvalidSetting, InvalidValue, ObjectivesError
+from belated.errors import InvalidSetting, InvalidValue, NotFitted, ObjectivesError
 
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 OUTCOMES = {"yield": "maximize", "cost": bl.Minimize(at_most=40.0), "purity": bl.AtLeast(0.95), "note": bl.Record()}
@@ -111,6 +111,29 @@ def test_reference_is_given_or_declared_or_computed():
     for wrong in [{"purity": 1.0}, {"yield": float("nan")}, {"yield": "a"}, 3.0, ["yield"]]:
         with pytest.raises(InvalidValue, match="reference"):
             optimizer.hypervolume(wrong)
+
+
+@pytest.mark.parametrize("kind", [bl.BayesOpt, bl.RandomSearch])
+def test_recommendations_name_the_objectives_without_values(kind):
+    optimizer = kind({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": "maximize"}, seed=0)
+    trial = optimizer.suggest()
+    optimizer.fail(trial, outcome="a")
+    trial.observe({"b": 1.0})
+    with pytest.raises(NotFitted, match=r"values of \['a', 'b'\]"):
+        optimizer.recommend()
+
+
+def test_long_fronts_are_shortened_in_the_repr_of_a_result():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": "minimize"}, seed=0)
+    result = bl.maximize(lambda params: {"a": params["x"], "b": params["x"]}, optimizer=optimizer, n_trials=100)
+    assert len(result.pareto_) == 100 and len(repr(result)) < 200
+
+
+def test_volumes_that_are_too_large_for_a_float_are_infinite():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": "maximize"}, seed=0)
+    optimizer.add([{"x": 0.1}, {"x": 0.2}], [{"a": 1e200, "b": 1e180}, {"a": 2e200, "b": 0.5e180}])
+    assert optimizer.hypervolume({"a": 0.0, "b": 0.0}) == np.inf
+    assert len(optimizer.recommend(n=2)) == 2
 
 
 def test_members_for_one_objective_raise_one_error_that_names_the_front():

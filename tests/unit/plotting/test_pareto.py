@@ -67,6 +67,83 @@ def test_few_trials_can_be_drawn(points, note):
     ax.figure.draw_without_rendering()
 
 
+def test_computed_references_give_the_hypervolume():
+    optimizer = search({"yield": "maximize", "cost": "minimize", "purity": bl.AtLeast(0.5)})
+    [ax] = plotting.plot_pareto(optimizer)
+    x, y = (line for line in ax.lines if line.get_label() == "computed reference")
+    reference = {"yield": x.get_xdata()[0], "cost": y.get_ydata()[0]}
+    assert optimizer.hypervolume(reference) == optimizer.hypervolume() != optimizer.hypervolume({"yield": 0.0})
+    assert "reference" not in drawn(ax)
+
+
+def predictions(ax):
+    """Return the means of both objectives and their bars, (points, objective), (points, objective, 2)."""
+    [found] = [each for each in ax.containers if each.get_label() == "predicted ± 2 std"]
+    points, _, bars = found.lines
+    ends = [np.array([bar[:, i] for bar in each.get_segments()]) for i, each in enumerate(bars)]
+    return points.get_xydata(), np.stack(ends, axis=1)
+
+
+@pytest.mark.parametrize("context", [None, {"oven": "b"}])
+def test_the_predicted_front_is_drawn_with_its_uncertainty(context):
+    goals = {"yield": "maximize", "cost": "minimize", "purity": bl.AtLeast(0.5)}
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    optimizer = bl.BayesOpt(space, outcomes=goals, context=context and {"oven": ["a", "b"]}, seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        trial = optimizer.suggest(context=context)
+        x, y = trial.params.values()
+        noise = rng.normal(0.0, 0.05, 2)
+        trial.observe({"yield": x + noise[0], "cost": x**2 + y + noise[1], "purity": 1.0 - y})
+    [ax] = plotting.plot_pareto(optimizer, context=context)
+    means, bars = predictions(ax)
+    points = optimizer.recommend(context, n=20)
+    for i, name in enumerate(("yield", "cost")):
+        mean, std = optimizer.predict(points, context, outcome=name)
+        assert means[:, i] == pytest.approx(mean)
+        assert bars[:, i] == pytest.approx(np.stack([mean - 2 * std, mean + 2 * std], axis=1))
+    assert len(means) > 5
+    better = (means[:, None, 0] >= means[:, 0]) & (means[:, None, 1] <= means[:, 1])
+    assert (better == np.eye(len(means), dtype=bool)).all()
+    if context:
+        [ax] = plotting.plot_pareto(optimizer)
+        assert not ax.containers
+        with pytest.raises(bl.errors.InvalidContext):
+            plotting.plot_pareto(optimizer, context={"oven": "c"})
+
+
+def test_without_values_of_all_objectives_no_front_is_predicted():
+    assert not plotting.plot_pareto(search())[0].containers  # RandomSearch does not have a model
+    optimizer = bl.BayesOpt(SPACE, outcomes={"yield": "maximize", "cost": "minimize"}, seed=0)
+    trial = optimizer.suggest()
+    assert not plotting.plot_pareto(optimizer)[0].containers
+    trial.observe({"cost": 1.0})
+    assert not plotting.plot_pareto(optimizer)[0].containers
+    trial.observe({"yield": 1.0})
+    assert len(predictions(plotting.plot_pareto(optimizer)[0])[0]) == 1
+
+
+def test_no_front_is_predicted_outside_the_bounds():
+    optimizer = bl.BayesOpt(SPACE, outcomes=OUTCOMES, seed=0)
+    for trial in optimizer.suggest(n=6):
+        trial.observe({"yield": trial.params["x"], "cost": trial.params["x"], "purity": 0.1})
+    with pytest.warns(bl.BelatedWarning, match="probability 0"):
+        [ax] = plotting.plot_pareto(optimizer)
+    assert not ax.containers and "does not count" in drawn(ax)
+
+
+def test_studies_without_the_functions_of_their_constraints_are_drawn(tmp_path):
+    store = f"sqlite:///{tmp_path / 'front.db'}"
+    outcomes = {"yield": "maximize", "cost": "minimize"}
+    optimizer = bl.BayesOpt(SPACE, outcomes=outcomes, constraints=[lambda params: params["x"] < 0.9], seed=0)
+    study = bl.Study("front", store, optimizer)
+    for trial in study.suggest(n=6):
+        trial.observe({"yield": trial.params["x"], "cost": trial.params["x"] ** 2})
+    assert plotting.plot_pareto(study)[0].containers
+    [ax] = plotting.plot_pareto(bl.Study.load("front", store))
+    assert not ax.containers and "front" in drawn(ax)
+
+
 def test_one_objective_is_refused():
     with pytest.raises(InvalidSetting, match="plot_convergence"):
         plotting.plot_pareto(bl.RandomSearch(SPACE))

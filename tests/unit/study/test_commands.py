@@ -251,7 +251,7 @@ def test_a_worklist_of_new_trials_is_a_new_file(suffix, tmp_path, capsys):
     code, _, err = called(capsys, *request)
     assert code == cli.FAILED and "exists: pass the name of a new file (no trial was started)" in err
     assert study.n_trials == 4 and sheet.read_bytes() == written
-    # Both names of the option are those of both commands.
+    # Both commands take both names of the option.
     for option in ("--output", "--worklist"):
         written = tmp_path / f"{option[2:]}{suffix}"
         assert called(capsys, "worklist", path, "oven", option, written)[0] == cli.DONE and written.stat().st_size > 100

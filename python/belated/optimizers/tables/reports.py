@@ -422,8 +422,8 @@ class Reports:
     study_id
         The id of the study; None for an optimizer.
     amend
-        Whether other values replace earlier values; or the trials in which they do, whatever happened since the table
-        was written.
+        Whether other values replace earlier values; or the trials in which they do, even if these changed after the
+        table was written.
     moved
         Whether many rows may have other points than their trials.
     """
@@ -517,7 +517,7 @@ class Reports:
                 columns = [*self._first.value_columns().values(), "state", REMARKS]
                 filled = [column for column in columns if self._cell(column, i) is not None]
                 if filled:
-                    self._refuse(row, filled[0], "the row has no number of a trial: add it by add(table)")
+                    self._refuse(row, filled[0], "the row lacks the number of a trial: add it by add(table)")
                 continue
             row.number = whole_cell(number)
             row.at = whole_cell(as_of)
