@@ -602,8 +602,8 @@ impl Optimizer {
     }
 
     /// Returns the time on the clock, the delays of the suggested trials, and the ages of the trials in flight. Calls
-    /// share the delays until they change. If the position of an outcome is given, the delays and ages are those of
-    /// this outcome; otherwise a trial is in flight until all its outcomes are known.
+    /// share the delays until they change. If the position of an outcome is given, the delays and ages of this
+    /// outcome are returned; otherwise a trial is in flight until all its outcomes are known.
     pub(crate) fn delays(
         &mut self,
         time: Option<f64>,

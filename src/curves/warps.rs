@@ -22,7 +22,7 @@ const CLEAR: f64 = 3.0;
 /// Returns the warp with the largest evidence, or `None` if the evidence for a warp is not clear. Also returns the kernel
 /// of the residuals in these units on a small grid.
 ///
-/// The knee is the median of the last values of ended curves, and the widths are those of the warp of targets. The
+/// The knee is the median of the last values of ended curves, and the widths equal the widths of the warp of targets. The
 /// evidence is the density of all reports in the reported units. It is the evidence of the differences y(t) − y(T) in
 /// the units of the warp, the normal density of the last values, and Σ log t′(y) over the reports.
 pub fn choose(

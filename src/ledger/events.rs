@@ -44,7 +44,7 @@ impl Events {
     /// Returns event number i. The returned event equals the event that was pushed.
     pub fn get(&self, i: usize) -> Event {
         let written = &self.bytes[self.start(i)..self.ends[i]];
-        postcard::from_bytes(written).expect("the bytes are those of an event")
+        postcard::from_bytes(written).expect("the bytes contain an event")
     }
 
     /// Removes the last event.

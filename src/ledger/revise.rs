@@ -323,7 +323,7 @@ fn sources(before: &Problem, after: &Problem) -> Vec<Source> {
 
 /// The error for points that do not belong to the trials or to the problem.
 fn mismatch() -> Error {
-    Error::Corrupt("the points of a revision are not those of the trials".to_string())
+    Error::Corrupt("the points of a revision do not belong to its trials".to_string())
 }
 
 /// Whether strategies see the same points.

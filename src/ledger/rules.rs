@@ -415,7 +415,7 @@ impl Ledger {
         })))
     }
 
-    /// Whether the data of a report differ from those of the trial. Attributes are not compared.
+    /// Whether a report has other data than the trial. Attributes are not compared.
     fn are_other_data(&self, number: TrialNumber, data: &Data) -> bool {
         let trial = &self.trials[number];
         let differs = |reported: Option<f64>, known| reported.is_some() && reported != known;
@@ -618,7 +618,7 @@ impl Ledger {
         };
         match !marks.is_empty() && marks.iter().all(is_right) {
             true => Ok(()),
-            false => Err(self.impossible("marks that are not those of its values")),
+            false => Err(self.impossible("marks that do not belong to its values")),
         }
     }
 
@@ -716,7 +716,7 @@ impl Ledger {
         }
     }
 
-    /// Refuses positions that are not those of outcomes, or that occur twice.
+    /// Refuses positions without an outcome, and repeated positions.
     fn check_listed(&self, outcomes: impl Iterator<Item = u32> + Clone) -> Result<()> {
         let mut numbered = outcomes.clone().enumerate();
         let is_wrong = |&(i, outcome): &(usize, u32)| {

@@ -225,8 +225,8 @@ pub trait Strategy: Send {
 }
 
 /// Up to `n` distinct feasible points with the largest values, best first. Only trials within all bounds, and trials in
-/// the context of the query, are considered, if there are such trials with a value. Only one fidelity is considered: the highest fidelity at which a trial is
-/// feasible.
+/// the context of the query, are considered, if there are such trials with a value. Only one fidelity is considered: the
+/// highest fidelity at which a trial is feasible.
 pub(crate) fn best_by_value(
     log: View,
     query: Query,
@@ -279,7 +279,8 @@ pub(crate) fn best_by_value(
 }
 
 /// Up to `n` distinct feasible points of the front of the observed values. Each increases the hypervolume of the points
-/// before it by as much as possible.
+/// before it by as much as possible. Before a trial has values of all objectives and lies within all bounds, the points
+/// are chosen by their violations and the first objective.
 fn best_of_front(
     log: View,
     query: Query,
@@ -304,6 +305,11 @@ fn best_of_front(
         // Without these trials, other trials may be in the front.
         excluded.extend(violating);
     };
+    if left.is_empty() {
+        let mut found = best_by_value(log, query, n, stop)?;
+        found.iter_mut().for_each(|each| each.mean = f64::NAN);
+        return Ok(found);
+    }
     let reference = log.log.reference(&left).into_iter().flatten();
     let reference: Vec<f64> = reference.collect();
     let (mut found, mut chosen) = (Vec::new(), Vec::new());

@@ -31,7 +31,7 @@ fn act_at(ledger: &mut Ledger, action: Action, at: f64) {
     ledger.append(event.unwrap()).unwrap();
 }
 
-/// The delays and the late trials of a random log equal those of a reference, which reads its own table of trials.
+/// The delays and the late trials of a random log equal the results of a reference, which reads its own table of trials.
 #[test]
 fn late_trials_equal_a_reference() {
     proptest!(ProptestConfig::with_cases(40), |(

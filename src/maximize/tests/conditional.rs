@@ -47,7 +47,7 @@ impl<F: Fn(&[f64]) -> f64> Objective for Function<F> {
     fn values(&mut self, points: ArrayView2<f64>, out: &mut [f64]) {
         for (row, out) in points.outer_iter().zip(out) {
             let row = row.to_vec();
-            assert!(self.1.contains(&row), "{row:?} is no member");
+            assert!(self.1.contains(&row), "{row:?} is not a member");
             *out = self.value(&row);
         }
     }

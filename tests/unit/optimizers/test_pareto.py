@@ -221,3 +221,11 @@ def test_tables_have_a_column_for_the_front_and_are_read_again(tmp_path):
         assert [trial.number for trial in other.pareto_] == [0, 1, 4]
     with pytest.raises(InvalidValue, match="pass a dict"):
         other.add(pandas.DataFrame({"x": [0.5], "y": [0.5], "v": [1.0]}), value="v")
+
+
+def test_random_search_recommends_the_smallest_violation_before_the_bounds_are_met():
+    outcomes = {"a": "maximize", "b": "maximize", "c": bl.AtMost(0.0)}
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, outcomes=outcomes, seed=0)
+    for trial in optimizer.suggest(n=4):
+        optimizer.observe(trial, {"a": 1.0, "b": 1.0, "c": 1 + trial.params["x"]})
+    assert optimizer.recommend() == min((trial.params for trial in optimizer.trials), key=lambda params: params["x"])

@@ -85,7 +85,7 @@ pub struct LogConstrainedImprovement<'a> {
 }
 
 impl<'a> LogConstrainedImprovement<'a> {
-    /// Draws n joint fantasies at the noiseless rows of the tail. The fantasies of f are those of
+    /// Draws n joint fantasies at the noiseless rows of the tail. The fantasies of f are drawn as in
     /// [`super::log_noisy_expected_improvement::LogNoisyExpectedImprovement`].
     ///
     /// The incumbent of a fantasy is the largest value of f among the points of the tail that lie inside all bounds, or
@@ -246,7 +246,7 @@ impl<'a> LogConstrainedImprovement<'a> {
         }
     }
 
-    /// All processes with their fantasies: those of the objectives, then those of the bounded outcomes. `gp` is the process
+    /// All processes with their fantasies: first of the objectives, then of the bounded outcomes. `gp` is the process
     /// of the first objective.
     fn processes<'b>(
         &'b self,

@@ -36,8 +36,8 @@ impl FitPurpose {
         self == FitPurpose::Suggest
     }
 
-    /// Whether a fit is due if no kept fit can be used. `failures` has the rows of the model of success, if they are not
-    /// those of `training`.
+    /// Whether a fit is due if no kept fit can be used. `failures` has the rows of the model of success, if they differ
+    /// from the rows of `training`.
     pub fn is_due(
         self,
         training: &mut TrainingSet,
@@ -241,8 +241,8 @@ mod tests {
         bayes
     }
 
-    /// With several outcomes, the rows of the model of the objective and those of the model of success are compared with
-    /// the rows of their own fits.
+    /// With several outcomes, the models of the objective and of success compare their rows with the rows of their own
+    /// fits.
     #[test]
     fn a_fit_is_due_if_the_rows_of_either_model_have_grown() {
         // The numbers of observed objectives and of failures at the fit, and later.

@@ -5,8 +5,8 @@
 //! * The model of the *values* of the outcome. Where f equals a bound on a whole region, its probability is about ½.
 //! * The *censored* model. A value that equals a bound only says that a latent value lies at the bound or further
 //!   inside. The target of its row is the mean of the latent value given the other rows, truncated at the bound.
-//! * The model of *labels*: every value is inside or outside. It suits outcomes that jump, such as counts and flags. Its
-//!   labels, kernel and noise are those of the model of success ([`super::success`]).
+//! * The model of *labels*: every value is inside or outside. It suits outcomes that jump, such as counts and flags. It
+//!   has the labels, kernel and noise of the model of success ([`super::success`]).
 //!
 //! A fit chooses among the models by the evidence of the labels ([`choose_inside`]).
 

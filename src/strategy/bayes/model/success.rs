@@ -413,7 +413,7 @@ impl Success {
 
 impl Region {
     /// Sets the labels of a region without accidents. The log evidence is the sum of the log probabilities of the
-    /// trials, each given the earlier trials. The rates are those of the trials with P ≤ ½ and with P > ½.
+    /// trials, each given the earlier trials. The rates belong to the trials with P ≤ ½ and with P > ½.
     ///
     /// The factor contains these predictions: row i has mean y_i − z_i L_ii and variance L_ii² given the earlier rows.
     fn explain(&mut self, failed: &[bool]) -> Result<Explanation> {
@@ -449,7 +449,7 @@ impl Region {
     /// are uninformative. If q is the rate of success of the earlier trials, the labels are standardised by their mean
     /// 2 q − 1 and their standard deviation 2 √(q (1 − q)), and the predicted mean of the standardised label of row i
     /// is mu_i. The predicted probability of success is Φ(Φ⁻¹(q) + mu_i), and q until a trial has succeeded and another
-    /// has failed. The rates are those of the trials with mu_i < 0 and mu_i ≥ 0.
+    /// has failed. The rates belong to the trials with mu_i < 0 and mu_i ≥ 0.
     fn explain_with_accidents(&mut self, failed: &[bool]) -> Result<Explanation> {
         let (n, gp) = (failed.len(), &mut self.process.gp);
         let labels: Vec<f64> = failed.iter().map(|f| if *f { -1.0 } else { 1.0 }).collect();
