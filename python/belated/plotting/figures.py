@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
 from itertools import combinations
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
 from belated.errors import NotFitted
-from belated.optimizers.outcomes import Minimize
+from belated.optimizers.outcomes import Minimize, is_beyond
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.short_repr import short_repr
@@ -45,7 +46,98 @@ LOOKS = {
     "stopped": ("#4D4D4D", "s"),
     "withdrawn": (GREY, "x"),
     "pending": (GREEN, ">"),
+    "beyond a bound": (BLUE, "o"),
+    "outside the space": (GREY, "o"),
+    "marked": (PURPLE, "^"),
+    "forbidden": (GREEN, ">"),
 }
+#: The categories of trials that are drawn as hollow markers, because they cannot be used as they are.
+HOLLOW = ("beyond a bound", "outside the space", "marked", "forbidden")
+
+
+class AxesArray(np.ndarray[Any, np.dtype[np.object_]]):
+    """An array of axes. A notebook shows the figure, and does not print the array after it.
+
+    The repr is that of an array. IPython calls `_ipython_display_` instead of printing the value of a cell.
+    """
+
+    @classmethod
+    def of(cls, axes: Any) -> AxesArray:
+        """Return a flat array of axes."""
+        flat: AxesArray = np.asarray(axes, dtype=object).ravel().view(cls)
+        return flat
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+_NEAR = 6.0  # pixels
+
+
+class NearestTrial:
+    """The text of the status bar of an interactive window: the trial at the pointer or, without one, the position."""
+
+    def __init__(self, ax: Axes) -> None:
+        self.ax = ax
+        #: The markers of trials, and the trial of each marker.
+        self.drawn: list[tuple[Any, Sequence[Trial]]] = []
+
+    def __call__(self, x: float, y: float) -> str:
+        pointer = self.ax.transData.transform((x, y))
+        for line, trials in self.drawn:
+            away = np.hypot(*(line.get_transform().transform(line.get_xydata()) - pointer).T)
+            if away.min() < _NEAR:
+                return _in_words(trials[int(away.argmin())])
+        return str(type(self.ax).format_coord(self.ax, x, y))
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Trials contain their optimizer, which a pickled figure need not contain.
+        return {"ax": self.ax, "drawn": []}
+
+
+def draw_trials(ax: Axes, trials: Sequence[Trial], at: Any, label: str, **look: Any) -> None:
+    """Draw markers for trials, with the look of their category. The status bar shows the trial at the pointer."""
+    colour, marker = LOOKS[label]
+    look = {"color": colour, "markersize": 5, **look}
+    if label in HOLLOW:
+        look |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
+    (line,) = ax.plot(*at, marker, label=label, **look)
+    if not isinstance(ax.format_coord, NearestTrial):
+        ax.format_coord = NearestTrial(ax)  # type: ignore[method-assign]
+    ax.format_coord.drawn.append((line, trials))
+
+
+def _in_words(trial: Trial) -> str:
+    """Return the number, the point and the values of a trial."""
+    point, values = trial.params_run, trial.values or ({} if trial.value is None else {"value": trial.value})
+    space = trial._owner._problem.domain
+    if isinstance(space, Space):
+        point = {name: parameter_text(space, name, value) for name, value in space.flat(point).items()}
+    facts = {**(point if isinstance(point, dict) else {}), **{name: f"{value:.4g}" for name, value in values.items()}}
+    return f"trial {trial.number}: {', '.join(f'{shortened(name)} = {fact}' for name, fact in facts.items())}"
+
+
+def parameter_text(space: Space, name: str, value: Any) -> str:
+    """Return the value of a parameter as text, with the digits that its range earns."""
+    low, high = (getattr(space.get(name), each, None) for each in ("low", "high"))
+    if not isinstance(value, float) or low is None or high is None:
+        return shortened(value)
+    return digits(value, abs(value) if getattr(space[name], "log", False) else high - low)
+
+
+def digits(number: float, span: float) -> str:
+    """Return a number as text, with the digits that a range of width `span` earns.
+
+    The last digit is at most a thousandth of the range: in the range from 0 to 1, 2.857e-15 is 0.
+    """
+    if not span > 0 or not math.isfinite(span):
+        return f"{number:.4g}"
+    place = 3 - math.floor(math.log10(span))
+    rounded = round(number, place)
+    if rounded and not 1e-4 <= abs(rounded) < 1e7:
+        return f"{rounded:.{max(0, place + math.floor(math.log10(abs(rounded))))}e}"
+    text = f"{rounded + 0.0:.{max(place, 0)}f}"  # the sum of -0.0 and 0.0 is 0.0
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def checked_search(search: Reading, what: str) -> Reading:
@@ -92,7 +184,7 @@ def new_figure(size: tuple[float, float], rows: int = 1, columns: int = 1, **sha
     return figure, made
 
 
-def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.object_]:
+def panels(n: int, given: Any, columns: int = 3, **share: Any) -> AxesArray:
     """Return n axes: the given axes, or the axes of a new figure with at most `columns` axes in a row."""
     if given is None:
         columns = min(n, columns)
@@ -102,8 +194,8 @@ def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.obj
         figure, made = new_figure(size, rows, columns, **share)
         for unused in made.flat[n:]:
             figure.delaxes(unused)
-        return np.asarray(made.ravel()[:n])
-    found = np.asarray(given, dtype=object).ravel()
+        return AxesArray.of(made.ravel()[:n])
+    found = AxesArray.of(given)
     if len(found) != n:
         raise InvalidSetting(f"ax has {len(found)} axes, and {n} are needed: pass as many, or leave it out")
     return found
@@ -169,7 +261,7 @@ def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
 
 def covered_lines(ax: Axes, legend: Any) -> list[Any]:
     """Return the lines and bands of axes that a legend inside the axes covers, at least in part."""
-    ax.figure.figure.draw_without_rendering()  # the place of the legend is known after a draw
+    _place_texts([ax])
     box = legend.get_window_extent()
     found: list[Any] = []
     for line in ax.lines:
@@ -196,7 +288,10 @@ def tidy(axes: Any) -> None:
         for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
             if axis.get_scale() == "log":
                 _choose_log_ticks(axis, low, high)
-    draw = axes[0].figure.figure.draw_without_rendering  # the positions of texts are known after a draw
+
+    def draw() -> None:
+        _place_texts(axes)
+
     draw()
     if crowded := _overlapping(axes, "xaxis", shown_labels):
         for axis in crowded:
@@ -214,6 +309,20 @@ def tidy(axes: Any) -> None:
                 texts = [label.get_text() for label in axis.get_ticklabels()]
                 axis.set_ticks(axis.get_majorticklocs()[::2], texts[::2])
             draw()
+
+
+def _place_texts(axes: Any) -> None:
+    """Compute the positions of the texts and legends of axes.
+
+    The layout of a figure is computed only if these are all its panels. If a figure is filled panel by panel, its
+    layout is not known before the last one.
+    """
+    figure = axes[0].figure.figure
+    if all(ax in axes or ax.get_subplotspec() is None for ax in figure.axes):
+        figure.draw_without_rendering()
+    else:
+        for ax in axes:
+            ax.get_tightbbox()
 
 
 def _overlapping(axes: Any, which: str, texts: Callable[[Any], list[Any]]) -> list[Any]:
@@ -239,7 +348,7 @@ def _choose_log_ticks(axis: Any, low: float, high: float) -> None:
     if high < 100 * low:
         axis.set_minor_locator(ticker.NullLocator())
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)) if high >= 10 * low else ticker.MaxNLocator(5))
-        axis.set_major_formatter(ticker.FuncFormatter(lambda number, _: f"{number:g}"))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda number, _: digits(number, abs(number))))
 
 
 def integer_ticks(axis: Any) -> None:
@@ -327,11 +436,37 @@ def results(search: Reading, outcome: str | None) -> list[tuple[Trial, str, floa
     return [(trial, each.state, each.value) for trial in shown for each in [trial.outcomes[name]]]
 
 
+def category(search: Reading, trial: Trial, state: str) -> str:
+    """Return the category in which a trial is drawn, as a key of `LOOKS`, from the state of one of its outcomes."""
+    source = search._source
+    if state == "pending":
+        return "pending" if source._why_forbidden(trial._record) is None else "forbidden"
+    if state != "observed":
+        return state
+    constraints = source._constraints
+    if trial.outside or (constraints is not None and constraints.first_violated(trial.params_run) is not None):
+        return "outside the space"
+    if is_beyond(source._problem.outcomes, trial.values):
+        return "beyond a bound"
+    return "marked" if trial.marks else "observed"
+
+
+def by_category(search: Reading, outcome: str | None) -> dict[str, list[tuple[Trial, float | None]]]:
+    """Return the trials of `results` with their values, by category (`LOOKS`), without abandoned and withdrawn ones."""
+    found: dict[str, list[tuple[Trial, float | None]]] = {label: [] for label in LOOKS}
+    for trial, state, value in results(search, outcome):
+        found[category(search, trial, state)].append((trial, value))
+    return {label: own for label, own in found.items() if own and label not in ("abandoned", "withdrawn")}
+
+
 def values(search: Reading, outcome: str | None) -> list[float]:
     """Return the observed values of an outcome; None means the objective."""
     known = [trial.value if outcome is None else trial.values.get(outcome) for trial in search.trials]
     return [value for value in known if value is not None]
 
+
+#: The hatch of points that constraints exclude.
+HATCH = "\\\\\\\\"
 
 #: The legend entry of points at which the outcomes probably violate a bound.
 INFEASIBLE = "bounds probably violated"
