@@ -13,7 +13,7 @@ from belated._core import InvalidSetting
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import LOOKS, Axes
-from belated.plotting.regions import EXCLUDED
+from belated.plotting.regions import EXCLUDED, equalities
 from belated.plotting.slices import base_point, positions, predict_at, set_parameter, values_of
 from belated.plotting.ternary import Triangle, draw_axes, draw_contours, triangle_of
 from belated.space.dimensions import choices_of
@@ -45,7 +45,18 @@ def plot_contour(
     are active. Points at which one of the two parameters is inactive are left blank. The other markers are trials, in
     which the parameters that are not shown had different values. The mean at an observed trial may therefore differ
     from its value. If outcomes have bounds, points at which a bound is probably violated (`predict_feasible` below 0.5)
-    are hatched.
+    are hatched. Points that constraints exclude do not have a colour; they are hatched in the other direction.
+
+    Three parts of a `Mixture` are drawn as a triangle. At each corner, one part has its largest value, and the others
+    have their smallest values. Further parts have their values at the recommended point, and a trial with another sum
+    of the three is drawn at their proportions. In all other panels, parts of a mixture that are not on an axis share
+    the rest in the proportions that they have at the recommended point (`plot_slice`).
+
+    The colours of the mean cover the means that are drawn, but not beyond the observed values and the means near data,
+    where the standard deviation of f is at most half the standard deviation of the observed values. The colours of the
+    standard deviation end at the range of the observed values. If values lie beyond, the colour bar ends in an arrow.
+
+    Hollow markers are trials that cannot be used as they are, as in `plot_slice`.
 
     Parameters
     ----------
@@ -55,8 +66,8 @@ def plot_contour(
         The names of two or more parameters. Default None: the parameters with the largest total effects
         (`plot_importance`), at most `max_params`.
     ax : array of Axes, optional
-        The axes to draw on: for two names, two axes; for n names, n - 1 rows of n - 1 axes. Default None: the axes of a
-        new figure.
+        The axes to draw on: for two names or a triangle, two axes; for n names, n - 1 rows of n - 1 axes. Default None:
+        the axes of a new figure.
     context : mapping, optional
         The context at which the model is shown, if a context was declared.
     log : bool, default False
@@ -71,17 +82,17 @@ def plot_contour(
     Returns
     -------
     array of Axes
-        For two names, the axes of the mean and of the standard deviation, shape (2,). For n names, the axes of the
-        means, shape (n - 1, n - 1). The vertical axis of row i is the parameter i + 1, and the horizontal axis of
-        column j is the parameter j. Axes above the diagonal are empty and hidden. An axis is logarithmic if its
+        For two names or a triangle, the axes of the mean and of the standard deviation, shape (2,). For n names, the
+        axes of the means, shape (n - 1, n - 1). The vertical axis of row i is the parameter i + 1, and the horizontal
+        axis of column j is the parameter j. Axes above the diagonal are empty and hidden. An axis is logarithmic if its
         parameter is searched on a logarithmic scale.
 
     Raises
     ------
     InvalidSetting
         `search` is not a result, study or optimizer, has candidates without names, or does not have a model; or the
-        names are unknown, or are not two or more different names; or `max_params` is below 2; or the number of axes is
-        wrong; or `log` is True and a value is not positive.
+        names are unknown, are not two or more different names, or are the only two parts of a mixture; or `max_params`
+        is below 2; or the number of axes is wrong; or `log` is True and a value is not positive.
     NotFitted
         No trial has been observed yet.
     InvalidContext
@@ -119,20 +130,23 @@ def plot_contour(
         own = {made[cell]: group for cell, (group, each) in cells.items() if each == which}
         if not own:
             continue
-        ends = _ends(np.concatenate([found[group][:2].reshape(2, -1) for group in own.values()], axis=1), which, values)
-        mapped = _levels(*ends, colours, lowest if log and which == 0 else None)
+        grids = np.concatenate([found[group][:2].reshape(2, -1) for group in own.values()], axis=1)
+        low, high, extended = _ends(grids, which, values)
+        mapped = _levels(low, high, colours, lowest if log and which == 0 else None)
         for each, group in own.items():
+            rows = found[group][[which, 2, 3]]
             if triangle is None:
-                _draw_model(each, space, group, n_points, found[group][[which, 2, 3]], mapped)
+                _draw_model(each, space, group, n_points, rows, mapped)
                 set_parameter(each, "x", space, group[0])
                 set_parameter(each, "y", space, group[1])
+                if ax is None:
+                    each.label_outer()
             else:
-                _draw_triangle(each, triangle, group, n_points, found[group][[which, 2, 3]], mapped)
+                _fill(each, partial(draw_contours, each, triangle.places(triangle.values(n_points))), rows, mapped)
+                draw_axes(each, triangle, group)
             _draw_trials(each, search, space, best, group, triangle, outcome)
-            if ax is None and triangle is None:
-                each.label_outer()
-        scale = (lambda level, _: figures.digits(level, abs(level))) if log and which == 0 else _with_digits(mapped)
-        axes[0].figure.colorbar(mapped, ax=list(own), label=label, format=scale)
+        scale = _with_digits(high - low, log and which == 0)
+        axes[0].figure.colorbar(mapped, ax=list(own), label=label, extend=extended, format=scale)
     if side > 1:
         made[0, 0].figure.align_xlabels(made[-1])
         made[0, 0].figure.align_ylabels(made[:, 0])
@@ -160,6 +174,8 @@ def _chosen(
     wanted = figures.checked_names(names, searched)
     if len(wanted) < 2 or len(set(wanted)) < len(wanted):
         raise InvalidSetting(f"names={wanted} is not usable: pass two or more different parameters out of {searched}")
+    if any(set(terms) == set(wanted) for terms, _ in equalities(space)) and len(wanted) == 2:
+        raise InvalidSetting(f"names={wanted} is not usable: one of them determines the other, so use plot_slice")
     return wanted, left_out
 
 
@@ -188,7 +204,7 @@ def _predicted(
     return np.reshape(predict_at(search, space, points, context, names, outcome), shape)
 
 
-def _ends(predicted: Any, which: int, values: Sequence[float]) -> tuple[float, float, str]:
+def _ends(predicted: Any, which: int, values: Sequence[float]) -> tuple[float, float, Any]:
     """Return the lowest and highest colour of the mean (`which` = 0) or std, and which ends of the scale are extended.
 
     `predicted` has the means and stds, shape (2, n); see `plot_contour` for the rule.
@@ -197,12 +213,17 @@ def _ends(predicted: Any, which: int, values: Sequence[float]) -> tuple[float, f
     low, high = (shown[which].min(), shown[which].max()) if shown.size else (0.0, 1.0)
     known = [*values, *shown[0, shown[1] <= _NEAR * np.std(values)]]
     least, most = (min(known), max(known)) if which == 0 else (0.0, np.ptp(values) or np.inf)
-    is_below, is_above = bool(low < least < high), bool(low < most < high)
-    extended = {(False, False): "neither", (True, False): "min", (False, True): "max", (True, True): "both"}
-    return least if is_below else low, most if is_above else high, extended[is_below, is_above]
+    is_below, is_above = low < least < high, low < most < high
+    extended = ("neither", "min", "max", "both")[is_below + 2 * is_above]
+    return least if is_below else low, most if is_above else high, extended
 
 
-def _levels(low: float, high: float, extended: Any, colours: str, lowest: float | None) -> Any:
+def _with_digits(span: float, log: bool) -> Callable[[float, Any], str]:
+    """Return a function that writes the numbers of a scale with the digits that its range earns."""
+    return lambda level, _: figures.digits(level, abs(level) if log else span)
+
+
+def _levels(low: float, high: float, colours: str, lowest: float | None) -> Any:
     """Return the map from values to colours. Levels are evenly spaced, in the logarithm if `lowest` is given."""
     from matplotlib import cm, colors, ticker
 
@@ -210,8 +231,7 @@ def _levels(low: float, high: float, extended: Any, colours: str, lowest: float 
         levels: Any = ticker.MaxNLocator(_N_LEVELS).tick_values(low, high)
     else:
         levels = np.geomspace(lowest, max(high, 1.01 * lowest), _N_LEVELS)
-        extended = {"min": "neither", "both": "max"}.get(extended, extended)
-    return cm.ScalarMappable(colors.BoundaryNorm(levels, 256, extend=extended), colours)
+    return cm.ScalarMappable(colors.BoundaryNorm(levels, 256), colours)
 
 
 def _draw_model(ax: Axes, space: Space, names: Sequence[str], n: int, rows: Any, mapped: Any) -> None:
@@ -237,45 +257,21 @@ def _draw_model(ax: Axes, space: Space, names: Sequence[str], n: int, rows: Any,
         ax.annotate("never\nactive\ntogether", (0.5, 0.5), xycoords="axes fraction", ha="center", va="center")
 
 
-def _draw_triangle(ax: Axes, triangle: Triangle, names: Sequence[str], n: int, rows: Any, mapped: Any) -> None:
-    """Draw filled contours, hatches and the axes of three parts of a mixture; `rows` is as for `_fill`."""
-    _fill(ax, partial(draw_contours, ax, triangle.places(triangle.values(n)), n), rows, mapped)
-    draw_axes(ax, triangle, names)
-
-
 def _fill(ax: Axes, fill: Callable[..., None], rows: Any, mapped: Any) -> None:
     """Draw contours of values, and hatch points at which a bound is probably violated and points that are excluded.
 
     `rows` has the values, the probability to lie within bounds, and whether constraints allow a point (`predict_at`).
     """
     values, probable, allowed = rows
-    look: Any = {"levels": mapped.norm.boundaries, "norm": mapped.norm, "cmap": mapped.cmap}
-    fill(_clipped(values, mapped), extend=mapped.norm.extend, **look)
+    # Values beyond the levels have the colours of the ends.
+    fill(values, extend="both", levels=mapped.norm.boundaries, norm=mapped.norm, cmap=mapped.cmap)
     excluded = np.where(np.isnan(allowed), np.nan, 1.0 - allowed)
-    hatched: Any = {"facecolor": "none", "edgecolor": "black"}
     # The area of excluded points ends where the colours begin: at the last points that are allowed.
-    for own, levels, hatch, label in (
-        (probable, [-1.0, 0.5], "////", figures.INFEASIBLE),
-        (excluded, [1e-9, 2.0], figures.HATCH, EXCLUDED),
-    ):
+    ways = (probable, [-1.0, 0.5], "////", figures.INFEASIBLE), (excluded, [1e-9, 2.0], figures.HATCH, EXCLUDED)
+    for own, levels, hatch, label in ways:
         if ((own > levels[0]) & (own < levels[1])).any():
             fill(own, levels=levels, colors="none", hatches=[hatch])
-            ax.fill([np.nan], [np.nan], hatch=hatch, label=label, **hatched)
-
-
-def _clipped(values: Any, mapped: Any) -> Any:
-    """Return values that lie within the levels, except beyond an end that is extended."""
-    low, high = mapped.norm.boundaries[[0, -1]]
-    extended = mapped.norm.extend
-    return np.clip(
-        values, -np.inf if extended in ("min", "both") else low, np.inf if extended in ("max", "both") else high
-    )
-
-
-def _with_digits(mapped: Any) -> Callable[[float, Any], str]:
-    """Return a function that writes the levels of a scale with the digits that its range earns."""
-    span = float(np.ptp(mapped.norm.boundaries))
-    return lambda level, _: figures.digits(level, span)
+            ax.fill([np.nan], [np.nan], hatch=hatch, label=label, facecolor="none", edgecolor="black", lw=0.5)
 
 
 def _blocks(space: Space, name: str, n: int) -> list[tuple[Any, list[int]]]:
@@ -296,36 +292,29 @@ def _draw_trials(
     triangle: Triangle | None,
     outcome: str | None,
 ) -> None:
-    def places(points: Sequence[Mapping[str, Any]]) -> Any:
-        if triangle is not None:
-            return triangle.places([[params[name] for name in names] for params in points]).T
-        return [positions(space[name], [params[name] for params in points]) for name in names]
-
-    for label, own in figures.by_category(search, outcome).items():
-        found = [(trial, space.flat(trial.params_run)) for trial, _ in own]
-        found = [(trial, params) for trial, params in found if _has_place(params, names, triangle)]
-        if found:
-            look = _EDGE | {"markersize": 6, "color": LOOKS[label][0]}
-            if label == "observed":
-                look |= {"markersize": 4, "color": "white"}
-            elif label in figures.HOLLOW:
-                look |= {"markeredgecolor": LOOKS[label][0], "path_effects": _outlined()}
-            figures.draw_trials(
-                ax, [trial for trial, _ in found], places([params for _, params in found]), label, **look
-            )
-    if _has_place(best, names, triangle):
-        # The star is visible on dark and on light colours.
-        look = _EDGE | {"markeredgewidth": 1.0, "zorder": 4}
-        ax.plot(*places([best]), "*", color="white", markersize=14, label="recommended", **look)
-
-
-def _has_place(params: Mapping[str, Any], names: Sequence[str], triangle: Triangle | None) -> bool:
-    """Return whether all parameters are active and, in a triangle, whether the three parts have a sum above 0."""
-    return all(name in params for name in names) and (triangle is None or sum(params[name] for name in names) > 0)
-
-
-def _outlined() -> list[Any]:
-    """Return a white outline, with which hollow markers are visible on dark and on light colours."""
     from matplotlib import patheffects
 
-    return [patheffects.withStroke(linewidth=3.0, foreground="white")]
+    def places(points: Sequence[Mapping[str, Any]]) -> Any:
+        """Return the places of the points at which all parameters are active; in a triangle, with a sum above 0."""
+        shown = [[point[name] for name in names] for point in points if all(name in point for name in names)]
+        if triangle is not None:
+            shown = [parts for parts in shown if sum(parts) > 0]
+            return triangle.places(np.reshape(shown, (-1, 3))).T
+        return [positions(space[name], [values[i] for values in shown]) for i, name in enumerate(names)]
+
+    for label, own in figures.by_category(search, outcome).items():
+        at = places([space.flat(trial.params_run) for trial, _ in own])
+        look = _EDGE | {"markersize": 6}
+        if label == "observed":
+            look |= {"color": "white", "markersize": 4}
+        elif label in figures.HOLLOW:
+            # Hollow markers are visible on dark and on light colours.
+            outline = patheffects.withStroke(linewidth=3.0, foreground="white")
+            look |= {"markeredgecolor": LOOKS[label][0], "path_effects": [outline]}
+        if len(at[0]):
+            figures.draw_trials(ax, at, label, **look)
+    at = places([best])
+    if len(at[0]):
+        # The star is visible on dark and on light colours.
+        look = _EDGE | {"markeredgewidth": 1.0, "zorder": 4}
+        ax.plot(*at, "*", color="white", markersize=14, label="recommended", **look)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from os.path import commonprefix
 from pathlib import Path
@@ -56,73 +57,19 @@ HOLLOW = ("beyond a bound", "outside the space", "marked", "forbidden")
 
 
 class AxesArray(np.ndarray[Any, np.dtype[np.object_]]):
-    """An array of axes. A notebook shows the figure, and does not print the array after it.
-
-    The repr is that of an array. IPython calls `_ipython_display_` instead of printing the value of a cell.
-    """
-
-    @classmethod
-    def of(cls, axes: Any) -> AxesArray:
-        """Return a flat array of axes."""
-        flat: AxesArray = np.asarray(axes, dtype=object).ravel().view(cls)
-        return flat
+    """An array of axes that notebooks do not print after the figure: IPython calls `_ipython_display_` instead."""
 
     def _ipython_display_(self) -> None:
         pass
 
 
-_NEAR = 6.0  # pixels
-
-
-class NearestTrial:
-    """The text of the status bar of an interactive window: the trial at the pointer or, without one, the position."""
-
-    def __init__(self, ax: Axes) -> None:
-        self.ax = ax
-        #: The markers of trials, and the trial of each marker.
-        self.drawn: list[tuple[Any, Sequence[Trial]]] = []
-
-    def __call__(self, x: float, y: float) -> str:
-        pointer = self.ax.transData.transform((x, y))
-        for line, trials in self.drawn:
-            away = np.hypot(*(line.get_transform().transform(line.get_xydata()) - pointer).T)
-            if away.min() < _NEAR:
-                return _in_words(trials[int(away.argmin())])
-        return str(type(self.ax).format_coord(self.ax, x, y))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # Trials contain their optimizer, which a pickled figure need not contain.
-        return {"ax": self.ax, "drawn": []}
-
-
-def draw_trials(ax: Axes, trials: Sequence[Trial], at: Any, label: str, **look: Any) -> None:
-    """Draw markers for trials, with the look of their category. The status bar shows the trial at the pointer."""
+def draw_trials(ax: Axes, at: Any, label: str, **look: Any) -> None:
+    """Draw markers at places (horizontal, vertical), with the look of a category of trials."""
     colour, marker = LOOKS[label]
     look = {"color": colour, "markersize": 5, **look}
     if label in HOLLOW:
         look |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
-    (line,) = ax.plot(*at, marker, label=label, **look)
-    if not isinstance(ax.format_coord, NearestTrial):
-        ax.format_coord = NearestTrial(ax)  # type: ignore[method-assign]
-    ax.format_coord.drawn.append((line, trials))
-
-
-def _in_words(trial: Trial) -> str:
-    """Return the number, the point and the values of a trial."""
-    point, values = trial.params_run, trial.values or ({} if trial.value is None else {"value": trial.value})
-    space = trial._owner._problem.domain
-    if isinstance(space, Space):
-        point = {name: parameter_text(space, name, value) for name, value in space.flat(point).items()}
-    facts = {**(point if isinstance(point, dict) else {}), **{name: f"{value:.4g}" for name, value in values.items()}}
-    return f"trial {trial.number}: {', '.join(f'{shortened(name)} = {fact}' for name, fact in facts.items())}"
-
-
-def parameter_text(space: Space, name: str, value: Any) -> str:
-    """Return the value of a parameter as text, with the digits that its range earns."""
-    low, high = (getattr(space.get(name), each, None) for each in ("low", "high"))
-    if not isinstance(value, float) or low is None or high is None:
-        return shortened(value)
-    return digits(value, abs(value) if getattr(space[name], "log", False) else high - low)
+    ax.plot(*at, marker, label=label, **look)
 
 
 def digits(number: float, span: float) -> str:
@@ -134,8 +81,8 @@ def digits(number: float, span: float) -> str:
         return f"{number:.4g}"
     place = 3 - math.floor(math.log10(span))
     rounded = round(number, place)
-    if rounded and not 1e-4 <= abs(rounded) < 1e7:
-        return f"{rounded:.{max(0, place + math.floor(math.log10(abs(rounded))))}e}"
+    if rounded and (place > 7 or abs(rounded) >= 1e7):
+        return f"{rounded:.{max(1, place + math.floor(math.log10(abs(rounded))) + 1)}g}"
     text = f"{rounded + 0.0:.{max(place, 0)}f}"  # the sum of -0.0 and 0.0 is 0.0
     return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -194,8 +141,8 @@ def panels(n: int, given: Any, columns: int = 3, **share: Any) -> AxesArray:
         figure, made = new_figure(size, rows, columns, **share)
         for unused in made.flat[n:]:
             figure.delaxes(unused)
-        return AxesArray.of(made.ravel()[:n])
-    found = AxesArray.of(given)
+        given = made.flat[:n]
+    found: AxesArray = np.asarray(given, dtype=object).ravel().view(AxesArray)
     if len(found) != n:
         raise InvalidSetting(f"ax has {len(found)} axes, and {n} are needed: pass as many, or leave it out")
     return found
@@ -246,8 +193,13 @@ def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
     entries = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     settings: dict[str, Any] = {"handles": list(entries.values()), "labels": list(entries), "fontsize": "small"}
     if entries and below:
-        columns = max(1, min(len(entries), int(axes[-1].figure.get_figwidth() / 1.1)))
-        axes[-1].figure.legend(loc="outside lower center", ncols=columns, **settings)
+        figure = axes[-1].figure
+        columns = max(1, min(len(entries), int(figure.get_figwidth() / 1.1)))
+        legend = figure.legend(loc="outside lower center", ncols=columns, **settings)
+        while columns > 1 and legend.get_window_extent().width > figure.bbox.width:
+            legend.remove()
+            columns -= 1
+            legend = figure.legend(loc="outside lower center", ncols=columns, **settings)
     elif entries:
         legend = axes[-1].legend(**settings)
         has_layout = axes[-1].figure.figure.get_layout_engine() is not None
@@ -288,10 +240,7 @@ def tidy(axes: Any) -> None:
         for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
             if axis.get_scale() == "log":
                 _choose_log_ticks(axis, low, high)
-
-    def draw() -> None:
-        _place_texts(axes)
-
+    draw = partial(_place_texts, axes)
     draw()
     if crowded := _overlapping(axes, "xaxis", shown_labels):
         for axis in crowded:
@@ -443,8 +392,8 @@ def category(search: Reading, trial: Trial, state: str) -> str:
         return "pending" if source._why_forbidden(trial._record) is None else "forbidden"
     if state != "observed":
         return state
-    constraints = source._constraints
-    if trial.outside or (constraints is not None and constraints.first_violated(trial.params_run) is not None):
+    constraints, is_left_out = source._constraints, trial.outside or trial.left_out is not None
+    if is_left_out or (constraints is not None and constraints.first_violated(trial.params_run) is not None):
         return "outside the space"
     if is_beyond(source._problem.outcomes, trial.values):
         return "beyond a bound"
@@ -466,7 +415,7 @@ def values(search: Reading, outcome: str | None) -> list[float]:
 
 
 #: The hatch of points that constraints exclude.
-HATCH = "\\\\\\\\"
+HATCH = "\\\\\\"
 
 #: The legend entry of points at which the outcomes probably violate a bound.
 INFEASIBLE = "bounds probably violated"

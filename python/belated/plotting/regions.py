@@ -5,6 +5,7 @@ An *equality* is a constraint Σ a_i p_i = c, such as a `Mixture`. S is the set 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -19,9 +20,6 @@ from belated.space.space import Space
 #: The legend entry of points that constraints do not allow.
 EXCLUDED = "excluded by constraints"
 
-# By this share of its range, a parameter may exceed a bound, because sums of parts are rounded.
-_ROUNDING = 1e-9
-
 
 def equalities(space: Space) -> Iterator[tuple[dict[str, float], float]]:
     """Return the coefficients a by name, and the sum c, of each equality."""
@@ -30,30 +28,25 @@ def equalities(space: Space) -> Iterator[tuple[dict[str, float], float]]:
             yield dict(terms), high
 
 
-def range_of(dimension: Any) -> tuple[float, float]:
-    """Return the bounds of a `Real` or an `Integer`."""
-    return dimension.low, dimension.high
-
-
 def completed(space: Space, point: Mapping[str, Any], varied: Collection[str]) -> dict[str, Any]:
     """Return a point at which the equalities hold, after the parameters `varied` were changed.
 
     p_i ← t p_i for the terms i ∉ S, with t = (c - Σ_{j∈S} a_j p_j) / Σ_{i∉S} a_i p_i, so that their proportions remain
-    (Cox 1971). If the denominator is 0, they get equal shares of the numerator. `point` has the active parameters.
+    (Cox 1971). A term that would exceed a bound stays at this bound, and t is computed again for the others. If the
+    denominator is 0, they get equal shares of the numerator. `point` has the active parameters.
     """
-    found = dict(point)
+    found, dimensions = dict(point), dict[str, Any](space)
     for terms, total in equalities(space):
-        others = [name for name in terms if name in found and name not in varied]
-        if not others or len(others) == len(terms):
-            continue
-        rest = total - sum(terms[name] * found[name] for name in terms if name in found and name not in others)
-        present = sum(terms[name] * found[name] for name in others)
-        for name in others:
-            share = found[name] / present if present else 1 / (len(others) * terms[name])
-            low, high = range_of(space[name])
-            within = min(max(share * rest, low), high)
-            is_rounded = abs(share * rest - within) <= _ROUNDING * (high - low)
-            found[name] = within if is_rounded else share * rest
+        free = [name for name in terms if name in found and name not in varied]
+        while free and any(name in varied for name in terms):
+            rest = total - sum(a * found[name] for name, a in terms.items() if name in found and name not in free)
+            present = sum(terms[name] * point[name] for name in free)
+            for name in free:
+                found[name] = rest * (point[name] / present if present else 1 / (len(free) * terms[name]))
+            within = {name: min(max(found[name], dimensions[name].low), dimensions[name].high) for name in free}
+            kept = [name for name in free if within[name] == found[name]]
+            found |= within
+            free = [] if len(kept) == len(free) else kept
     return found
 
 
@@ -64,16 +57,15 @@ def allowed(search: Reading, space: Space, points: Sequence[Mapping[str, Any]]) 
     """
     constraints = search._source._constraints
     summed = {name for each in space.linear for name, _ in each[0]}
-    ranges = {name: range_of(space[name]) for name in summed if isinstance(space[name], (Real, Integer))}
-
-    def is_allowed(point: Mapping[str, Any]) -> bool:
-        if any(name in point and not low <= point[name] <= high for name, (low, high) in ranges.items()):
-            return False
-        if space.linear:
-            try:
+    ranged: dict[str, Any] = {name: space[name] for name in summed if isinstance(space[name], (Real, Integer))}
+    found = np.ones(len(points), dtype=np.bool_)
+    for i, point in enumerate(points):
+        is_in_range = all(each.low <= point.get(name, each.low) <= each.high for name, each in ranged.items())
+        with contextlib.suppress(InvalidPoint):
+            found[i] = False
+            if space.linear and is_in_range:
                 space.core.check_linear(space.locate(point, measured=True))
-            except InvalidPoint:
-                return False
-        return constraints is None or constraints.first_violated(space.nested(dict(point))) is None
-
-    return np.array([is_allowed(point) for point in points], dtype=np.bool_)
+            found[i] = is_in_range
+        if found[i] and constraints is not None:
+            found[i] = constraints.first_violated(space.nested(dict(point))) is None
+    return found

@@ -37,14 +37,15 @@ def plot_slice(
     show trials without a value: failed, stopped and pending trials. Without a model, or before the first value, only
     trials are drawn. If a trial was run at a point that differs from the suggested point, it is drawn at the point that
     was run. If outcomes have bounds, values at which a bound is probably violated (`predict_feasible` below 0.5) have a
-    grey background. Values at which constraints exclude the point are hatched.
+    grey background. Where constraints exclude the points of the line, the background is hatched, and the mean is left
+    out. Trials had other values of the other parameters, so they may lie in front of these areas.
 
-    A part of a `Mixture` is changed along Cox's direction: the other parts share the rest in the proportions that they
-    have at the recommended point, so that the total remains. The same holds for each `Linear` with ``equals``.
+    A part of a `Mixture` changes along Cox's direction (Cox 1971): the other parts share the rest in the proportions
+    that they have at the recommended point, so that the total remains. Parts that reach a bound stay there, and the
+    others share what is left. The same holds for a `Linear` with ``equals``.
 
-    Hollow markers are observed trials with an outcome beyond a bound, trials that violate a constraint, values that are
-    marked (`Trial.marks`), and pending trials that are forbidden (`Study.forbidden`). In an interactive window, the
-    status bar shows the trial at the pointer.
+    Hollow markers are trials that cannot be used as they are: another outcome is beyond a bound, or the point violates
+    a constraint; or a value is marked (`Trial.marks`); or the trial is pending and forbidden (`Study.forbidden`).
 
     Parameters
     ----------
@@ -146,17 +147,16 @@ def _draw_trials(ax: Axes, search: Reading, space: Space, name: str, outcome: st
     # Trials without a value are drawn near the edge of the axes at which values are worst.
     edge = 0.96 if search.direction == "minimize" else 0.04
     for label, own in figures.by_category(search, outcome).items():
-        found = [(trial, value, space.flat(trial.params_run)) for trial, value in own]
-        found = [each for each in found if name in each[2]]
-        if not found:
-            continue
-        at = positions(space[name], [params[name] for _, _, params in found])
-        heights = [edge if value is None else value for _, value, _ in found]
+        points = [(value, space.flat(trial.params_run)) for trial, value in own]
+        found = [(value, params[name]) for value, params in points if name in params]
+        at = positions(space[name], [value for _, value in found])
+        heights = [edge if value is None else value for value, _ in found]
         # Markers at the ends of a range are not cut.
         look: Any = {"alpha": 0.6, "clip_on": False}
-        if found[0][1] is None:
+        if any(value is None for value, _ in found):
             look["transform"] = ax.get_xaxis_transform()
-        figures.draw_trials(ax, [trial for trial, _, _ in found], (at, heights), label, **look)
+        if found:
+            figures.draw_trials(ax, (at, heights), label, **look)
 
 
 def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any, probable: Any, allowed: Any) -> None:

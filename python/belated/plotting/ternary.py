@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.plotting import figures
 from belated.plotting.figures import Axes
-from belated.plotting.regions import equalities, range_of
+from belated.plotting.regions import equalities
 from belated.space.space import Space
 
 Array = NDArray[np.float64]
@@ -37,8 +37,7 @@ class Triangle(NamedTuple):
         """Return the places of parts on the axes, shape (k, 2). Parts with another sum are scaled to the sum."""
         given = np.asarray(values, dtype=float)
         scaled = given / given.sum(axis=-1, keepdims=True) * (self.lowest.sum() + self.width)
-        found: Array = (scaled - self.lowest) / self.width @ _CORNERS
-        return found
+        return np.asarray((scaled - self.lowest) / self.width @ _CORNERS)
 
 
 def triangle_of(space: Space, point: Mapping[str, Any], names: Sequence[str]) -> Triangle | None:
@@ -48,12 +47,12 @@ def triangle_of(space: Space, point: Mapping[str, Any], names: Sequence[str]) ->
     have one value only.
     """
     for terms, total in equalities(space):
-        if len(names) == 3 and all(name in terms and name in point for name in names):
-            if len({terms[name] for name in names}) > 1:
-                continue
+        own = [a for name, a in terms.items() if name in names and name in point]
+        if len(names) == 3 == len(own) and len({*own}) == 1:
             others = sum(a * point[name] for name, a in terms.items() if name in point and name not in names)
-            rest = (total - others) / terms[names[0]]
-            low, high = np.array([range_of(space[name]) for name in names]).T
+            rest = (total - others) / own[0]
+            dimensions: Any = [space[name] for name in names]
+            low, high = np.array([(each.low, each.high) for each in dimensions]).T
             lowest = np.maximum(low, rest - high.sum() + high)
             if rest - lowest.sum() > 0:
                 return Triangle(lowest, float(rest - lowest.sum()))
@@ -61,35 +60,36 @@ def triangle_of(space: Space, point: Mapping[str, Any], names: Sequence[str]) ->
 
 
 def draw_axes(ax: Axes, triangle: Triangle, names: Sequence[str]) -> None:
-    """Draw the edges with the names at the corners, and lines at fifths of each part with its values."""
+    """Draw the edges with the names at the corners, and lines on which a part has a round value, with the values."""
+    from matplotlib.ticker import MaxNLocator
+
     ax.set(xlim=(-0.16, 1.16), ylim=(-0.16, 1.0), aspect="equal")
     ax.set_axis_off()
     look: Any = {"color": figures.ink(ax), "zorder": 2}
     ax.plot(*np.vstack([_CORNERS, _CORNERS[:1]]).T, linewidth=0.8, **look)
-    aligned: Any = ({"ha": "right", "va": "center"}, {"ha": "center", "va": "top"}, {"ha": "left", "va": "center"})
-    for i, name in enumerate(names):
-        corner, start, end = np.roll(_CORNERS, -i, axis=0)
-        for share in (0.2, 0.4, 0.6, 0.8):
-            # The line on which part i has this share joins the edges to the two other corners.
-            line = share * corner + (1 - share) * np.array([start, end])
-            ax.plot(*line.T, linewidth=0.4, alpha=0.5, **look)
-            text = figures.digits(triangle.lowest[i] + share * triangle.width, triangle.width)
-            ax.annotate(
-                text, line[0], 0.03 * (line[0] - line[1]) / (1 - share) + line[0], fontsize="x-small", **aligned[i]
-            )
-        label = f"{figures.shortened(name)} = {figures.digits(triangle.lowest[i] + triangle.width, triangle.width)}"
-        where = corner + (0, 0.03 if i == 0 else -0.09)
-        ax.annotate(label, corner, where, ha="center", va="bottom" if i == 0 else "top", fontsize="small")
+    alignments = (("right", "center"), ("center", "top"), ("left", "center"))
+    for i, (name, (ha, va)) in enumerate(zip(names, alignments, strict=True)):
+        corner, *others = np.roll(_CORNERS, -i, axis=0)
+        ends = triangle.lowest[i], triangle.lowest[i] + triangle.width
+        for value in MaxNLocator(5, steps=[1, 2, 5, 10]).tick_values(*ends):
+            share = (value - ends[0]) / triangle.width
+            if 0.03 < share < 0.97:
+                # The line on which part i has this value joins the edges to the two other corners.
+                line = share * corner + (1 - share) * np.array(others)
+                ax.plot(*line.T, linewidth=0.4, alpha=0.5, **look)
+                (x, y), text = line[0], f" {figures.digits(value, triangle.width)} "
+                ax.text(x, y, text, fontsize="x-small", ha=ha, va=va)
+        text = f"{figures.shortened(name)} = {figures.digits(ends[1], triangle.width)}"
+        y, va = (-0.08, "top") if i else (corner[1] + 0.03, "bottom")
+        ax.text(corner[0], y, text, fontsize="small", ha="center", va=va)
 
 
-def draw_contours(ax: Axes, places: Array, n: int, values: Any, **look: Any) -> None:
+def draw_contours(ax: Axes, places: Array, values: Any, **look: Any) -> None:
     """Draw filled contours of values at the places of a grid of `Triangle.values`. Cells with a NaN are blank."""
     from matplotlib.tri import Triangulation
 
-    first = np.cumsum([0, *range(n, 0, -1)])  # row i of the grid begins at first[i], and has n - i points
-    up = [(first[i] + j, first[i] + j + 1, first[i + 1] + j) for i in range(n - 1) for j in range(n - 1 - i)]
-    down = [(first[i] + j + 1, first[i + 1] + j + 1, first[i + 1] + j) for i in range(n) for j in range(n - 2 - i)]
-    cells = np.array(up + down)
-    known = cells[~np.isnan(values[cells]).any(axis=1)]
-    if len(known):
-        ax.tricontourf(Triangulation(places[:, 0], places[:, 1], known), np.nan_to_num(values), **look)
+    cells = Triangulation(places[:, 0], places[:, 1])
+    is_blank = np.isnan(values[cells.triangles]).any(axis=1)
+    if not is_blank.all():
+        cells.set_mask(is_blank)
+        ax.tricontourf(cells, np.nan_to_num(values), **look)
