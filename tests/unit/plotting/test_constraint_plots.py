@@ -8,6 +8,7 @@ import pytest
 
 import belated as bl
 from belated import plotting
+from belated._core import Action, Observation
 from belated.errors import InvalidSetting
 from belated.plotting.figures import HOLLOW
 from belated.plotting.regions import EXCLUDED, allowed, completed
@@ -378,6 +379,15 @@ def test_unknown_clocks_are_refused(laboratory):
         plotting.plot_convergence(bl.RandomSearch({"x": (0.0, 1.0)}, clock="seconds"), clock="iterations")
 
 
+def test_trials_without_known_times_are_left_out_of_wall_clock_time():
+    search = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    search.suggest().observe(1.0)
+    search._log.record(Action.add([0.5], None, Observation(2.0)), None)  # the time of this trial is not known
+    assert search.trial(1).finished_at is None and search.trial(1).value == 2.0
+    assert drawn(plotting.plot_convergence(search, clock="seconds"))["observed"].get_ydata() == [1.0]
+    assert drawn(plotting.plot_convergence(search, clock="trials"))["observed"].get_xdata().tolist() == [0, 1]
+
+
 # Figures.
 
 
@@ -400,9 +410,10 @@ def test_a_figure_is_laid_out_once_and_not_for_each_panel(mixture, monkeypatch):
 
 
 def test_notebooks_do_not_print_arrays_of_axes(mixture):
-    formatters = pytest.importorskip("IPython.core.formatters")
     for axes in (plotting.plot_slice(mixture), plotting.plot_contour(mixture), plotting.plot_slice(mixture)[:2]):
-        assert formatters.DisplayFormatter().format(axes) == ({}, {})
+        assert axes._ipython_display_() is None
         assert repr(axes).startswith("AxesArray([<Axes") and isinstance(axes, np.ndarray)
     [ax] = plotting.plot_slice(mixture, "a")
     assert not isinstance(ax, np.ndarray)
+    formatters = pytest.importorskip("IPython.core.formatters")
+    assert formatters.DisplayFormatter().format(axes) == ({}, {})
