@@ -68,7 +68,7 @@ def draw_trials(ax: Axes, at: Any, label: str, **look: Any) -> None:
     colour, marker = LOOKS[label]
     look = {"color": colour, "markersize": 5, **look}
     if label in HOLLOW:
-        look |= {"markerfacecolor": "none", "markeredgewidth": 1.2}
+        look |= {"markerfacecolor": "none", "markeredgewidth": 1.2, "alpha": 1.0}
     ax.plot(*at, marker, label=label, **look)
 
 

@@ -77,10 +77,10 @@ def draw_axes(ax: Axes, triangle: Triangle, names: Sequence[str]) -> None:
                 # The line on which part i has this value joins the edges to the two other corners.
                 line = share * corner + (1 - share) * np.array(others)
                 ax.plot(*line.T, linewidth=0.4, alpha=0.5, **look)
-                (x, y), text = line[0], f" {figures.digits(value, triangle.width)} "
-                ax.text(x, y, text, fontsize="x-small", ha=ha, va=va)
+                x, y = line[0] + 0.03 * (line[0] - line[1]) / (1 - share)
+                ax.text(x, y, figures.digits(value, triangle.width), fontsize="x-small", ha=ha, va=va)
         text = f"{figures.shortened(name)} = {figures.digits(ends[1], triangle.width)}"
-        y, va = (-0.08, "top") if i else (corner[1] + 0.03, "bottom")
+        y, va = (-0.1, "top") if i else (corner[1] + 0.03, "bottom")
         ax.text(corner[0], y, text, fontsize="small", ha="center", va=va)
 
 
