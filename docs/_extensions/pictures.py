@@ -95,7 +95,8 @@ def blended() -> bl.BayesOpt:
     space = {"water": (0.4, 0.9), "soap": (0.0, 0.4), "oil": (0.0, 0.4)}
     constraints = [bl.Mixture(list(space)), lambda params: params["oil"] <= 2 * params["soap"]]
     outcomes = {"gloss": bl.Maximize(), "residue": bl.AtMost(3.0)}
-    optimizer = bl.BayesOpt(space, constraints=constraints, outcomes=outcomes, time=lambda: now, seed=1)
+    raw = bl.GP(targets="raw")
+    optimizer = bl.BayesOpt(space, constraints=constraints, outcomes=outcomes, surrogate=raw, time=lambda: now, seed=1)
     rng = np.random.default_rng(1)
     trials: list[bl.Trial] = []
     for half_day in range(28):
