@@ -200,11 +200,16 @@ def test_places_in_a_triangle_are_barycentric(blend):
         weights = barycentric(place, corners)
         assert weights.min() > -1e-12
         assert triangle.lowest + weights * triangle.width == pytest.approx(parts)
-    # The triangle is the smallest one: along each edge, a possible blend exists.
-    lows, highs = np.array([BLEND[name] for name in names]).T
-    for i in range(3):
-        others = [j for j in range(3) if j != i]
-        assert triangle.lowest[i] == pytest.approx(max(lows[i], rest - highs[others].sum()))
+
+
+def test_triangles_are_not_larger_than_the_parts_need():
+    space = {"a": (0.0, 1.0), "b": (0.05, 0.2), "c": (0.0, 0.15), "d": (0.0, 0.1)}
+    optimizer = bl.BayesOpt(space, constraints=[bl.Mixture(list(space))], seed=0)
+    triangle = triangle_of(optimizer.domain, {"a": 0.7, "b": 0.1, "c": 0.1, "d": 0.1}, ["a", "b", "c"])
+    # With d = 0.1, the smallest values of the parts in possible blends are found on a fine grid.
+    grid = [(round(0.9 - b - c, 9), b, c) for b in np.arange(0.05, 0.201, 0.01) for c in np.arange(0.0, 0.151, 0.01)]
+    assert triangle.lowest == pytest.approx(np.min(grid, axis=0))
+    assert triangle.width == pytest.approx(0.9 - np.min(grid, axis=0).sum())
 
 
 def test_three_parts_are_a_triangle_of_the_mean(mixture):
@@ -348,9 +353,15 @@ def test_trials_that_cannot_be_used_are_hollow_and_named(laboratory):
         assert {*expected} <= {*legend_of([axes])}
 
 
-def test_best_so_far_leaves_out_trials_that_violate_a_constraint(laboratory):
-    line = drawn(plotting.plot_convergence(laboratory))["best so far"]
-    assert line.get_ydata()[-1] == laboratory.best_value_
+def test_best_so_far_leaves_out_trials_that_violate_a_constraint():
+    search = bl.RandomSearch({"x": (0.0, 1.0)}, constraints=[lambda p: p["x"] <= 0.5], seed=0)
+    best = []
+    for x, value in ((0.1, 1.0), (0.9, 5.0), (0.2, 3.0), (1.4, 7.0), (0.3, 2.0)):
+        search.add({"x": x}, value)
+        best.append(search.best_value_)
+    lines = drawn(plotting.plot_convergence(search))
+    assert best == [1.0, 1.0, 3.0, 3.0, 3.0] == lines["best so far"].get_ydata().tolist()
+    assert lines["outside the space"].get_ydata().tolist() == [5.0, 7.0]
 
 
 # Axes of time.
