@@ -47,10 +47,10 @@ def plot_contour(
     from its value. If outcomes have bounds, points at which a bound is probably violated (`predict_feasible` below 0.5)
     are hatched. Points that constraints exclude do not have a colour; they are hatched in the other direction.
 
-    Three parts of a `Mixture` are drawn as a triangle. At each corner, one part has its largest value, and the others
-    have their smallest values. Further parts have their values at the recommended point, and a trial with another sum
-    of the three is drawn at their proportions. In all other panels, parts of a mixture that are not on an axis share
-    the rest in the proportions that they have at the recommended point (`plot_slice`).
+    Three parts of a `Mixture` are drawn as a triangle (a ternary plot). At each corner, one part has its largest value,
+    and the two others have their smallest values. Further parts have their values at the recommended point, and a trial
+    with another sum of the three is drawn at their proportions. In all other panels, parts of a mixture that are not on
+    an axis share the rest in the proportions that they have at the recommended point (`plot_slice`).
 
     The colours of the mean cover the means that are drawn, but not beyond the observed values and the means near data,
     where the standard deviation of f is at most half the standard deviation of the observed values. The colours of the
