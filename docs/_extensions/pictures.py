@@ -3,6 +3,7 @@
 import heapq
 import math
 import re
+import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -100,6 +101,31 @@ def batches() -> History:
     """Return the history of workers that wait for each other after each batch of trainings."""
     search = bl.RandomSearch(SPACE, direction="minimize", seed=0)
     return simulate_workers(search, error_of, workers=N_WORKERS, times=time_of, n_trials=N_TRIALS, mode="synchronous")
+
+
+def blended() -> bl.BayesOpt:
+    """Return an optimizer of a cleaner: two blends a day are measured after two days, and one value is mistyped."""
+    now = 0.0
+    space = {"water": (0.4, 0.9), "soap": (0.0, 0.4), "oil": (0.0, 0.4)}
+    constraints = [bl.Mixture(list(space)), lambda params: params["oil"] <= 2 * params["soap"]]
+    outcomes = {"gloss": bl.Maximize(), "residue": bl.AtMost(3.0)}
+    raw = bl.GP(targets="raw")
+    optimizer = bl.BayesOpt(space, constraints=constraints, outcomes=outcomes, surrogate=raw, time=lambda: now, seed=1)
+    rng = np.random.default_rng(1)
+    trials: list[bl.Trial] = []
+    for half_day in range(28):
+        now = half_day * 720 * MINUTE
+        trials.append(optimizer.suggest())
+        if half_day >= 4:
+            trial = trials[half_day - 4]
+            soap, oil = trial.params["soap"], trial.params["oil"]
+            gloss = 40 + 160 * oil + 90 * soap - 300 * oil * soap + rng.normal(0, 0.5)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", bl.BelatedWarning)  # the mistyped value
+                trial.observe(
+                    {"gloss": gloss * (0.5 if half_day == 22 else 1), "residue": 12 * oil + rng.normal(0, 0.05)}
+                )
+    return optimizer
 
 
 def example(page: str) -> dict[str, Any]:

@@ -323,16 +323,19 @@ def has_bounds(outcomes: Outcomes) -> bool:
     return any(bound is not None for name in outcomes for bound in bounds_of(outcomes, name))
 
 
+def is_beyond(outcomes: Outcomes, values: Mapping[str, float]) -> bool:
+    """Return whether one of the values lies beyond a bound."""
+    for name, value in values.items():
+        low, high = bounds_of(outcomes, name)
+        if (low is not None and value < low) or (high is not None and value > high):
+            return True
+    return False
+
+
 def is_within(outcomes: Outcomes, values: Mapping[str, float]) -> bool:
     """Return whether the objectives and all outcomes with bounds have values, and these lie within the bounds."""
-    for name, goal in outcomes.items():
-        if isinstance(goal, Record):
-            continue
-        low, high = bounds_of(outcomes, name)
-        value = values.get(name)
-        if value is None or (low is not None and value < low) or (high is not None and value > high):
-            return False
-    return True
+    needed = [name for name, goal in outcomes.items() if not isinstance(goal, Record)]
+    return all(name in values for name in needed) and not is_beyond(outcomes, values)
 
 
 def position(outcomes: Outcomes, name: Any) -> int:

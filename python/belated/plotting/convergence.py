@@ -14,7 +14,7 @@ from belated.optimizers.outcomes import Outcomes, Record, is_within
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import BLUE, DASHES, LOOKS, ORANGE, PALETTE, Axes
+from belated.plotting.figures import DASHES, LOOKS, ORANGE, PALETTE, Axes
 from belated.short_repr import short_repr
 
 Array = NDArray[np.float64]
@@ -23,23 +23,38 @@ Runs: TypeAlias = Reading | Sequence[Reading]
 # Fidelities that differ by at most this number count as equal, as in the core.
 _SAME_FIDELITY = 1e-3
 
+_OUTSIDE = "outside the space"
+
 
 class _Run(NamedTuple):
-    """The times of observation in a run, the observed values, and the best value so far."""
+    """The times of observation in a run, the observed values, and the best value so far.
+
+    `labels` are the categories of the trials; there are none for a front.
+    """
 
     at: Array
     values: Array
     best: Array
+    labels: Sequence[str] = ()
 
 
 def plot_convergence(
-    search: Runs | Mapping[str, Runs], ax: Axes | None = None, *, optimum: float | None = None, log: bool = False
+    search: Runs | Mapping[str, Runs],
+    ax: Axes | None = None,
+    *,
+    clock: str | None = None,
+    optimum: float | None = None,
+    log: bool = False,
 ) -> Axes:
     """Plot observed values against the time of their observation, and the best value so far.
 
     Marks at the bottom show trials without a value: failed and stopped trials at the time of their end, and pending
     trials at the time of their suggestion. Time t of the axis of suggestions is the suggestion of trial t; above an
     axis of seconds, a second axis shows the numbers of the trials at their suggestions.
+
+    Hollow markers are trials that cannot be used as they are: an outcome is beyond a bound, or the point lies outside
+    the space or its constraints, so that the value is not the best one; or the value is marked (`Trial.marks`); or the
+    trial is pending and forbidden (`Study.forbidden`).
 
     If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far. If
     outcomes were declared, values are values of the objective, drawn when the outcomes with bounds have arrived, too;
@@ -57,6 +72,10 @@ def plot_convergence(
         a list of searches.
     ax : matplotlib Axes, optional
         The axes to draw on. Default None: the axes of a new figure.
+    clock : {"seconds", "iterations", "trials"}, optional
+        The horizontal axis. "seconds": wall-clock time in seconds, minutes, hours or days; trials whose times are
+        unknown are left out. "iterations": suggestions started, if the search counts them. "trials": the numbers of the
+        trials, in whose order the best value so far is taken. Default None: the clock of the search.
     optimum : float, optional
         The best possible value. If it is given, the plot shows the regret: the distance from the value to the optimum.
     log : bool, default False
@@ -66,13 +85,14 @@ def plot_convergence(
     Returns
     -------
     Axes
-        The axes of the plot. Times are in suggestions started, or in wall-clock time since the first trial.
+        The axes of the plot. Wall-clock times are counted from the first trial; the unit is chosen by their range.
 
     Raises
     ------
     InvalidSetting
-        `search` is not a result, study or optimizer; or several searches differ in their direction, clock or
-        objectives; or `log` is True and a value is not positive; or `optimum` is given with several objectives.
+        `search` is not a result, study or optimizer, or lacks the clock; or several searches differ in their direction,
+        clock or objectives; or `log` is True and a value is not positive; or `optimum` is given with several
+        objectives.
     """
     named: Any = search if isinstance(search, Mapping) and search else {"best so far": search}
     groups = {name: runs if isinstance(runs, (list, tuple)) and runs else [runs] for name, runs in named.items()}
@@ -87,26 +107,32 @@ def plot_convergence(
         raise InvalidSetting(
             f"optimum={short_repr(optimum)} needs one objective, and {_front(first)} are objectives: leave it out"
         )
-    runs = {name: [_run_of(each, optimum) for each in group] for name, group in groups.items()}
+    if clock not in (None, "seconds", "iterations", "trials") or (clock == "iterations" and first.clock == "seconds"):
+        raise InvalidSetting(
+            f"clock={short_repr(clock)} is not usable: pass 'seconds', 'trials' or, for a search that counts them, "
+            "'iterations'"
+        )
+    clock = clock or first.clock
+    runs = {name: [_run_of(each, clock, optimum) for each in group] for name, group in groups.items()}
     known = [run for group in runs.values() for run in group]
     scale = figures.value_scale(log, np.concatenate([run.values for run in known if optimum is None] or [np.empty(0)]))
-    marks = _without_value(first) if first is search else {}
-    ends = [run.at[-1] for run in known if len(run.at)] + [max(at) for at in marks.values()]
+    marks = _without_value(first, _Timeline(first, clock)) if first is search else {}
+    ends = [run.at[-1] for run in known if len(run.at)] + [max(times) for times in marks.values()]
     longest = max(ends, default=0.0)
-    unit, xlabel = figures.time_scale(first.clock, longest)
+    unit, xlabel = (1.0, "Trial number") if clock == "trials" else figures.time_scale(clock, longest)
     ax = figures.axes_for(ax)
     if first is search:
         [run] = known
         if len(run.at):
             # The lower margin is the place of the marks of trials without a value.
             ax.margins(y=0.12 if marks else None)
-            if not _front(first):
-                ax.plot(run.at / unit, run.values, "o", color=BLUE, markersize=4, alpha=0.5, label="observed")
+            for label in sorted({*run.labels}, key=[*LOOKS].index):
+                own = np.array(run.labels) == label
+                figures.draw_trials(ax, (run.at[own] / unit, run.values[own]), label, markersize=4, alpha=0.5)
             ax.step(run.at / unit, run.best, where="post", color=ORANGE, label="best so far")
-        for state, times in marks.items():
-            colour, marker = LOOKS[state]
-            look: Any = {"color": colour, "markersize": 5, "transform": ax.get_xaxis_transform()}
-            ax.plot(np.array(times) / unit, [0.04] * len(times), marker, label=state, **look)
+        for label, times in marks.items():
+            at = (np.array(times) / unit, np.full(len(times), 0.04))
+            figures.draw_trials(ax, at, label, transform=ax.get_xaxis_transform())
         if not len(run.at):
             figures.add_note(ax, "no values" if first.trials else "no trials")
     else:
@@ -114,14 +140,14 @@ def plot_convergence(
             group = [run for run in group if len(run.at)]
             if not group:
                 continue
-            at, (low, median, high) = _quartiles(group)
-            ax.step(at / unit, median, where="post", color=colour, linestyle=dash, label=name)
-            ax.fill_between(at / unit, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
-    if first.clock == "iterations":
+            moments, (low, median, high) = _quartiles(group)
+            ax.step(moments / unit, median, where="post", color=colour, linestyle=dash, label=name)
+            ax.fill_between(moments / unit, low, high, step="post", color=colour, alpha=0.2, linewidth=0)
+    if clock != "seconds":
         figures.integer_ticks(ax.xaxis)
     ylabel = "Regret" if optimum is not None else "Hypervolume" if _front(first) else figures.value_label(first)
     ax = figures.finished(ax, legend="inside", xlabel=xlabel, ylabel=ylabel, yscale=scale)
-    if first is search and first.clock == "seconds" and longest:
+    if first is search and clock == "seconds" and longest:
         _add_numbers(ax, first, unit)
     return ax
 
@@ -130,20 +156,46 @@ def _front(search: Reading) -> list[str]:
     return search._source._problem.front
 
 
-def _first_time(search: Reading) -> float:
-    """Return the time from which a time axis in the units of the clock is counted."""
-    return 0.0 if search.clock == "iterations" else min((trial.suggested_at for trial in search.trials), default=0.0)
+class _Timeline:
+    """The times of trials on the horizontal axis; a time that is not known is NaN."""
+
+    def __init__(self, search: Reading, clock: str) -> None:
+        self.clock, self._is_wall, self._first = clock, clock == "seconds" and search.clock == "iterations", 0.0
+        if clock == "seconds":
+            starts = [self.started(trial) for trial in search.trials]
+            self._first = min((start for start in starts if not np.isnan(start)), default=0.0)
+
+    def started(self, trial: Trial) -> float:
+        return self._at(trial, trial._record.started_at, trial.suggested_at)
+
+    def ended(self, trial: Trial) -> float:
+        """Return the time of the end; of the suggestion, if the trial is pending."""
+        is_pending = trial.ended_at is None
+        return self.started(trial) if is_pending else self._at(trial, trial._record.finished_at, trial.ended_at)
+
+    def arrived(self, trial: Trial, goals: Outcomes) -> float:
+        """Return the time when the value arrived; with outcomes, when the objectives and outcomes with bounds arrived.
+
+        Outcomes that are missing are ignored.
+        """
+        modelled: list[Any] = [each for name, each in trial.outcomes.items() if not isinstance(goals[name], Record)]
+        arrived = [each for each in modelled or [trial] if each.observed_at is not None]
+        known = [(each.finished_at and each.finished_at.timestamp(), each.observed_at) for each in arrived]
+        return float(np.max([self._at(trial, wall, own) for wall, own in known]))
+
+    def _at(self, trial: Trial, wall: float | None, own: float | None) -> float:
+        """Return a time that is `wall` on the wall clock and `own` on the clock of the search."""
+        time = trial.number if self.clock == "trials" else wall if self._is_wall else own
+        return np.nan if time is None else time - self._first
 
 
-def _without_value(search: Reading) -> dict[str, list[float]]:
-    """Return the times of trials without a value by state: the suggestions of pending trials, the ends of others."""
-    first = _first_time(search)
+def _without_value(search: Reading, line: _Timeline) -> dict[str, list[float]]:
+    """Return the times of trials without a value by category."""
     times: dict[str, list[float]] = {}
-    for state in ("failed", "stopped", "pending"):
-        own = [trial for trial in search.trials if trial.state == state and trial.left_out is None]
-        at = [trial.suggested_at if trial.ended_at is None else trial.ended_at for trial in own]
-        if at:
-            times[state] = [each - first for each in at]
+    for trial in search.trials:
+        at = line.ended(trial)
+        if trial.state in ("failed", "stopped", "pending") and trial.left_out is None and not np.isnan(at):
+            times.setdefault(figures.category(search, trial, trial.state), []).append(at)
     return times
 
 
@@ -152,46 +204,52 @@ def _add_numbers(ax: Axes, search: Reading, unit: float) -> None:
     from matplotlib.ticker import MaxNLocator
 
     low, high = ax.get_xlim()
+    line = _Timeline(search, "seconds")
     trials = {trial.number: trial for trial in search.trials}
     shown: dict[float, str] = {}
     for number in map(int, MaxNLocator(10, integer=True).tick_values(0, max(trials))):
-        at = (trials[number].suggested_at - _first_time(search)) / unit if number in trials else np.inf
+        at = line.started(trials[number]) / unit if number in trials else np.nan
         # Numbers of trials that were suggested at about the same time would overlap.
         if low <= at <= high and at - max(shown, default=-np.inf) > 0.07 * (high - low):
             shown[at] = str(number)
     top = ax.secondary_xaxis("top", xlabel="Trial number")
-    # The first draw of a second axis removes the texts of its ticks.
-    ax.figure.figure.draw_without_rendering()
+    # When its size is computed for the first time, a second axis removes the texts of its ticks.
+    top.get_tightbbox()
     top.set_xticks(list(shown), list(shown.values()))
 
 
-def _run_of(search: Reading, optimum: float | None) -> _Run:
+def _run_of(search: Reading, clock: str, optimum: float | None) -> _Run:
     goals = search._source._problem.outcomes
+    line = _Timeline(search, clock)
+    trials = [trial for trial in search.trials if trial.left_out is None]
     if _front(search):
-        return _run_of_front(search, goals)
-    times = {trial.number: _arrived_at(trial, goals) for trial in search.trials if trial.value is not None}
-    observed = sorted((t for t in search.trials if t.number in times), key=lambda t: (times[t.number], t.number))
+        return _run_of_front(search, [trial for trial in trials if is_within(goals, trial.values)], line)
+    times = {trial.number: line.arrived(trial, goals) for trial in trials if trial.value is not None}
+    observed = [trial for trial in trials if not np.isnan(times.get(trial.number, np.nan))]
+    observed.sort(key=lambda trial: (times[trial.number], trial.number))
     at = np.array([times[t.number] for t in observed], dtype=float)
-    at -= _first_time(search)
     values = np.array([t.value for t in observed], dtype=float)
     fidelity = search._source._problem.fidelity
     shares = np.array([1.0 if fidelity is None else fidelity.encode(t.fidelity) for t in observed])
     sign = 1.0 if search.direction == "minimize" else -1.0
-    # Trials that were run outside the domain are not the best trials.
-    outside = np.array([t.outside or not is_within(goals, t.values) for t in observed], dtype=bool)
+    labels = [figures.category(search, trial, "observed") for trial in observed]
+    # Trials that were run outside the domain or its constraints are not the best trials.
+    counts = [own != _OUTSIDE and is_within(goals, t.values) for own, t in zip(labels, observed, strict=True)]
+    outside = ~np.array(counts, dtype=bool)
     lowest = _lowest_so_far(np.where(outside, np.inf, sign * values), np.where(outside, 0.0, shares))
     best = sign * np.where(np.isinf(lowest), np.nan, lowest)
-    if optimum is None:
-        return _Run(at, values, best)
-    return _Run(at, sign * (values - optimum), sign * (best - optimum))
+    if optimum is not None:
+        values, best = sign * (values - optimum), sign * (best - optimum)
+    return _Run(at, values, best, labels)
 
 
-def _run_of_front(search: Reading, goals: Outcomes) -> _Run:
-    """Return the hypervolume after each trial whose objectives and bounded outcomes have arrived."""
+def _run_of_front(search: Reading, trials: Sequence[Trial], line: _Timeline) -> _Run:
+    """Return the hypervolume after each of these trials, whose objectives and bounded outcomes have arrived."""
     log = search._source._current_log()
     reference = [value for value in log.reference(search._front("plot_convergence")) if value is not None]
-    inside = [trial for trial in search.trials if not trial.outside and trial.left_out is None]
-    counted = sorted((_arrived_at(t, goals), t.number) for t in inside if is_within(goals, t.values))
+    inside = [trial for trial in trials if figures.category(search, trial, "observed") != _OUTSIDE]
+    times = [(line.arrived(trial, search._source._problem.outcomes), trial.number) for trial in inside]
+    counted = sorted(each for each in times if not np.isnan(each[0]))
     volume, volumes = 0.0, []
     members: list[int] = []
     for _, number in counted:
@@ -200,19 +258,8 @@ def _run_of_front(search: Reading, goals: Outcomes) -> _Run:
             volume = larger
             members.append(number)
         volumes.append(volume)
-    at = np.array([time for time, _ in counted], dtype=float) - _first_time(search)
+    at = np.array([time for time, _ in counted], dtype=float)
     return _Run(at, np.array(volumes), np.array(volumes))
-
-
-def _arrived_at(trial: Trial, goals: Outcomes) -> float | None:
-    """Return the time when the value arrived; with outcomes, when the objectives and the outcomes with bounds arrived.
-
-    Outcomes that are missing are ignored.
-    """
-    if not goals:
-        return trial.observed_at
-    modelled = [each for name, each in trial.outcomes.items() if not isinstance(goals[name], Record)]
-    return max(each.observed_at for each in modelled if each.observed_at is not None)
 
 
 def _quartiles(runs: Sequence[_Run]) -> tuple[Array, Any]:

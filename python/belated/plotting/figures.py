@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from os.path import commonprefix
 from pathlib import Path
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from belated._core import InvalidSetting
 from belated.errors import NotFitted
-from belated.optimizers.outcomes import Minimize
+from belated.optimizers.outcomes import Minimize, is_beyond
 from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.short_repr import short_repr
@@ -45,7 +47,44 @@ LOOKS = {
     "stopped": ("#4D4D4D", "s"),
     "withdrawn": (GREY, "x"),
     "pending": (GREEN, ">"),
+    "beyond a bound": (BLUE, "o"),
+    "outside the space": (GREY, "o"),
+    "marked": (PURPLE, "^"),
+    "forbidden": (GREEN, ">"),
 }
+#: The categories of trials that are drawn as hollow markers, because they cannot be used as they are.
+HOLLOW = ("beyond a bound", "outside the space", "marked", "forbidden")
+
+
+class AxesArray(np.ndarray[Any, np.dtype[np.object_]]):
+    """An array of axes that notebooks do not print after the figure: IPython calls `_ipython_display_` instead."""
+
+    def _ipython_display_(self) -> None:
+        pass
+
+
+def draw_trials(ax: Axes, at: Any, label: str, **look: Any) -> None:
+    """Draw markers at places (horizontal, vertical), with the look of a category of trials."""
+    colour, marker = LOOKS[label]
+    look = {"color": colour, "markersize": 5, **look}
+    if label in HOLLOW:
+        look |= {"markerfacecolor": "none", "markeredgewidth": 1.2, "alpha": 1.0}
+    ax.plot(*at, marker, label=label, **look)
+
+
+def digits(number: float, span: float) -> str:
+    """Return a number as text, with the digits that a range of width `span` earns.
+
+    The last digit is at most a thousandth of the range: in the range from 0 to 1, 2.857e-15 is 0.
+    """
+    if not span > 0 or not math.isfinite(span):
+        return f"{number:.4g}"
+    place = 3 - math.floor(math.log10(span))
+    rounded = round(number, place)
+    if rounded and (place > 7 or abs(rounded) >= 1e7):
+        return f"{rounded:.{max(1, place + math.floor(math.log10(abs(rounded))) + 1)}g}"
+    text = f"{rounded + 0.0:.{max(place, 0)}f}"  # the sum of -0.0 and 0.0 is 0.0
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def checked_search(search: Reading, what: str) -> Reading:
@@ -92,7 +131,7 @@ def new_figure(size: tuple[float, float], rows: int = 1, columns: int = 1, **sha
     return figure, made
 
 
-def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.object_]:
+def panels(n: int, given: Any, columns: int = 3, **share: Any) -> AxesArray:
     """Return n axes: the given axes, or the axes of a new figure with at most `columns` axes in a row."""
     if given is None:
         columns = min(n, columns)
@@ -102,8 +141,8 @@ def panels(n: int, given: Any, columns: int = 3, **share: Any) -> NDArray[np.obj
         figure, made = new_figure(size, rows, columns, **share)
         for unused in made.flat[n:]:
             figure.delaxes(unused)
-        return np.asarray(made.ravel()[:n])
-    found = np.asarray(given, dtype=object).ravel()
+        given = made.flat[:n]
+    found: AxesArray = np.asarray(given, dtype=object).ravel().view(AxesArray)
     if len(found) != n:
         raise InvalidSetting(f"ax has {len(found)} axes, and {n} are needed: pass as many, or leave it out")
     return found
@@ -173,7 +212,7 @@ def add_legend(axes: Any, below: bool = False, inside: bool = False) -> None:
 
 def covered_lines(ax: Axes, legend: Any) -> list[Any]:
     """Return the lines and bands of axes that a legend inside the axes covers, at least in part."""
-    ax.figure.figure.draw_without_rendering()  # the place of the legend is known after a draw
+    _place_texts([ax])
     box = legend.get_window_extent()
     found: list[Any] = []
     for line in ax.lines:
@@ -200,7 +239,7 @@ def tidy(axes: Any) -> None:
         for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
             if axis.get_scale() == "log":
                 _choose_log_ticks(axis, low, high)
-    draw = axes[0].figure.figure.draw_without_rendering  # the positions of texts are known after a draw
+    draw = partial(_place_texts, axes)
     draw()
     if crowded := _overlapping(axes, "xaxis", shown_labels):
         for axis in crowded:
@@ -218,6 +257,20 @@ def tidy(axes: Any) -> None:
                 texts = [label.get_text() for label in axis.get_ticklabels()]
                 axis.set_ticks(axis.get_majorticklocs()[::2], texts[::2])
             draw()
+
+
+def _place_texts(axes: Any) -> None:
+    """Compute the positions of the texts and legends of axes.
+
+    The layout of a figure is computed only if these are all its panels. If a figure is filled panel by panel, its
+    layout is not known before the last one.
+    """
+    figure = axes[0].figure.figure
+    if all(ax in axes or ax.get_subplotspec() is None for ax in figure.axes):
+        figure.draw_without_rendering()
+    else:
+        for ax in axes:
+            ax.get_tightbbox()
 
 
 def _overlapping(axes: Any, which: str, texts: Callable[[Any], list[Any]]) -> list[Any]:
@@ -243,7 +296,7 @@ def _choose_log_ticks(axis: Any, low: float, high: float) -> None:
     if high < 100 * low:
         axis.set_minor_locator(ticker.NullLocator())
         axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)) if high >= 10 * low else ticker.MaxNLocator(5))
-        axis.set_major_formatter(ticker.FuncFormatter(lambda number, _: f"{number:g}"))
+        axis.set_major_formatter(ticker.FuncFormatter(lambda number, _: digits(number, abs(number))))
 
 
 def integer_ticks(axis: Any) -> None:
@@ -331,11 +384,37 @@ def results(search: Reading, outcome: str | None) -> list[tuple[Trial, str, floa
     return [(trial, each.state, each.value) for trial in shown for each in [trial.outcomes[name]]]
 
 
+def category(search: Reading, trial: Trial, state: str) -> str:
+    """Return the category in which a trial is drawn, as a key of `LOOKS`, from the state of one of its outcomes."""
+    source = search._source
+    if state == "pending":
+        return "pending" if source._why_forbidden(trial._record) is None else "forbidden"
+    if state != "observed":
+        return state
+    constraints, is_left_out = source._constraints, trial.outside or trial.left_out is not None
+    if is_left_out or (constraints is not None and constraints.first_violated(trial.params_run) is not None):
+        return "outside the space"
+    if is_beyond(source._problem.outcomes, trial.values):
+        return "beyond a bound"
+    return "marked" if trial.marks else "observed"
+
+
+def by_category(search: Reading, outcome: str | None) -> dict[str, list[tuple[Trial, float | None]]]:
+    """Return the trials of `results` with their values, by category (`LOOKS`), without abandoned and withdrawn ones."""
+    found: dict[str, list[tuple[Trial, float | None]]] = {label: [] for label in LOOKS}
+    for trial, state, value in results(search, outcome):
+        found[category(search, trial, state)].append((trial, value))
+    return {label: own for label, own in found.items() if own and label not in ("abandoned", "withdrawn")}
+
+
 def values(search: Reading, outcome: str | None) -> list[float]:
     """Return the observed values of an outcome; None means the objective."""
     known = [trial.value if outcome is None else trial.values.get(outcome) for trial in search.trials]
     return [value for value in known if value is not None]
 
+
+#: The hatch of points that constraints exclude.
+HATCH = "\\\\\\"
 
 #: The legend entry of points at which the outcomes probably violate a bound.
 INFEASIBLE = "bounds probably violated"

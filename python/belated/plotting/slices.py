@@ -12,7 +12,8 @@ from belated.errors import NotFitted
 from belated.optimizers.outcomes import has_bounds
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
-from belated.plotting.figures import GREY, LOOKS, ORANGE, Axes
+from belated.plotting.figures import GREY, ORANGE, Axes
+from belated.plotting.regions import EXCLUDED, allowed, completed
 from belated.space.dimensions import Categorical, Dimension, Integer, choices_of
 from belated.space.space import Space
 
@@ -36,7 +37,15 @@ def plot_slice(
     show trials without a value: failed, stopped and pending trials. Without a model, or before the first value, only
     trials are drawn. If a trial was run at a point that differs from the suggested point, it is drawn at the point that
     was run. If outcomes have bounds, values at which a bound is probably violated (`predict_feasible` below 0.5) have a
-    grey background.
+    grey background. Where constraints exclude the points of the line, the background is hatched, and the mean is left
+    out. Trials had other values of the other parameters, so they may lie in front of these areas.
+
+    A part of a `Mixture` changes along Cox's direction (Cox 1971): the other parts share the rest in the proportions
+    that they have at the recommended point, so that the total remains. Parts that reach a bound stay there, and the
+    others share what is left. The same holds for a `Linear` with ``equals``.
+
+    Hollow markers are trials that cannot be used as they are: another outcome is beyond a bound, or the point violates
+    a constraint; or a value is marked (`Trial.marks`); or the trial is pending and forbidden (`Study.forbidden`).
 
     Parameters
     ----------
@@ -137,30 +146,32 @@ def base_point(search: Reading, space: Space, best: Mapping[str, Any], names: Se
 def _draw_trials(ax: Axes, search: Reading, space: Space, name: str, outcome: str | None) -> None:
     # Trials without a value are drawn near the edge of the axes at which values are worst.
     edge = 0.96 if search.direction == "minimize" else 0.04
-    results = figures.results(search, outcome)
-    for state in ("observed", "failed", "stopped", "pending"):
-        points = [(value, space.flat(trial.params_run)) for trial, own, value in results if own == state]
+    for label, own in figures.by_category(search, outcome).items():
+        points = [(value, space.flat(trial.params_run)) for trial, value in own]
         found = [(value, params[name]) for value, params in points if name in params]
-        if not found:
-            continue
         at = positions(space[name], [value for _, value in found])
         heights = [edge if value is None else value for value, _ in found]
-        colour, marker = LOOKS[state]
         # Markers at the ends of a range are not cut.
-        look: Any = {"color": colour, "markersize": 5, "alpha": 0.6, "clip_on": False}
-        if state != "observed":
+        look: Any = {"alpha": 0.6, "clip_on": False}
+        if any(value is None for value, _ in found):
             look["transform"] = ax.get_xaxis_transform()
-        ax.plot(at, heights, marker, label=state, **look)
+        if found:
+            figures.draw_trials(ax, (at, heights), label, **look)
 
 
-def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any, probable: Any) -> None:
+def _draw_model(ax: Axes, dimension: Dimension, mean: Any, std: Any, probable: Any, allowed: Any) -> None:
     at = np.array(positions(dimension, values_of(dimension)), dtype=float)
-    if (probable < 0.5).any():
-        ends, below = at, probable < 0.5
+    grey: Any = {"color": GREY, "alpha": 0.3, "linewidth": 0}
+    hatched: Any = {"facecolor": "none", "edgecolor": GREY, "hatch": figures.HATCH, "linewidth": 0}
+    for below, label, look in ((probable < 0.5, figures.INFEASIBLE, grey), (allowed == 0.0, EXCLUDED, hatched)):
+        ends = at
         if isinstance(dimension, Categorical):
             ends, below = (at[:, None] + [-0.5, 0.5]).ravel(), below.repeat(2)
-        look: Any = {"color": GREY, "alpha": 0.3, "linewidth": 0, "transform": ax.get_xaxis_transform()}
-        ax.fill_between(ends, 0.0, 1.0, where=below, label=figures.INFEASIBLE, **look)
+        elif label == EXCLUDED:
+            # The area begins where the line of the mean ends.
+            below = np.convolve(below, [1, 1, 1], "same") > 0 if below.any() else below
+        if below.any():
+            ax.fill_between(ends, 0.0, 1.0, where=below, label=label, transform=ax.get_xaxis_transform(), **look)
     if isinstance(dimension, Categorical):
         # Choices do not have intermediate values, so draw error bars instead of a line.
         ax.errorbar(at, mean, yerr=std, fmt="_", markersize=12, color=ORANGE, capsize=4, zorder=3, label="mean ± std")
@@ -209,15 +220,19 @@ def predict_at(
     names: Sequence[str],
     outcome: str | None,
 ) -> Any:
-    """Return the mean and std at points, and the probability that outcomes lie within their bounds, shape (3, n).
+    """Return the mean and std at points, the probability that outcomes lie within their bounds, and 1 where constraints
+    allow the point and 0 where they do not, shape (4, n).
 
     All are NaN at points at which one of `names` is inactive, and at points that lack the value of an active parameter.
-    Inactive parameters are removed from the points. Without bounds, the probability is NaN.
+    Inactive parameters are removed from the points, and `completed` changes them so that equalities hold. The first
+    three are NaN at points that constraints exclude. Without bounds, the probability is NaN.
     """
-    active = [space.active_part(point) for point in points]
+    active = [completed(space, space.active_part(point), names) for point in points]
     needed = [[*names, *space.active_names(point)] for point in active]
     there = np.array([all(name in p for name in own) for p, own in zip(active, needed, strict=True)], dtype=bool)
-    found = np.full((3, len(points)), np.nan)
+    found = np.full((4, len(points)), np.nan)
+    found[3, there] = allowed(search, space, [point for point, complete in zip(active, there, strict=True) if complete])
+    there = found[3] == 1.0
     if there.any():
         chosen = [point for point, complete in zip(active, there, strict=True) if complete]
         found[:2, there] = search.predict(chosen, context, outcome=outcome)

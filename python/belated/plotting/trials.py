@@ -20,6 +20,10 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     arrived is drawn as *late*, too. If trials started or ended only in the first third of the time until now, the axis
     ends after the last of these events.
 
+    Hollow markers are trials that cannot be used as they are: an outcome is beyond a bound, or the point lies outside
+    the space or its constraints; or a value is marked (`Trial.marks`); or the trial is pending and forbidden
+    (`Study.forbidden`).
+
     Parameters
     ----------
     search : Result, Study or Optimizer
@@ -44,8 +48,10 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
     ax = figures.axes_for(ax)
     spans = [(start / unit, min(end, last) / unit) for _, start, end in drawn]
     lanes = lanes_of(spans)
-    fates = fates_of(search, [trial for trial, _, _ in drawn])
-    for fate, (colour, marker) in LOOKS.items():
+    trials = [trial for trial, _, _ in drawn]
+    usable = [figures.category(search, trial, trial.state) for trial in trials]
+    fates = [own if own in figures.HOLLOW else fate for own, fate in zip(usable, fates_of(search, trials), strict=True)]
+    for fate, (colour, _) in LOOKS.items():
         chosen = [i for i, each in enumerate(fates) if each == fate]
         if chosen:
             lows, highs = [spans[i][0] for i in chosen], [spans[i][1] for i in chosen]
@@ -53,7 +59,7 @@ def plot_trials(search: Reading, ax: Axes | None = None, *, clock: str = "second
             widths = [high - low for low, high in zip(lows, highs, strict=True)]
             hatch = ["" if drawn[i][0].state == "observed" else "///" for i in chosen]
             ax.barh(at, widths, left=lows, height=0.7, color=colour, alpha=0.4, edgecolor="white", hatch=hatch)
-            ax.plot(highs, at, marker, color=colour, markersize=5, linestyle="none", clip_on=False, label=fate)
+            figures.draw_trials(ax, (highs, at), fate, clip_on=False)
     ax.set_ylim(0.4, max(lanes, default=1) + 0.6)
     if any(end > last for _, _, end in drawn):
         ax.set_xlim(right=last / unit)

@@ -50,7 +50,7 @@ def test_slices_show_where_a_bound_is_probably_violated(searched):
 
 def test_slices_of_an_outcome_have_its_values(searched):
     axes = plotting.plot_slice(searched, "x", outcome="memory")
-    _, heights = drawn(axes[0])["observed"].get_data()
+    heights = [*drawn(axes[0])["observed"].get_ydata(), *drawn(axes[0])["beyond a bound"].get_ydata()]
     assert sorted(heights) == sorted(each.values["memory"] for each in searched.trials)
     assert "pending" not in drawn(axes[0])  # the memory of the pending trial is known
     assert axes[0].figure.get_supylabel() == "memory"
@@ -119,4 +119,5 @@ def test_convergence_begins_with_the_first_trial_within_the_bounds():
     at, best = lines["best so far"].get_data()
     expected = {5.0: np.nan, 6.0: 3.0, 7.0: 2.0}
     assert len(at) == 5 and all(np.array_equal(b, expected[t], equal_nan=True) for t, b in zip(at, best, strict=True))
-    assert sorted(lines["observed"].get_ydata()) == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert sorted(lines["observed"].get_ydata()) == [1.0, 2.0, 3.0, 4.0]
+    assert lines["beyond a bound"].get_ydata() == [5.0] and lines["beyond a bound"].get_markerfacecolor() == "none"

@@ -116,7 +116,7 @@ def test_contours_are_the_mean_and_std_around_the_recommended_point(opt):
         step = contours.levels[1] - contours.levels[0]
         # A contour crosses the edges of the cells of a grid. On an edge, the drawn function is linear.
         drawn_function = RegularGridInterpolator(grid, both[i].reshape(41, 41))
-        for level, path in zip(contours.levels, contours.get_paths(), strict=False):
+        for level, path in zip(contours.levels, contours.get_paths()[1:], strict=False):
             inner = [(x, c) for x, c in path.vertices if abs(x) < 1.99 and 1.1e-3 < c < 9.9]
             # On the boundary of a filled contour, the function has the lower or the upper level.
             values = drawn_function(inner) if inner else np.empty(0)
@@ -137,7 +137,7 @@ def test_contours_of_choices_have_a_block_for_each_choice(opt):
         known = opt.predict([best | {"x": x, "k": choice} for x in np.linspace(-2, 2, 41)])[0]
         used = [
             level
-            for level, path in zip(contours.levels, contours.get_paths(), strict=False)
+            for level, path in zip(contours.levels, contours.get_paths()[1:], strict=False)
             if len(path.vertices) and np.allclose(abs(path.vertices[:, 1] - place), 0.5)
         ]
         step = contours.levels[1] - contours.levels[0]
