@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from belated._core import InvalidSetting, TrialRecord
 from belated.optimizers.marks import marked_of
+from belated.optimizers.outcomes import missing
 from belated.optimizers.tables.table import run_prefix, trial_columns
 from belated.optimizers.tables.worklist import due_of, moment, name_of
 from belated.optimizers.trial import front_text, html_table
@@ -164,6 +165,7 @@ def _columns(search: Trials[Any], records: Sequence[TrialRecord], more: dict[str
     """Return the columns of trials by their names; `more` has further columns."""
     domain, contexts = search._problem.domain, search._problem.context_space
     found = trial_columns(search._problem, records, None, False, search._problem_of) | more
+    found["missing"] = [", ".join(missing(search._problem.outcomes, record)) for record in records]
     found["remarks"] = ["; ".join(text for text, *_ in record.remarks) for record in records]
     prefix = f"params_{run_prefix(domain)}" if isinstance(domain, Space) else ""
     for name in domain if isinstance(domain, Space) else ():
@@ -176,9 +178,10 @@ def _columns(search: Trials[Any], records: Sequence[TrialRecord], more: dict[str
     points = [name for name in found if name.startswith("params_")]
     notes = [name for name in found if name.startswith(_NOTES)]
     for title, names in {"point": points if len(points) > _MOST_COLUMNS else [], "notes": notes}.items():
-        cells = [[cell and f"{name_of(name)}: {cell}" for cell in map(_shown, found.pop(name))] for name in names]
+        cells = [[text and f"{name_of(name)}: {_cut(text)}" for text in map(_shown, found.pop(name))] for name in names]
         found[title] = ["; ".join(filter(None, row)) for row in zip(*cells, strict=True)] or [""] * len(records)
-    shown = sorted(found.keys() - {*_HIDDEN}, key=lambda name: (name == "notes", name in _HEADS, [*found].index(name)))
+    hidden = {*_HIDDEN, *(("value", "std") if search._problem.outcomes else ())}
+    shown = sorted(found.keys() - hidden, key=lambda name: (name == "notes", name in _HEADS, [*found].index(name)))
     return {name: list(map(_shown, found[name])) for name in shown}
 
 
@@ -187,8 +190,7 @@ def _shown(cell: Any, dimension: Any = None) -> str:
     if isinstance(cell, datetime):
         return f"{cell:%Y-%m-%d %H:%M}"
     if not isinstance(cell, float):
-        text = "" if cell is None else printable(" ".join(str(cell).split()))
-        return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+        return "" if cell is None else printable(" ".join(str(cell).split()))
     digits = _MOST_DIGITS + 1
     if isinstance(dimension, Real) and not dimension.log and dimension.step is None and dimension.high > dimension.low:
         digits = 3 - math.floor(math.log10(dimension.high - dimension.low))
@@ -197,6 +199,10 @@ def _shown(cell: Any, dimension: Any = None) -> str:
         if digits > _MOST_DIGITS
         else f"{round(cell, digits) + 0.0:.{max(digits, 0)}f}"
     )
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _time(seconds: float | None) -> str:
@@ -228,10 +234,11 @@ def _pictures(search: Trials[Any], context: Any) -> str:
         names = [name for name, each in domain.items() if each.width] if isinstance(domain, Space) else []
         if search._has_model and len(names) > _MOST_DRAWN:
             names = figures.by_importance(search, names, **options, caller="report_html")
-        axes = figure.subplots(2, _MOST_DRAWN // 2, sharey=True).ravel()
+        names = names[:_MOST_DRAWN]
+        axes = figure.subplots(1 + (len(names) > 2), 1 + (len(names) > 1), sharey=True, squeeze=False).ravel()
         for unused in axes[len(names) :]:
             unused.remove()
-        made = plotting.plot_slice(search, names[:_MOST_DRAWN] or None, axes[: len(names)], **options)
+        made = plotting.plot_slice(search, names or None, axes[: len(names)], **options)
         if (legend := made[-1].get_legend()) is not None:
             legend.remove()
             figures.add_legend(made, below=True)
@@ -252,6 +259,6 @@ def _pictures(search: Trials[Any], context: Any) -> str:
             figure.savefig(file, format="png", dpi=130)
             content = f'<img alt="{title}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
         except Exception as error:  # the page is written without this picture
-            content = f"<p>Not drawn: {html.escape(_shown(str(error)))}</p>"
+            content = f"<p>Not drawn: {html.escape(_cut(_shown(str(error))))}</p>"
         found += f"<figure><figcaption>{title}</figcaption>{content}</figure>"
     return found
