@@ -33,6 +33,7 @@ FIRST = {
     "widen the search range": "questions.html#can-i-widen-the-search-space-while-trials-run",
     "keep one parameter fixed": "spaces.html#fix-a-parameter",
     "read an excel file": "tables.html#excel-and-csv-files",
+    "report for the boss": "laboratory.html#a-report-for-the-boss",
 }
 
 
