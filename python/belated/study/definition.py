@@ -215,10 +215,6 @@ def definition_of(optimizer: Optimizer, complete: bool = True) -> dict[str, Any]
     }
 
 
-#: The description of a difference: its name, and the two values.
-THERE_AND_HERE = "{} is {} there and {} here"
-
-
 def _arguments(definition: Mapping[str, Any]) -> dict[str, Any]:
     """Return the constructor arguments in a definition as JSON data, without the functions that are constraints."""
     problem, stopping = definition["problem"], definition.get("stopping", "auto")
@@ -228,7 +224,9 @@ def _arguments(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data for name, data in arguments.items() if name not in ("kind", "constraints")}
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any], text: str = THERE_AND_HERE) -> list[str]:
+def differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], text: str = "{} is {} there and {} here"
+) -> list[str]:
     """Describe how two definitions differ. If the seed here is None, it matches any seed."""
     kinds = [each["strategy"]["kind"] for each in (there, here)]
     if kinds[0] != kinds[1]:

@@ -52,13 +52,14 @@ def report_page(search: Trials[Any], since: Any) -> str:
     delays, late = log.lateness(now)
     marked = [each for record in records for each in marked_of(problem.outcomes, record)]
     forbidden = [[str(it.number), why] for it in records if (why := search._why_forbidden(it)) is not None]
+    pending = {record.number for record in records if record.state == "pending"}
     flags = {
-        "front" if problem.front else "best": best,
-        "moved": [record.number for record in records if record.run is not None],
-        "beyond a bound": [record.number for record in records if record.outside],
-        "late": [number for number in late if records[number].state == "pending"],
-        "forbidden": [int(number) for number, _ in forbidden],
-        "marked": [each.number for each in marked],
+        "front" if problem.front else "best": {*best},
+        "moved": {record.number for record in records if record.run is not None},
+        "beyond a bound": {record.number for record in records if record.outside},
+        "late": pending.intersection(late),
+        "forbidden": {int(number) for number, _ in forbidden},
+        "marked": {each.number for each in marked},
     }
 
     def table(numbers: Sequence[int], more: dict[str, list[str]]) -> str:
@@ -70,11 +71,14 @@ def report_page(search: Trials[Any], since: Any) -> str:
             [_HEADS.get(name, name_of(name)) for name in columns], list(zip(*columns.values(), strict=True)), bold
         )
 
-    due = {number: due_of(records[number], delays, now) for number in log.numbers("pending")}
+    due = {number: due_of(records[number], delays, now) for number in pending}
     out = sorted(due, key=lambda number: (due[number].at is None, due[number].at or 0.0, number))
     starts = [records[number].started_at for number in out]
     ages = ["" if start is None else f"{(now - start) / 86400:.1f}" for start in starts]
-    dues = {"due": [_time(due[number].at) for number in out], "due from": [due[number].source or "" for number in out]}
+    dues = {
+        "due": [_shown(moment(due[number].at)) for number in out],
+        "due from": [due[number].source or "" for number in out],
+    }
     forecast = search._delays_of(None, True).forecast(timedelta(days=7))
     uncounted = len(out) - forecast.n_pending
     latest = sorted(came, key=lambda number: (came[number] or 0.0, number), reverse=True)
@@ -83,7 +87,7 @@ def report_page(search: Trials[Any], since: Any) -> str:
     n_new = sum(number in came for number in best)
     texts = {
         "title": str(vars(search).get("name", search._strategy_name)),
-        "written": f"{_time(now)}, as of event {n_events}",
+        "written": f"{_shown(moment(now))}, as of event {n_events}",
         "goal": f"{search._strategy_name}, {goals or f'{problem.direction} the value'}",
         "counts": ", ".join([f"{len(records)} trials", *(f"{n} {state}" for state, n in counts.items())]),
         "since": period[2],
@@ -99,7 +103,7 @@ def report_page(search: Trials[Any], since: Any) -> str:
         "marked": _table(["marked values"], [[each.text] for each in marked]),
         "forbidden": _table(["trial", "do not run, because"], forbidden),
         "changes": _table(["time", "by", "trial", "change"], changes),
-        "trials": table(log.numbers(None), {}),
+        "trials": table(range(len(records)), {}),
         "pictures": _pictures(search, search.trial((*best, len(records) - 1)[0]).context if records else None),
     }
     page = Template(files(__package__).joinpath("report_page.html").read_text(encoding="utf-8"))
@@ -119,7 +123,7 @@ def _period(since: Any, n_events: int, now: float) -> tuple[int, float, str]:
             f"since={short_repr(since)} is not usable: pass a datetime or a timedelta before now, or a number of "
             f"events from 0 to {n_events}"
         )
-    return 0, start, _time(start) or "the beginning"
+    return 0, start, _shown(moment(start)) or "the beginning"
 
 
 def _happened(
@@ -156,7 +160,7 @@ def _happened(
         if is_new and has_result:
             came[number] = at
         if is_new and found:
-            row = [_time(at), event.get("by") or "", "" if number is None else str(number), "; ".join(found)]
+            row = [_shown(moment(at)), event.get("by") or "", "" if number is None else str(number), "; ".join(found)]
             changes.append(row)
     return came, changes, n_started
 
@@ -178,7 +182,13 @@ def _columns(search: Trials[Any], records: Sequence[TrialRecord], more: dict[str
     points = [name for name in found if name.startswith("params_")]
     notes = [name for name in found if name.startswith(_NOTES)]
     for title, names in {"point": points if len(points) > _MOST_COLUMNS else [], "notes": notes}.items():
-        cells = [[text and f"{name_of(name)}: {_cut(text)}" for text in map(_shown, found.pop(name))] for name in names]
+        cells = [
+            [
+                text and f"{name_of(name)}: {text[:_LONGEST]}{'…' * (len(text) > _LONGEST)}"
+                for text in map(_shown, found.pop(name))
+            ]
+            for name in names
+        ]
         found[title] = ["; ".join(filter(None, row)) for row in zip(*cells, strict=True)] or [""] * len(records)
     hidden = {*_HIDDEN, *(("value", "std") if search._problem.outcomes else ())}
     shown = sorted(found.keys() - hidden, key=lambda name: (name == "notes", name in _HEADS, [*found].index(name)))
@@ -199,14 +209,6 @@ def _shown(cell: Any, dimension: Any = None) -> str:
         if digits > _MOST_DIGITS
         else f"{round(cell, digits) + 0.0:.{max(digits, 0)}f}"
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _time(seconds: float | None) -> str:
-    return _shown(moment(seconds))
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]], bold: Sequence[int] = ()) -> str:
@@ -259,6 +261,6 @@ def _pictures(search: Trials[Any], context: Any) -> str:
             figure.savefig(file, format="png", dpi=130)
             content = f'<img alt="{title}" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
         except Exception as error:  # the page is written without this picture
-            content = f"<p>Not drawn: {html.escape(_cut(_shown(str(error))))}</p>"
+            content = f"<p>Not drawn: {html.escape(_shown(str(error))[:_LONGEST])}</p>"
         found += f"<figure><figcaption>{title}</figcaption>{content}</figure>"
     return found
