@@ -12,9 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
+from importlib import import_module
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from belated._core import InvalidSetting, TrialRecord
 from belated.optimizers.marks import marked_of
@@ -26,9 +27,6 @@ from belated.short_repr import printable, short_repr
 from belated.space.arguments import as_timedelta, whole_number
 from belated.space.dimensions import Real
 from belated.space.space import Space
-
-if TYPE_CHECKING:
-    from belated.optimizers.trials import Trials
 
 # Columns of `trials_dataframe` that the page lacks, those that are notes, and the names of others. The last columns are
 # those with another name.
@@ -42,7 +40,7 @@ _NUMBER = re.compile(r"[-+]?[\d.]+(e[-+]\d+)?|\d{4}-\d\d-\d\d \d\d:\d\d")
 _MOST_COLUMNS, _LONGEST, _MOST_DIGITS, _MOST_DRAWN = 10, 300, 6, 4
 
 
-def report_page(search: Trials[Any], since: Any) -> str:
+def report_page(search: Any, since: Any) -> str:
     """Return the page for `Optimizer.report_html`."""
     best, log = [trial.number for trial in search._best_trials()], search._current_log()
     problem, now, n_events = search._problem, search._problem.wall_time(), log.n_events()
@@ -127,7 +125,7 @@ def _period(since: Any, n_events: int, now: float) -> tuple[int, float, str]:
 
 
 def _happened(
-    search: Trials[Any], events: Sequence[str], first: int, start: float
+    search: Any, events: Sequence[str], first: int, start: float
 ) -> tuple[dict[int, float | None], list[list[str]], int]:
     """Return when results came, by trial; the rows of changes; and the number of trials that started, in a period."""
     came: dict[int, float | None] = {}
@@ -165,7 +163,7 @@ def _happened(
     return came, changes, n_started
 
 
-def _columns(search: Trials[Any], records: Sequence[TrialRecord], more: dict[str, list[str]]) -> dict[str, list[str]]:
+def _columns(search: Any, records: Sequence[TrialRecord], more: dict[str, list[str]]) -> dict[str, list[str]]:
     """Return the columns of trials by their names; `more` has further columns."""
     domain, contexts = search._problem.domain, search._problem.context_space
     found = trial_columns(search._problem, records, None, False, search._problem_of) | more
@@ -220,22 +218,20 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], bold: Sequence[in
     return html_table([_shown(head[i]) for i in columns], body, bold, right) if rows else "<p>None.</p>"
 
 
-def _pictures(search: Trials[Any], context: Any) -> str:
+def _pictures(search: Any, context: Any) -> str:
     """Return four figures. They do not use pyplot, so that neither a window nor a notebook shows them."""
     try:
         from matplotlib.figure import Figure
-
-        from belated import plotting
-        from belated.plotting import figures
     except ImportError:
         return "<p>The pictures are left out, because matplotlib is not installed: pip install matplotlib.</p>"
+    plotting = import_module("belated.plotting")  # which imports optimizers
     front, domain = search._problem.front, search.domain
     options: Any = {"context": context, "outcome": front[0] if front else None}
 
     def draw_slices(figure: Any) -> None:
         names = [name for name, each in domain.items() if each.width] if isinstance(domain, Space) else []
         if search._has_model and len(names) > _MOST_DRAWN:
-            names = figures.by_importance(search, names, **options, caller="report_html")
+            names = plotting.figures.by_importance(search, names, **options, caller="report_html")
         names = names[:_MOST_DRAWN]
         axes = figure.subplots(1 + (len(names) > 2), 1 + (len(names) > 1), sharey=True, squeeze=False).ravel()
         for unused in axes[len(names) :]:
@@ -243,7 +239,7 @@ def _pictures(search: Trials[Any], context: Any) -> str:
         made = plotting.plot_slice(search, names or None, axes[: len(names)], **options)
         if (legend := made[-1].get_legend()) is not None:
             legend.remove()
-            figures.add_legend(made, below=True)
+            plotting.figures.add_legend(made, below=True)
 
     second: Any = ("Delays", lambda figure: plotting.plot_delays(search, figure.subplots()))
     if front:
