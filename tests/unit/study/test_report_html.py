@@ -114,6 +114,14 @@ def test_values_and_positions_of_outcomes_are_read_across_revisions(tmp_path):
     assert set(changes[2].split("; ")) == {"purity 0.5 amended to 0.75", "cost 9 amended to 8"}
 
 
+def test_a_hostile_name_is_a_text(tmp_path):
+    study = bl.Study(EVIL, f"sqlite:///{tmp_path / 'evil.db'}", bl.RandomSearch({"x": [EVIL, "b"]}, seed=0))
+    study.suggest()
+    study.revise(space={"x": [EVIL, "<b>", "b"]})
+    page = Page(study.report_html())
+    assert page.texts.count(EVIL) >= 2 and EVIL in page.rows("What changed")[0]["change"].replace("\\'", "'")
+
+
 def report(url, path):
     page = bl.Study.load("lab", url).report_html(path)
     assert page.startswith("<!DOCTYPE html>")
