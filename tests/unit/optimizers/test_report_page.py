@@ -297,6 +297,20 @@ def test_values_of_added_trials_came_and_their_amendments_are_changes():
     assert changes[:2] == ["a 1 amended to 3", "b 2 withdrawn"] and changes[2].startswith("a abandoned")
 
 
+def test_an_amendment_has_the_value_before_it():
+    optimizer = bl.RandomSearch({"x": (0.0, 1.0)}, seed=0)
+    optimizer.add({"x": 0.5}, 1.0)
+    optimizer.observe(0, 2.0, amend=True)
+    optimizer.observe(0, 3.0, amend=True)
+    optimizer.observe(0, 3.0, params={"x": 0.75}, amend=True)  # only the point was wrong
+    optimizer.withdraw(0)
+    optimizer.observe(0, 4.0)
+    optimizer.observe(0, 5.0, amend=True)
+    changes = [row["change"] for row in page_of(optimizer).rows("What changed")]
+    said = ["1 amended to 2", "2 amended to 3", "3 amended", "3 withdrawn", "4 amended to 5"]
+    assert changes == [f"value {each}" for each in said]
+
+
 def test_marked_and_late_trials_are_named():
     now = [1e9]
     optimizer = bl.BayesOpt({"x": (0.0, 1.0)}, seed=0, time=lambda: now[0])
