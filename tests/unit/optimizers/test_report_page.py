@@ -167,6 +167,7 @@ def test_a_page_has_the_numbers_of_all_trials(name, pictures):
     for row in rows:
         trial = trials[row["number"]]
         assert row["state"].split(", ")[0] == trial.state
+        assert not (trial.outcomes and {"value", "std"} & row.keys())
         assert bool({"best", "front"} & {*row["state"].split(", ")}) == (row["number"] in best)
         known = trial.values or {"value": trial.value}
         assert all(
