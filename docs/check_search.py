@@ -39,6 +39,7 @@ FIRST = {
     "typo": "excel.html#a-typo",
     "cheap price": "questions.html#some-points-are-cheap-others-have-a-high-price-can-it-prefer-the-cheap-ones",
     "forbidden": "questions.html#a-solvent-is-forbidden-from-now-on-how-do-i-keep-the-study",
+    "report for the boss": "laboratory.html#a-report-for-the-boss",
 }
 
 

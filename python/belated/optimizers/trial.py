@@ -26,16 +26,20 @@ def rounded(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else repr(value)
 
 
-def html_table(head: Sequence[str], rows: Iterable[Sequence[Any]], marked: Collection[int] = ()) -> str:
-    """Return an HTML table, in which the rows at the places `marked` are bold.
+def html_table(
+    head: Sequence[str], rows: Iterable[Sequence[Any]], marked: Collection[int] = (), right: Collection[int] = ()
+) -> str:
+    """Return an HTML table. The rows at the places `marked` are bold; the columns `right` have the class ``number``.
 
     Strings are shown as they are, floats with four digits, and other values by their repr. All text is escaped.
     """
     import html
 
     def line(cells: Sequence[Any], tag: str, style: str = "") -> str:
-        texts = (cell if isinstance(cell, str) else rounded(cell) for cell in cells)
-        return f"<tr{style}>" + "".join(f"<{tag}>{html.escape(text)}</{tag}>" for text in texts) + "</tr>"
+        texts = (html.escape(cell if isinstance(cell, str) else rounded(cell)) for cell in cells)
+        starts = (f'{tag} class="number"' if i in right else tag for i in range(len(cells)))
+        shown = (f"<{start}>{text}</{tag}>" for start, text in zip(starts, texts, strict=True))
+        return f"<tr{style}>{''.join(shown)}</tr>"
 
     bold = ' style="font-weight: bold"'
     body = "".join(line(row, "td", bold if i in marked else "") for i, row in enumerate(rows))
@@ -436,11 +440,16 @@ def trials_html(name: str, problem: Problem, trials: Sequence[Trial], n_pending:
         facts = ["" if fact is None else fact for fact in (*values, error and headline(error))]
         of_trial = [point.get(key, "") for key in names] + [context.get(key, "") for key in of_contexts]
         rows.append([trial.number, *of_trial, state, *facts])
-    found = front_text(len(best)) if mark == "front" else f"best {rounded(best[0].value) if best else None}"
-    caption = f"{name}: {len(trials)} trials, {n_pending} pending, {found}"
+    caption = f"{name}: {summary(problem, len(trials), n_pending, best)}"
     head = ["number", *names, *of_contexts, "state", *(outcomes or ["value"]), "error"]
     marked = [i for i, trial in enumerate(shown) if trial in best]
     return f"<p>{html.escape(caption)}</p>{html_table(head, rows, marked)}"
+
+
+def summary(problem: Problem, n_trials: int, n_pending: int, best: Sequence[Trial]) -> str:
+    """Return the numbers of trials, and the best value or the size of the front."""
+    found = front_text(len(best)) if problem.front else f"best {rounded(best[0].value) if best else None}"
+    return f"{n_trials} trials, {n_pending} pending, {found}"
 
 
 def front_text(n: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -14,6 +15,7 @@ import numpy as np
 from belated._core import (
     Action,
     AlreadyObserved,
+    BelatedError,
     GaussianProcess,
     InvalidSetting,
     InvalidValue,
@@ -37,6 +39,7 @@ from belated.optimizers.report import as_amount, as_text, attrs_as_json, error_f
 from belated.optimizers.request import Carrier, Facts, ObserveArguments
 from belated.optimizers.surrogate import Surrogate, surrogate_of
 from belated.optimizers.tables.files import write_csv, write_excel
+from belated.optimizers.tables.report_page import report_page
 from belated.optimizers.tables.reports import (
     Reported,
     Reports,
@@ -57,7 +60,7 @@ from belated.optimizers.tables.table import (
     is_trials_table,
     trials_dataframe,
 )
-from belated.optimizers.trial import Trial, trials_html
+from belated.optimizers.trial import Trial, rounded, summary, trials_html
 from belated.optimizers.values import checked
 from belated.short_repr import short_repr
 from belated.space.arguments import as_timedelta, checks_arguments, finite, is_list, is_table, whole_number
@@ -964,6 +967,10 @@ class Trials(Reading, Generic[AnyLog]):
     def _why_forbidden(self, record: TrialRecord) -> str | None:
         """Return why a pending trial is not allowed any longer. Only studies can be revised."""
         return None
+
+    def _revision_text(self, number: int) -> str:
+        """Return what revision `number` changed, counted from 1. Only studies can be revised."""
+        return ""
 
     def _n_read(self) -> int | None:
         """Return the number of the problem in which the arguments of a call are read; None for the present problem."""
@@ -1906,6 +1913,44 @@ class Trials(Reading, Generic[AnyLog]):
                 "pass a trial that suggest or add returned, or its number"
             )
         return number
+
+    def report_html(
+        self, path: str | os.PathLike[str] | None = None, since: datetime | timedelta | int = timedelta(days=7)
+    ) -> str:
+        """Return a page of HTML about the search that is fit to be printed, for example for a meeting.
+
+        It has the best trial or the front, what came and what changed in a period, the trials that are out with a
+        forecast, marked values, forbidden trials, four pictures (with matplotlib), and all trials. It does not load
+        other files. Times are in UTC. The trials do not change.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            The file to which the page is also written.
+        since : datetime, timedelta or int, default timedelta(days=7)
+            The beginning of the period: a time (local if it has no time zone), a duration before now, or a number of
+            events, such as ``as_of`` in `Study.worklist`.
+
+        Raises
+        ------
+        InvalidSetting
+            `since` is not usable.
+        """
+        page = report_page(self._source, since)
+        if path is not None:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(page)
+        return page
+
+    def __str__(self) -> str:
+        try:
+            best = self._best_trials()
+            text = summary(self._source._problem, self.n_trials, len(self.pending), best)
+            if len(best) == 1 and not self._source._problem.front:
+                text += f" (trial {best[0].number}, params={rounded(best[0].params_run)})"
+        except BelatedError as error:  # for example, the study was deleted
+            text = str(error)
+        return f"{self!r}\n{text}"
 
     def _repr_html_(self) -> str:
         best = self._best_trials()

@@ -92,6 +92,18 @@ function emptied(chart, title) {
   return Math.max(chart.clientWidth, 240);
 }
 
+const isOutside = trial => Boolean(trial.outside || trial.left_out), isMarked = trial => trial.warnings?.length > 0;
+
+// Return an outline around a point: a circle, or a diamond.
+const circle = (x, y) => `M${x - 4} ${y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0`;
+const diamond = (x, y) => `M${x - 5} ${y}l5 -5l5 5l-5 5Z`;
+
+// Return the numbers of trials as text, at most ten.
+function numbersOf(some) {
+  const numbers = some.map(trial => trial.number).sort((a, b) => a - b), shown = numbers.slice(0, 10).join(", ");
+  return `trial${some.length > 1 ? "s" : ""} ${shown}${some.length > 10 ? ", …" : ""}`;
+}
+
 // Draw the values in the order of their arrival, and the best value so far. The axis begins at `from` and ends at
 // `until`, in seconds.
 function drawChart(study, observed, from, until, log = false) {
@@ -102,7 +114,8 @@ function drawChart(study, observed, from, until, log = false) {
   let best = null;
   const steps = [];
   for (const trial of observed) {
-    if (trial.within_bounds !== false && (trial.fidelity ?? 0) === highest && (best === null || better(trial.value, best))) {
+    const counts = trial.within_bounds !== false && !isOutside(trial);
+    if (counts && (trial.fidelity ?? 0) === highest && (best === null || better(trial.value, best))) {
       best = trial.value;
       steps.push([trial.changed_at, best]);
     }
@@ -121,13 +134,23 @@ function drawChart(study, observed, from, until, log = false) {
   const axis = valueAxis(observed.map(trial => trial.value), study.direction, log);
   const times = timeTicks(span, width < 600 ? 4 : 8).map(([at, label]) => [x(from + at), label]);
   drawAxes(chart, width, axis, times, "Time since the first trial");
-  // One path draws all dots: lines of length 0 with round ends. Dots at the same pixel are drawn once.
-  const dots = new Set(observed.map(trial => `M${Math.round(x(trial.changed_at))} ${Math.round(axis.y(trial.value))}h0`));
-  chart.append(shape("path", {class: "values", d: [...dots].join("")}));
+  // One path draws all dots: lines of length 0 with round ends. Dots at the same pixel are drawn once. Values that do
+  // not count, and marked values, are outlines.
+  const outside = observed.filter(isOutside), marked = observed.filter(trial => isMarked(trial) && !isOutside(trial));
+  const outlines = (some, draw) => {
+    const places = some.map(trial => draw(Math.round(x(trial.changed_at)), Math.round(axis.y(trial.value))));
+    return [...new Set(places)].join("");
+  };
+  const others = observed.filter(trial => !isOutside(trial) && !isMarked(trial));
+  chart.append(shape("path", {class: "values", d: outlines(others, (x, y) => `M${x} ${y}h0`)}));
+  if (outside.length) chart.append(shape("path", {class: "hollow", d: outlines(outside, circle)}));
+  if (marked.length) chart.append(shape("path", {class: "hollow marked", d: outlines(marked, diamond)}));
   const path = steps.map(([at, value], i) => i ? `H${x(at)}V${axis.y(value)}` : `M${x(at)} ${axis.y(value)}`).join("");
   if (path) chart.append(shape("path", {class: "best", d: `${path}H${right}`}));
   find("legend").textContent =
-    `Line: the best value so far. Dots: values as they arrived; values outside the axis are drawn at the edge.${axis.note}`;
+    "Line: the best value so far. Dots: values as they arrived; values outside the axis are drawn at the edge."
+    + (outside.length ? ` Circles: values beyond a bound or left out, which are not the best (${numbersOf(outside)}).` : "")
+    + (marked.length ? ` Diamonds: marked values, which nobody has confirmed (${numbersOf(marked)}).` : "") + axis.note;
 }
 
 // State → text of the key of the curves. Curves of the last state are drawn last.

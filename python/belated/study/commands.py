@@ -47,6 +47,7 @@ def add_to(commands: Any) -> None:
         ("suggest", suggest_command, "start trials, and print them or write the worklist"),
         ("observe", observe_command, "report the value of a trial, the values of its outcomes, or a table of values"),
         ("worklist", worklist_command, "the trials that are out, since when, and when they are due"),
+        ("report", report_command, "a page to print: what came, what is out, what changed, and all trials"),
         ("export", export_command, "all events, one line of JSON each; or a table of the trials"),
         (
             "import",
@@ -64,7 +65,7 @@ def add_to(commands: Any) -> None:
         add_store(action)
         if name in ("show", "export", "import"):
             action.add_argument("name", metavar="NAME", nargs="?", help="which study (default: all)")
-        if name in ("delete", "withdraw", "worklist", "suggest", "observe"):
+        if name in ("delete", "withdraw", "worklist", "report", "suggest", "observe"):
             action.add_argument("name", metavar="NAME", help="which study")
         if name in ("suggest", "observe", "withdraw"):
             action.add_argument("--by", metavar="NAME", help="who makes this report, to keep with it")
@@ -111,6 +112,8 @@ def add_to(commands: Any) -> None:
         if name == "worklist":
             what = "write to a .csv, .xlsx, or .html to print"
             action.add_argument("--output", "--worklist", metavar="FILE", help=what)
+        if name == "report":
+            action.add_argument("--output", metavar="FILE", required=True, help="the .html file to write")
         action.set_defaults(command=command)
 
 
@@ -394,6 +397,12 @@ def worklist_command(arguments: argparse.Namespace) -> None:
         _print(table.to_string(index=False) if len(table) else "no trials are out")
         return
     _write_worklist(study, output)
+
+
+def report_command(arguments: argparse.Namespace) -> None:
+    """Write the report of a study to a file."""
+    _suffix(arguments.output, (".html",))
+    Study.load(arguments.name, arguments.store).report_html(arguments.output)
 
 
 def _write_worklist(study: Study, output: str) -> None:

@@ -224,16 +224,18 @@ def _arguments(definition: Mapping[str, Any]) -> dict[str, Any]:
     return {name: data for name, data in arguments.items() if name not in ("kind", "constraints")}
 
 
-def differences(there: Mapping[str, Any], here: Mapping[str, Any]) -> list[str]:
+def differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], text: str = "{} is {} there and {} here"
+) -> list[str]:
     """Describe how two definitions differ. If the seed here is None, it matches any seed."""
     kinds = [each["strategy"]["kind"] for each in (there, here)]
     if kinds[0] != kinds[1]:
-        return [f"optimizer is {kinds[0]} there and {kinds[1]} here"]
+        return [text.format("optimizer", *kinds)]
     theirs, ours = _arguments(there), _arguments(here)
     if ours["seed"] is None:
         ours["seed"] = theirs["seed"]
     found = [each for name in ours | theirs for each in _differences(name, theirs.get(name), ours.get(name))]
-    different = [f"{name} is {_shown(a)} there and {_shown(b)} here" for name, a, b in found]
+    different = [text.format(name, _shown(a), _shown(b)) for name, a, b in found]
     functions_there, functions_here = (list(each["problem"].get("constraints", ())) for each in (there, here))
     if functions_here != functions_there:
         different.append(f"constraints has the functions {functions_there} there and {functions_here} here")

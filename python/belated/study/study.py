@@ -398,6 +398,12 @@ class Study(Trials[SharedLog]):
     def _problem_of(self, number: int) -> Problem:
         return self._log.stages[number].problem
 
+    def _revision_text(self, number: int) -> str:
+        before, after = self._log.stages[number - 1 : number + 1]
+        found, made = differences(before.definition, after.definition, "{} was {} and is {}"), after.revision
+        given = {"fill": made.fill, "map": made.map, "keep": made.keep} if made is not None else {}
+        return "; ".join([*found, *(f"{name}={short_repr(dict(each))}" for name, each in given.items() if each)])
+
     def _n_read(self) -> int | None:
         return len(self._log.stages)
 

@@ -203,6 +203,41 @@ def test_dots_lie_where_the_labels_of_the_axis_say(browser, served):
     assert {((-1, 100), False), ((1, 100), False), ((1, 100), True), ((0.7, 0.9), True)} <= compared
 
 
+def outlines_of(browser, selector):
+    """Return the number of outlines in the chart of values, of one kind."""
+    found = browser.find_elements("css selector", f"#chart {selector}")
+    return sum(each.get_attribute("d").count("M") for each in found)
+
+
+def test_values_beyond_a_bound_and_marked_values_are_hollow_and_named(browser, tmp_path):
+    reason = service.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    url = f"sqlite:///{tmp_path / 'hollow.db'}"
+    study = bl.Study("hollow", url, bl.BayesOpt({"dose": (0.0, 10.0)}, seed=0))
+    for trial in study.suggest(n=10):
+        study.observe(trial, trial.params["dose"])
+    beyond = study.suggest()
+    study.observe(beyond, 99.0, params={"dose": 10.5})
+    typo = study.suggest()
+    with pytest.warns(bl.BelatedWarning, match="was expected"):
+        study.observe(typo, -5000.0, check=True)
+    with service.Service(url) as running:
+        log_in(browser, running)
+        shown(browser)
+        wait(browser, lambda: "Diamonds" in text(browser, "legend"))
+        assert f"not the best (trial {beyond.number})" in text(browser, "legend")
+        assert f"nobody has confirmed (trial {typo.number})" in text(browser, "legend")
+        assert outlines_of(browser, ".hollow:not(.marked)") == outlines_of(browser, ".hollow.marked") == 1
+        assert len(dots_of(browser)) <= 10
+        # The line of the best value ignores the value beyond the bound.
+        title = browser.find_element("id", "chart-title").get_attribute("textContent")
+        assert title.startswith(f"Best value {float(f'{study.best_value_:.6g}'):g} after 12 values")
+        study.confirm(typo)
+        wait(browser, lambda: "Diamonds" not in text(browser, "legend"))
+        assert len(dots_of(browser)) <= 11 and outlines_of(browser, ".hollow.marked") == 0
+
+
 def test_every_input_has_a_label_and_every_region_a_name(browser, served):
     running, _ = served
     log_in(browser, running)

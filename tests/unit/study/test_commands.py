@@ -168,6 +168,7 @@ USAGES = {
         " [--decimal MARK] STORE NAME NUMBER|FILE [VALUE ...]"
     ),
     "worklist": "[--output FILE] STORE NAME",
+    "report": "--output FILE STORE NAME",
     "export": "[--salvage] [--table FILE] STORE [NAME]",
     "import": "[--sheet SHEET] [--decimal MARK] [--value COLUMN] [--missing WHAT] [--skip] [--new] FILE STORE [NAME]",
     "delete": "STORE NAME",

@@ -54,7 +54,7 @@ def worklist(
     out = [log.trial(number) for number in log.numbers("pending")]
     delays, late = log.lateness(now)
     found = sorted(
-        ((record, _due(record, delays, now)) for record in out),
+        ((record, due_of(record, delays, now)) for record in out),
         key=lambda each: (each[1].at is None, each[1].at or 0.0, each[0].number),
     )
     columns = trial_columns(problem, [record for record, _ in found], None, False, problem_of)
@@ -65,8 +65,8 @@ def worklist(
     kept |= {name: cells for name, cells in columns.items() if name == "fidelity" or name.startswith("attrs_")}
     if problem.outcomes:
         kept["missing"] = [", ".join(missing(problem.outcomes, record)) for record, _ in found]
-    kept["since_utc"] = pandas.to_datetime([_moment(record.started_at) for record, _ in found])
-    kept["due_utc"] = pandas.to_datetime([_moment(due.at) for _, due in found])
+    kept["since_utc"] = pandas.to_datetime([moment(record.started_at) for record, _ in found])
+    kept["due_utc"] = pandas.to_datetime([moment(due.at) for _, due in found])
     kept["due_from"] = [due.source for _, due in found]
     kept["late"] = [record.number in late for record, _ in found]
     kept["forbidden"] = [forbidden.get(record.number, "") for record, _ in found]
@@ -87,12 +87,12 @@ def worklist_page(
     table["late"] = ["late" if late else "" for late in table["late"]]
     if not any(table["forbidden"]):
         table = table.drop(columns="forbidden")
-    names = [printable(_name(column)) for column in table.columns]
+    names = [printable(name_of(column)) for column in table.columns]
     head = [
         {"since_utc": "since (UTC)", "due_utc": "due (UTC)", "due_from": "due by"}.get(each, each) for each in names
     ]
     rows = list(zip(*(map(_printed, table[column]) for column in table.columns), strict=True))
-    written = _moment(problem.wall_time())
+    written = moment(problem.wall_time())
     n_forbidden = sum(map(bool, table["forbidden"])) if "forbidden" in table else 0
     warning = f", {n_forbidden} of them forbidden: do not run these" if n_forbidden else ""
     caption = f"{len(rows)} trials are out{warning}; written on {_printed(written)} UTC, as of event {source.as_of}"
@@ -104,14 +104,14 @@ def worklist_page(
     )
 
 
-def _name(column: str) -> str:
+def name_of(column: str) -> str:
     for prefix in ("params_", "context_", "attrs_", "outcome_"):
         if column.startswith(prefix):
             return column.removeprefix(prefix)
     return column
 
 
-def _due(record: TrialRecord, delays: DelayDistribution, now: float) -> Due:
+def due_of(record: TrialRecord, delays: DelayDistribution, now: float) -> Due:
     if record.expires_at is not None:
         return Due(record.expires_at, "lease")
     if not record.suggested or record.started_at is None:
@@ -120,7 +120,7 @@ def _due(record: TrialRecord, delays: DelayDistribution, now: float) -> Due:
     return Due(None, None) if remaining is None else Due(now + remaining[0], "delays")
 
 
-def _moment(seconds: float | None) -> datetime | None:
+def moment(seconds: float | None) -> datetime | None:
     """Return a time in UTC, without a time zone, rounded to seconds."""
     time = utc(seconds)
     return None if time is None else (time + timedelta(seconds=0.5)).replace(microsecond=0, tzinfo=None)
