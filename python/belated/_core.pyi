@@ -28,6 +28,7 @@ __all__ = [
     "BelatedWarning",
     "add_busy_workers",
     "defaults",
+    "facts_of",
     "point_of",
     "revision_event",
     "revision_of",
@@ -96,6 +97,20 @@ def add_busy_workers(change: int) -> None:
 
 def defaults() -> str:
     """All strategies and settings with their defaults, as JSON. The keys are the names of the Python classes."""
+
+# The author of an event; what it did; the positions of outcomes, with what happened to each, its value and its std; a
+# step and its value; a remark, a reason or the message of an error; and the positions of confirmed outcomes.
+_EventFacts: TypeAlias = tuple[
+    str | None,
+    Literal["suggested", "added", "enqueued", "reported", "resulted", "revised", "noted"],
+    list[tuple[int, Literal["new", "amended", "failed", "abandoned", "stopped", "withdrawn"], float | None, float | None]],
+    tuple[int, float | None] | None,
+    str | None,
+    list[int],
+]
+
+def facts_of(event: str) -> _EventFacts:
+    """The facts of an event (as JSON), for the history of its trial."""
 
 def point_of(event: str) -> _Place | None:
     """The point in an event (as JSON), or None if the event does not contain a point."""

@@ -3,17 +3,25 @@
 import time
 from bisect import bisect_left
 from typing import Any, get_args
+from warnings import catch_warnings, filterwarnings
 
-from belated._core import NumericalError
-from belated.optimizers.marks import marked_of
-from belated.optimizers.outcomes import is_within_bounds, missing
+from starlette.exceptions import HTTPException
+
+from belated._core import BelatedError, NumericalError, facts_of
+from belated.optimizers.actions import actions_of
+from belated.optimizers.marks import Marked, marked_of, marked_values
+from belated.optimizers.outcomes import is_within_bounds, missing, position
 from belated.optimizers.report import merged_attrs
+from belated.optimizers.request import Facts, ObserveArguments, Submission
+from belated.optimizers.tables.cells import readings_of
+from belated.optimizers.tables.files import table_of_rows
 from belated.optimizers.tables.table import row_at
 from belated.optimizers.trial import Trial
-from belated.serve.messages import Page, State
+from belated.serve.messages import Page, State, Table
 from belated.serve.problems import as_json
 from belated.space.arguments import finite
 from belated.space.space import Space
+from belated.study.commands import text_columns
 from belated.study.study import Study
 
 #: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
@@ -44,6 +52,11 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "counts": {state: len(log.numbers(state)) for state in get_args(State)},
         "best": None if best is None else _trial(study, best),
         "pareto": study._numbers_in_front(),
+        "parameters": list(problem.domain) if isinstance(problem.domain, Space) else None,
+        "outcomes": [
+            dict(zip(("name", "goal", "low", "high"), (name, *goal.core), strict=True))
+            for name, goal in problem.outcomes.items()
+        ],
         "choices": None if nesting is None else sorted(nesting.choices),
     }
 
@@ -204,10 +217,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
         "remarks": [{"text": text, "at": at, "by": by} for text, at, by in record.remarks],
-        "warnings": [
-            {"number": number, "outcome": each.outcome, "text": each.text, "low": each.low, "high": each.high}
-            for each in marked_of(outcomes, record)
-        ],
+        "warnings": list(map(_warning, marked_of(outcomes, record))),
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
         "forbidden": study._why_forbidden(record),
@@ -216,7 +226,109 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,
         "changed_at": changed_at,
+        "event": study._log.history.last(number) + 1,
     }
+
+
+def _warning(mark: Marked) -> dict[str, Any]:
+    return {name: getattr(mark, name) for name in ("number", "outcome", "text", "low", "high")}
+
+
+def history_as_data(study: Study, number: int) -> dict[str, Any]:
+    """Return the events of a trial."""
+    study.sync()
+    number = study._number_of(number)
+    log, values, events = study._log, dict[str | None, float | None](), []
+    for event in log.history.events_of(number):
+        by, what, happened, step, text, confirmed = facts_of(log.event(event))
+        outcomes = list(log.stages[log.history.n_revisions(event)].problem.outcomes)
+        # In a study with outcomes, the position after the outcomes stands for the whole trial.
+        names = [*outcomes, None]
+        results = []
+        for i, kind, value, std in happened:
+            name = names[i]
+            results.append(
+                {"outcome": name, "what": kind, "value": value, "std": std, "replaced": values.get(name)}
+            )
+            values[name] = value
+        is_failure = any(each["what"] == "failed" for each in results)
+        events.append(
+            {
+                "event": event + 1,
+                "at": log.history.written_at(event),
+                "by": by,
+                "what": what,
+                "results": results,
+                "step": None if step is None else step[0],
+                "value": None if step is None else step[1],
+                "remark": text if what == "noted" else None,
+                "reason": None if what == "noted" or is_failure else text,
+                "error": text if is_failure else None,
+                "confirmed": [names[i] for i in confirmed],
+            }
+        )
+    return {"number": number, "events": events}
+
+
+def check_as_data(study: Study, number: int, text: str, outcome: str | None) -> dict[str, Any]:
+    """Return the number in a text, and the warning that it would get as a value of a trial."""
+    log, problem = study._current_log(), study._problem
+    number = study._number_of(number)
+    if problem.outcomes or outcome is not None:
+        position(problem.outcomes, outcome)  # raises an error if the outcome was not declared
+    readings, reason = readings_of(text)
+    marks: list[Marked] = []
+    unknown = _no_model(study)
+    if reason is None:
+        value: Any = readings[0] if outcome is None else {outcome: readings[0]}
+        report = Submission("observe", number, None, ObserveArguments(value, Facts(), amend=True))
+        try:
+            for action in actions_of(report, problem, log.core):
+                draft = log.validate(action, problem.wall_time(), unknown is None)
+                marks = marked_values(problem.outcomes, number, [] if draft is None else draft.marks)
+        except BelatedError as error:
+            reason = str(error).removesuffix(" (nothing was changed)")
+    return {
+        "value": readings[0] if reason is None else None,
+        "readings": readings,
+        "reason": reason,
+        "mark": _warning(marks[0]) if marks else None,
+        "unknown": unknown,
+    }
+
+
+def table_as_data(study: Study, body: Table) -> dict[str, Any]:
+    """Report the values of a table, and return a summary."""
+    # If an earlier request with this key has written the values, return a summary that finds them unchanged.
+    is_repeated = body.key is not None and "table" in study._current_log().calls_with(body.key)
+    rows = [body.columns, *([_cell(cell) for cell in row] for row in body.rows)]
+    try:
+        table = table_of_rows(rows, "the table", body.decimal, text_columns(study))
+    except ImportError as error:
+        raise HTTPException(501, f"this server cannot read tables: {error}") from None
+    with catch_warnings():
+        # The summary has the refused cells and the marked values.
+        filterwarnings("ignore", message=".*(cells of the table were refused|was expected)")
+        summary = study.observe(table, body.value, amend=body.amend, moved=body.moved, dry_run=body.dry_run)
+        if is_repeated:
+            summary = study.observe(table, body.value, dry_run=True)
+    names = ("new", "corrected", "unchanged", "empty", "moved", "noted", "ignored")
+    return {name: getattr(summary, name) for name in names} | {
+        "refused": [_plain(each._asdict()) for each in summary.refused],
+        "marked": list(map(_warning, summary.marked)),
+        "text": str(summary),
+        "events": study._log.n_events(),
+    }
+
+
+def _cell(cell: Any) -> Any:
+    return None if isinstance(cell, str) and not cell.strip() else cell
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts about a refused cell as JSON data."""
+    known = (str, bool, int, float, type(None))
+    return {name: each if isinstance(each, known) else str(each) for name, each in facts.items()}
 
 
 def _withdrawal(found: tuple[Any, ...] | None) -> dict[str, Any] | None:

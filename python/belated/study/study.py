@@ -203,6 +203,10 @@ class Study(Trials[SharedLog]):
     def _author(self) -> str | None:
         return self._user
 
+    def _key(self) -> str | None:
+        """Return the key of a call whose method has no argument ``key``."""
+        return None
+
     # The number of the revision that is read. None: the present problem.
     _revision: int | None = None
 
@@ -499,8 +503,8 @@ class Study(Trials[SharedLog]):
         fits: bool = False,
     ) -> list[int | None]:
         submission = Submission(verb, trial, revision, given)
-        name = "enqueue" if verb == "enqueue" else "observe"
-        call = None if key is None else (name, key, submission.digest())
+        key = self._key() if key is None else key
+        call = None if key is None else (verb, key, submission.digest(self._author()))
         return self._record_from(partial(self._read_submission, submission), revision, call, notice, fits=fits)
 
     def _read_submission(
@@ -606,7 +610,7 @@ class Study(Trials[SharedLog]):
         (0.5, False)
         """
         revision = self._n_read()
-        _check_key(key)
+        check_key(key)
         self._submit("enqueue", None, self._to_enqueue(params, fidelity), revision, key)
 
     def sync(self) -> int:
@@ -654,7 +658,7 @@ class Study(Trials[SharedLog]):
             accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
         revision = self._n_read()
-        _check_key(key)
+        check_key(key)
         lease = None if expires_after is None else finite(in_seconds(expires_after))
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
             raise InvalidSetting(
@@ -748,7 +752,7 @@ class Study(Trials[SharedLog]):
         2 new, 0 unchanged, 1 rows without values, 0 refused
         """
         revision = self._n_read()
-        _check_key(key)
+        check_key(key)
         facts = Facts(std, cost, duration, params, attrs)
         if moved or dry_run or on_error != "skip" or type(trial) not in (Trial, int) or type(amend) is not bool:
             check_table_options(trial, facts, fidelity, amend, replicate, moved, dry_run, on_error)
@@ -1471,7 +1475,7 @@ def _check_printable(name: object) -> None:
         raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
 
 
-def _check_key(key: str | None) -> None:
+def check_key(key: str | None) -> None:
     if key is not None and not is_usable_name(key):
         raise InvalidSetting(
             f"key={short_repr(key)} is not usable: pass a printable string of at most {LONGEST_NAME} bytes in UTF-8, "
