@@ -103,7 +103,9 @@ def defaults() -> str:
 _EventFacts: TypeAlias = tuple[
     str | None,
     Literal["suggested", "added", "enqueued", "reported", "resulted", "revised", "noted"],
-    list[tuple[int, Literal["new", "amended", "failed", "abandoned", "stopped", "withdrawn"], float | None, float | None]],
+    list[
+        tuple[int, Literal["new", "amended", "failed", "abandoned", "stopped", "withdrawn"], float | None, float | None]
+    ],
     tuple[int, float | None] | None,
     str | None,
     list[int],

@@ -3,7 +3,6 @@
 import time
 from bisect import bisect_left
 from typing import Any, get_args
-from warnings import catch_warnings, filterwarnings
 
 from starlette.exceptions import HTTPException
 
@@ -240,16 +239,14 @@ def history_as_data(study: Study, number: int) -> dict[str, Any]:
     number = study._number_of(number)
     log, values, events = study._log, dict[str | None, float | None](), []
     for event in log.history.events_of(number):
-        by, what, happened, step, text, confirmed = facts_of(log.event(event))
+        by, what, happened, step, text, confirmed = facts_of(log.events(event, event + 1)[0])
         outcomes = list(log.stages[log.history.n_revisions(event)].problem.outcomes)
         # In a study with outcomes, the position after the outcomes stands for the whole trial.
         names = [*outcomes, None]
         results = []
         for i, kind, value, std in happened:
             name = names[i]
-            results.append(
-                {"outcome": name, "what": kind, "value": value, "std": std, "replaced": values.get(name)}
-            )
+            results.append({"outcome": name, "what": kind, "value": value, "std": std, "replaced": values.get(name)})
             values[name] = value
         is_failure = any(each["what"] == "failed" for each in results)
         events.append(
@@ -306,12 +303,9 @@ def table_as_data(study: Study, body: Table) -> dict[str, Any]:
         table = table_of_rows(rows, "the table", body.decimal, text_columns(study))
     except ImportError as error:
         raise HTTPException(501, f"this server cannot read tables: {error}") from None
-    with catch_warnings():
-        # The summary has the refused cells and the marked values.
-        filterwarnings("ignore", message=".*(cells of the table were refused|was expected)")
-        summary = study.observe(table, body.value, amend=body.amend, moved=body.moved, dry_run=body.dry_run)
-        if is_repeated:
-            summary = study.observe(table, body.value, dry_run=True)
+    summary = study.observe(table, body.value, amend=body.amend, moved=body.moved, dry_run=body.dry_run)
+    if is_repeated:
+        summary = study.observe(table, body.value, moved=body.moved, dry_run=True)
     names = ("new", "corrected", "unchanged", "empty", "moved", "noted", "ignored")
     return {name: getattr(summary, name) for name in names} | {
         "refused": [_plain(each._asdict()) for each in summary.refused],

@@ -118,6 +118,7 @@ _NO_STUDY = _problems({404: "A study with this name does not exist."} | _OTHER_I
 _NO_TRIAL = _problems({404: "The study or the trial does not exist."} | _OTHER_ID)
 _REPORT = _NO_TRIAL | _problems({409: "The trial has a value already, or the study has another id than `study_id`."})
 
+
 async def _check_role(request: Request) -> None:
     """Refuse a request for which the role of the user is not enough. The gate has checked the token and the body."""
     body = await request.json() if await request.body() else {}
@@ -292,7 +293,12 @@ async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query(
     return await call(answers.forecast_as_data, moment.now)
 
 
-@_get("/studies/{name}/finals", messages.FinalsAnswer, "Forecasts of the values of running trials at the last step", _NO_STUDY)
+@_get(
+    "/studies/{name}/finals",
+    messages.FinalsAnswer,
+    "Forecasts of the values of running trials at the last step",
+    _NO_STUDY,
+)
 async def show_finals(call: InStudy) -> Response:
     return await call(answers.finals_as_data)
 
@@ -347,7 +353,9 @@ async def show_history(call: InStudy, number: Number) -> Response:
     return await call(lambda study: answers.history_as_data(study, number))
 
 
-@_post("/studies/{name}/trials/{number}/check", messages.CheckAnswer, "Read a text as a value, and compare it", _NO_TRIAL)
+@_post(
+    "/studies/{name}/trials/{number}/check", messages.CheckAnswer, "Read a text as a value, and compare it", _NO_TRIAL
+)
 async def check(call: InStudy, number: Number, body: messages.Check) -> Response:
     return await call(lambda study: answers.check_as_data(study, number, body.text, body.outcome))
 
@@ -374,7 +382,12 @@ async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Respon
     return await report(body, lambda study, number: study.fail(number, **body.model_dump(exclude=_OF_REQUEST)))
 
 
-@_post("/studies/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
+@_post(
+    "/studies/{name}/trials/{number}/abandon",
+    messages.TrialAnswer,
+    "Abandon a trial without judging its point",
+    _REPORT,
+)
 async def abandon(report: OnTrial, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.abandon(number, outcome=body.outcome))
 
@@ -384,7 +397,12 @@ async def abandon_all(call: InStudy, body: messages.AbandonAll) -> Response:
     return await _on_all(call, body, lambda study: study.abandon(body.numbers, outcome=body.outcome))
 
 
-@_post("/studies/{name}/trials/{number}/report", messages.TrialAnswer, "Report a step; the answer says if it stops", _REPORT)
+@_post(
+    "/studies/{name}/trials/{number}/report",
+    messages.TrialAnswer,
+    "Report a step; the answer says if it stops",
+    _REPORT,
+)
 async def report_step(report: OnTrial, body: messages.Report) -> Response:
     value = math.nan if body.value is None else body.value
 
@@ -395,12 +413,16 @@ async def report_step(report: OnTrial, body: messages.Report) -> Response:
     return await report(body, record, body.step)
 
 
-@_post("/studies/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT)
+@_post(
+    "/studies/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT
+)
 async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Response:  # noqa: B008
     return await report(body, Study.stop)
 
 
-@_post("/studies/{name}/trials/{number}/note", messages.TrialAnswer, "Store a remark or attributes of a trial", _NO_TRIAL)
+@_post(
+    "/studies/{name}/trials/{number}/note", messages.TrialAnswer, "Store a remark or attributes of a trial", _NO_TRIAL
+)
 async def note(report: OnTrial, body: messages.Note = messages.Note()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.note(number, body.remark, attrs=body.attrs))
 
@@ -410,7 +432,9 @@ async def confirm(report: OnTrial, body: messages.Confirm = messages.Confirm()) 
     return await report(body, lambda study, number: study.confirm(number, outcome=body.outcome))
 
 
-@_post("/studies/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
+@_post(
+    "/studies/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL
+)
 async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.withdraw(number, **_of(body)))
 

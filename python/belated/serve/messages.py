@@ -245,6 +245,7 @@ class Check(Request):
     text: Annotated[str, Field(max_length=100)] = Field(description="The text that a person typed.")
     outcome: OutcomeName = None
 
+
 class Create(Request):
     """Create a study."""
 

@@ -68,15 +68,14 @@ def as_json(data: Any) -> bytes:
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def refusal(
-    status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: str | list[dict[str, Any]]
-) -> Response:
+def refusal(status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
     """Return an answer that describes a problem; `more` may have the name of the error's class, and trials."""
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     facts: dict[str, Any] = {"title": title, "status": status, "detail": detail}
     return Response(as_json(facts | more), status, headers, MEDIA_TYPE)
 
 
-def refusal_of(error: BelatedError, **more: list[dict[str, Any]]) -> Response:
-    """Return the answer to a request that raised this error."""
+def refusal_of(error: BelatedError, trials: list[dict[str, Any]] | None = None) -> Response:
+    """Return the answer to a request that raised this error; it may have the trials."""
+    more: dict[str, Any] = {} if trials is None else {"trials": trials}
     return refusal(status_of(error), str(error), error=type(error).__name__, **more)

@@ -49,6 +49,7 @@ _UNITS = {
 _TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVariance", "ucb_pe", "UCBPE"), 10)
 _TIMES |= dict.fromkeys(("aegis", "AEGiS", "local_penalization", "LocalPenalization", "playbook", "PLAyBOOK"), 10)
 
+
 @dataclass
 class Sent:
     """The parts of a request that are not arguments of the study's method."""

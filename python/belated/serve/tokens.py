@@ -112,7 +112,9 @@ def _users_of(file: Path) -> dict[bytes, User]:
     for number, words in lines.items():
         where = f"line {number} of {file}"
         if len(words) != 3:
-            raise InvalidSetting(f"{where} has {len(words)} words: write ROLE NAME TOKEN, or one token in the whole file")
+            raise InvalidSetting(
+                f"{where} has {len(words)} words: write ROLE NAME TOKEN, or one token in the whole file"
+            )
         role, name, token = words
         # Messages do not contain words of the line, because a word may be a token at the wrong place.
         if role not in ROLES:

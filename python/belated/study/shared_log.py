@@ -41,8 +41,8 @@ MarkedValue: TypeAlias = tuple[int, float, float, float]
 Read: TypeAlias = Callable[[Problem, Records, Carrier | None], list[Action]]
 
 #: The names of the calls that may have a key.
-CALLS = ("suggest", "observe", "enqueue", "fail", "abandon", "report", "stop", "note", "confirm", "withdraw", "add")
-CALLS += ("table",)
+CALLS: tuple[str, ...] = ("suggest", "observe", "enqueue", "fail", "abandon", "report", "stop", "note", "confirm")
+CALLS += ("withdraw", "add", "table")
 
 #: The parts of the stored key of an event: the name of the call, the number of the event within the call, the digest of
 #: the call, and the key that the caller passed.

@@ -127,6 +127,7 @@ def _file_columns(
 _SEPARATORS = (";", "\t", ",")
 _ENCODINGS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
+
 def read_table(path: Any, decimal: str | None = None, sheet: str | None = None, texts: Collection[str] = ()) -> Any:
     """Read a .csv, .txt, .tsv or .xlsx file as a DataFrame of texts, whose index has the lines of the file.
 
