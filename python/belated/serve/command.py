@@ -76,8 +76,8 @@ def serve_command(arguments: argparse.Namespace) -> None:
         host, port = listener.getsockname()[:2]
         if not _is_loopback(host) and not arguments.allow_unencrypted:
             raise InvalidSetting(
-                f"host={arguments.host!r} can be reached from other machines, and tokens would be sent unencrypted: let "
-                "the server listen at 127.0.0.1, behind a proxy with TLS, or pass --allow-unencrypted"
+                f"host={arguments.host!r} can be reached from other machines, and tokens would be sent unencrypted: "
+                "let the server listen at 127.0.0.1, behind a proxy with TLS, or pass --allow-unencrypted"
             )
         app = make_app(studies, tokens)
         # Log only errors. Warnings are about requests that are not valid HTTP, so any client could fill the log with
