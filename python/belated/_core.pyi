@@ -28,6 +28,7 @@ __all__ = [
     "BelatedWarning",
     "add_busy_workers",
     "defaults",
+    "facts_of",
     "point_of",
     "revision_event",
     "revision_of",
@@ -96,6 +97,22 @@ def add_busy_workers(change: int) -> None:
 
 def defaults() -> str:
     """All strategies and settings with their defaults, as JSON. The keys are the names of the Python classes."""
+
+# The author of an event; what it did; the positions of outcomes, with what happened to each, its value and its std; a
+# step and its value; a remark, a reason or the message of an error; and the positions of confirmed outcomes.
+_EventFacts: TypeAlias = tuple[
+    str | None,
+    Literal["suggested", "added", "enqueued", "reported", "resulted", "revised", "noted"],
+    list[
+        tuple[int, Literal["new", "amended", "failed", "abandoned", "stopped", "withdrawn"], float | None, float | None]
+    ],
+    tuple[int, float | None] | None,
+    str | None,
+    list[int],
+]
+
+def facts_of(event: str) -> _EventFacts:
+    """The facts of an event (as JSON), for the history of its trial."""
 
 def point_of(event: str) -> _Place | None:
     """The point in an event (as JSON), or None if the event does not contain a point."""
@@ -763,6 +780,12 @@ class Optimizer:
     def numbers(self, state: str | None) -> list[int]:
         """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or
         "withdrawn"), or of all trials."""
+
+    def values(self, outcome: int | None = None) -> list[float | None]:
+        """The values of all trials, in the user's sign: of the outcome at a position, or of the trials."""
+
+    def marked(self) -> list[int]:
+        """The numbers of the trials with marked values."""
 
     def ending(self, number: int, time: float | None) -> Action | None:
         """The action that ends the evaluation of a trial after its last report, or None if the trial continues: a

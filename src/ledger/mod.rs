@@ -39,11 +39,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 pub use event::{
-    Action, Again, Data, Event, Failure, Mark, Noted, Observation, Queued, Reading, Revision,
-    Suggested, TrialNumber, What,
+    Action, Again, Data, Event, Failure, Happened, Mark, Noted, Observation, Queued, Reading,
+    Revision, Suggested, TrialNumber, What,
 };
 #[cfg(test)]
-pub(crate) use event::{Added, Happened, Resulted, Step};
+pub(crate) use event::{Added, Resulted, Step};
 pub(crate) use event::{join_notes, split_notes};
 pub use trial::{State, Trial};
 pub(crate) use view::{Change, Effect};

@@ -43,6 +43,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<delays::DelayDistribution>()?;
     module.add_class::<curves::CurveModel>()?;
     module.add_class::<durations::DurationModel>()?;
+    module.add_function(wrap_pyfunction!(trial::facts_of, module)?)?;
     module.add_function(wrap_pyfunction!(trial::point_of, module)?)?;
     module.add_function(wrap_pyfunction!(trial::revision_event, module)?)?;
     module.add_function(wrap_pyfunction!(trial::revision_of, module)?)?;

@@ -6,8 +6,8 @@ use pyo3::types::PyFloat;
 
 use crate::error::Result;
 use crate::ledger::{
-    self, Again, Data, Event, Failure, Ledger, Mark, Noted, Queued, Reading, State, TrialNumber,
-    View, What,
+    self, Again, Data, Event, Failure, Happened, Ledger, Mark, Noted, Queued, Reading, State,
+    TrialNumber, View, What,
 };
 use crate::optimizer;
 use crate::problem::Point;
@@ -208,6 +208,54 @@ pub struct TrialRecord {
 #[pyfunction]
 pub fn point_of(event: &str) -> PyResult<Option<Point>> {
     Ok(Event::from_json(event)?.point().cloned())
+}
+
+/// The author of an event, what it did, the outcomes with what happened to each (with the value and its noise, if there
+/// are any), the step and its value, the text, and the confirmed outcomes.
+type EventFacts = (
+    Option<String>,
+    &'static str,
+    Vec<(u32, &'static str, Option<f64>, Option<f64>)>,
+    Option<(u32, Option<f64>)>,
+    Option<String>,
+    Vec<u32>,
+);
+
+/// Returns the facts of an event, for the history of its trial.
+#[pyfunction]
+pub fn facts_of(event: &str) -> PyResult<EventFacts> {
+    let event = Event::from_json(event)?;
+    let new = |outcome: u32, it: Reading| (outcome, "new", Some(it.value), it.std);
+    let (what, results, step, text, confirmed) = match event.what {
+        What::Suggested(_) => ("suggested", vec![], None, None, vec![]),
+        What::Added(it) => {
+            let results = it.results.into_iter().map(|(i, it)| new(i, it)).collect();
+            ("added", results, None, None, vec![])
+        }
+        What::Enqueued(_) => ("enqueued", vec![], None, None, vec![]),
+        What::Reported(it) => ("reported", vec![], Some((it.step, it.value)), None, vec![]),
+        What::Revised(_) => ("revised", vec![], None, None, vec![]),
+        What::Noted(it) => {
+            let confirmed = it.confirms.unwrap_or_default();
+            ("noted", vec![], None, it.remark, confirmed)
+        }
+        What::Resulted(it) => {
+            let happened = |(outcome, happened): (u32, Happened)| match happened {
+                Happened::New(it) => new(outcome, it),
+                Happened::Amended(it) => (outcome, "amended", Some(it.value), it.std),
+                Happened::Failed => (outcome, "failed", None, None),
+                Happened::Abandoned => (outcome, "abandoned", None, None),
+                Happened::Stopped => (outcome, "stopped", None, None),
+                Happened::Withdrawn { .. } => (outcome, "withdrawn", None, None),
+            };
+            let results = it.results.into_iter().map(happened).collect();
+            let text = it
+                .data
+                .and_then(|it| it.reason.or(it.error.map(|error| error.message)));
+            ("resulted", results, None, text, vec![])
+        }
+    };
+    Ok((event.by, what, results, step, text, confirmed))
 }
 
 /// Returns an event without its wall-clock time.

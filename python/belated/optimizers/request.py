@@ -49,11 +49,11 @@ class Request(NamedTuple):
     expires_after: float | None = None
     revision: int | None = None
 
-    def digest(self) -> str:
-        """Return a text that is equal for equal requests. The lease and the revision do not count."""
+    def digest(self, by: str | None = None) -> str:
+        """Return a text that is equal for equal requests of an author. The lease and the revision do not count."""
         shared = (sorted(set(map(_name, self.shared))) or None) if is_list(self.shared) else self.shared
         fixed = None if isinstance(self.fixed, Mapping) and not self.fixed else _plain(self.fixed, is_ordered=False)
-        return _digest("suggest", self.n, self.context, self.fidelity, fixed, shared)
+        return _digest("suggest", self.n, self.context, self.fidelity, fixed, shared, *_known(by))
 
     def read_in(self, problem: Problem) -> "ReadRequest":
         """Return the arguments in the form that the core takes."""
@@ -116,17 +116,19 @@ class Submission(NamedTuple):
     revision: int | None
     given: tuple[Any, ...] = ()
 
-    def digest(self) -> str:
-        """Return a text that is equal for equal reports of values, or for equal enqueued points.
+    def digest(self, by: str | None = None) -> str:
+        """Return a text that is equal for equal submissions of an author.
 
-        Durations and attrs do not count.
+        The duration and the attrs of a report of values do not count.
         """
         if self.verb == "enqueue":
-            return _digest(self.verb, *self.given[:2])
+            return _digest(self.verb, *self.given[:2], *_known(by))
+        if self.verb != "observe":
+            return _digest(self.verb, self.trial, *self.given, *_known(by))
         value, facts, *others = self.given
         value, std, params = map(_without_gaps, (value, facts.std, facts.params))
         std = None if std == {} else std
-        return _digest(self.verb, self.trial, value, std, facts.cost, params, *others)
+        return _digest(self.verb, self.trial, value, std, facts.cost, params, *others, *_known(by))
 
 
 class Carrier(Protocol):
@@ -170,6 +172,10 @@ class Carrier(Protocol):
 
     def refusal(self, error: InvalidPoint) -> InvalidPoint:
         """Return the error about a point that was carried, with the numbers of the revisions."""
+
+
+def _known(by: str | None) -> tuple[str, ...]:
+    return () if by is None else (by,)
 
 
 def _digest(*arguments: Any) -> str:

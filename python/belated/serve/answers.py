@@ -4,16 +4,23 @@ import time
 from bisect import bisect_left
 from typing import Any, get_args
 
-from belated._core import NumericalError
-from belated.optimizers.marks import marked_of
-from belated.optimizers.outcomes import is_within_bounds, missing
+import numpy as np
+
+from belated._core import BelatedError, InvalidSetting, NumericalError, TrialRecord, facts_of
+from belated.optimizers.actions import actions_of
+from belated.optimizers.marks import Marked, marked_of, marked_values
+from belated.optimizers.outcomes import is_within_bounds, missing, position
 from belated.optimizers.report import merged_attrs
+from belated.optimizers.request import Facts, ObserveArguments, Submission
+from belated.optimizers.tables.cells import readings_of
+from belated.optimizers.tables.files import table_of_rows
 from belated.optimizers.tables.table import row_at
 from belated.optimizers.trial import Trial
-from belated.serve.messages import Page, State
+from belated.serve.messages import Page, State, Table
 from belated.serve.problems import as_json
 from belated.space.arguments import finite
 from belated.space.space import Space
+from belated.study.commands import text_columns
 from belated.study.study import Study
 
 #: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
@@ -44,6 +51,11 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "counts": {state: len(log.numbers(state)) for state in get_args(State)},
         "best": None if best is None else _trial(study, best),
         "pareto": study._numbers_in_front(),
+        "parameters": list(problem.domain) if isinstance(problem.domain, Space) else None,
+        "outcomes": [
+            dict(zip(("name", "goal", "low", "high"), (name, *goal.core), strict=True))
+            for name, goal in problem.outcomes.items()
+        ],
         "choices": None if nesting is None else sorted(nesting.choices),
     }
 
@@ -142,7 +154,7 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:
-    """Return the requested trials of a study in the order of their numbers."""
+    """Return the requested trials of a study in the requested order."""
     # The answer contains the number of the last event that it includes, so the store must still have all events up to
     # this number after a crash.
     study._log.sync_to_disk()
@@ -151,17 +163,79 @@ def page_as_data(study: Study, page: Page) -> dict[str, Any]:
     if page.since > 0:
         wanted = set(numbers)
         numbers = [number for number in log.history.changed(page.since) if number in wanted]
-    first = bisect_left(numbers, page.start)
+    if page.marked:
+        marked = set(log.core.marked())
+        numbers = [number for number in numbers if number in marked]
+    if page.late or page.forbidden:
+        wanted = set(numbers)
+        numbers = [number for number in log.numbers("pending") if number in wanted]
+    if page.late:
+        numbers = [number for number in numbers if _is_late(study, log.trial(number))]
+    if page.forbidden:
+        numbers = [number for number in numbers if study._why_forbidden(log.trial(number)) is not None]
+    numbers = numbers[bisect_left(numbers, page.start) :]
+    keys = None if page.sort == "number" else _keys(study, page)
+    if keys is not None:
+        numbers = _sorted(numbers, keys, page)
+    elif page.descending or page.after is not None or page.outcome is not None:
+        raise InvalidSetting('descending, after and outcome are for another order: pass sort="value" or "changed"')
     trials: list[dict[str, Any]] = []
     size = 0
-    for number in numbers[first : first + page.limit]:
+    for number in numbers[: page.limit]:
         trial = _trial(study, number)
         size += len(as_json(trial))
         if trials and size > LARGEST_PAGE:
             break
         trials.append(trial)
-    rest = numbers[first + len(trials) :]
-    return {"trials": trials, "next": rest[0] if rest else None, "events": log.n_events()}
+    rest = numbers[len(trials) :]
+    found: dict[str, Any] = {
+        "trials": trials,
+        "next": None,
+        "after": None,
+        "total": len(numbers),
+        "events": log.n_events(),
+    }
+    if rest and keys is None:
+        found["next"] = rest[0]
+    elif rest and keys is not None:
+        last = trials[-1]["number"]
+        found["after"] = {"number": last, "value": keys[last]}
+    return found
+
+
+def _keys(study: Study, page: Page) -> list[float | None]:
+    """Return what the trials are sorted by."""
+    log, outcomes = study._log, study._problem.outcomes
+    if page.sort == "changed":
+        return [float(log.history.last(number)) for number in range(len(log))]
+    return log.core.values(None if page.outcome is None else position(outcomes, page.outcome))
+
+
+def _sorted(numbers: list[int], keys: list[float | None], page: Page) -> list[int]:
+    """Return the trials after `page.after`, by their keys. Trials without a key are the last."""
+    sign = -1.0 if page.descending else 1.0
+    of_keys = np.array([np.inf if key is None else sign * key for key in keys])
+    found = np.array(numbers, dtype=int)
+    if page.after is not None:
+        last = np.inf if page.after_value is None else sign * page.after_value
+        key = of_keys[found]
+        found = found[(key > last) | ((key == last) & (found > page.after))]
+    ordered: list[int] = found[np.lexsort((found, of_keys[found]))].tolist()
+    return ordered
+
+
+def _lease_end(study: Study, record: TrialRecord) -> float | None:
+    """Return when the lease of a trial ends, in seconds since 1970."""
+    lease = record.expires_at
+    if lease is None or study.clock != "seconds":
+        return lease
+    # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
+    return study._log.history.written(record.number)[0] + (lease - record.suggested_at)
+
+
+def _is_late(study: Study, record: TrialRecord) -> bool:
+    lease = _lease_end(study, record)
+    return record.state == "pending" and lease is not None and time.time() > lease
 
 
 def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
@@ -186,10 +260,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
     data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside", "started_by", "finished_by")}
-    lease = record.expires_at
-    if lease is not None and study.clock == "seconds":
-        # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
-        lease = started_at + (lease - record.suggested_at)
+    lease = _lease_end(study, record)
     outcomes = study._problem.outcomes
     return data | {
         "outcomes": {
@@ -199,15 +270,12 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "missing": missing(outcomes, record),
         "within_bounds": is_within_bounds(outcomes, record),
         "lease_ends_at": lease,
-        "lease_ended": record.state == "pending" and lease is not None and time.time() > lease,
+        "lease_ended": _is_late(study, record),
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),
         "remarks": [{"text": text, "at": at, "by": by} for text, at, by in record.remarks],
-        "warnings": [
-            {"number": number, "outcome": each.outcome, "text": each.text, "low": each.low, "high": each.high}
-            for each in marked_of(outcomes, record)
-        ],
+        "warnings": list(map(_warning, marked_of(outcomes, record))),
         "curve": [(each, finite(value)) for each, value in record.curve if step in (None, each)],
         "left_out": record.left_out,
         "forbidden": study._why_forbidden(record),
@@ -216,7 +284,101 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "delay": None if record.observed_at is None else finite(record.observed_at - record.suggested_at),
         "started_at": started_at,
         "changed_at": changed_at,
+        "event": study._log.history.last(number) + 1,
     }
+
+
+def _warning(mark: Marked) -> dict[str, Any]:
+    return {name: getattr(mark, name) for name in ("number", "outcome", "text", "low", "high")}
+
+
+def history_as_data(study: Study, number: int) -> dict[str, Any]:
+    """Return the events of a trial."""
+    study.sync()
+    number = study._number_of(number)
+    log, values, events = study._log, dict[str | None, float | None](), []
+    for event in log.history.events_of(number):
+        by, what, happened, step, text, confirmed = facts_of(log.events(event, event + 1)[0])
+        outcomes = list(log.stages[log.history.n_revisions(event)].problem.outcomes)
+        # In a study with outcomes, the position after the outcomes stands for the whole trial.
+        names = [*outcomes, None]
+        results = []
+        for i, kind, value, std in happened:
+            name = names[i]
+            results.append({"outcome": name, "what": kind, "value": value, "std": std, "replaced": values.get(name)})
+            values[name] = value
+        is_failure = any(each["what"] == "failed" for each in results)
+        events.append(
+            {
+                "event": event + 1,
+                "at": log.history.written_at(event),
+                "by": by,
+                "what": what,
+                "results": results,
+                "step": None if step is None else step[0],
+                "value": None if step is None else step[1],
+                "remark": text if what == "noted" else None,
+                "reason": None if what == "noted" or is_failure else text,
+                "error": text if is_failure else None,
+                "confirmed": [names[i] for i in confirmed],
+            }
+        )
+    return {"number": number, "events": events}
+
+
+def check_as_data(study: Study, number: int, text: str, outcome: str | None) -> dict[str, Any]:
+    """Return the number in a text, and the warning that it would get as a value of a trial."""
+    log, problem = study._current_log(), study._problem
+    number = study._number_of(number)
+    if problem.outcomes or outcome is not None:
+        position(problem.outcomes, outcome)  # raises an error if the outcome was not declared
+    readings, reason = readings_of(text)
+    marks: list[Marked] = []
+    unknown = _no_model(study)
+    if reason is None:
+        value: Any = readings[0] if outcome is None else {outcome: readings[0]}
+        report = Submission("observe", number, None, ObserveArguments(value, Facts(), amend=True))
+        try:
+            for action in actions_of(report, problem, log.core):
+                draft = log.validate(action, problem.wall_time(), unknown is None)
+                marks = marked_values(problem.outcomes, number, [] if draft is None else draft.marks)
+        except BelatedError as error:
+            reason = str(error).removesuffix(" (nothing was changed)")
+    return {
+        "value": readings[0] if reason is None else None,
+        "readings": readings,
+        "reason": reason,
+        "mark": _warning(marks[0]) if marks else None,
+        "unknown": unknown,
+    }
+
+
+def table_as_data(study: Study, body: Table) -> dict[str, Any]:
+    """Report the values of a table, and return a summary."""
+    # If an earlier request with this key has written the values, return a summary that finds them unchanged.
+    is_repeated = body.key is not None and "table" in study._current_log().calls_with(body.key)
+    rows = [body.columns, *([_cell(cell) for cell in row] for row in body.rows)]
+    table = table_of_rows(rows, "the table", body.decimal, text_columns(study))
+    summary = study.observe(table, body.value, amend=body.amend, moved=body.moved, dry_run=body.dry_run)
+    if is_repeated:
+        summary = study.observe(table, body.value, moved=body.moved, dry_run=True)
+    names = ("new", "corrected", "unchanged", "empty", "moved", "noted", "ignored")
+    return {name: getattr(summary, name) for name in names} | {
+        "refused": [_plain(each._asdict()) for each in summary.refused],
+        "marked": list(map(_warning, summary.marked)),
+        "text": str(summary),
+        "events": study._log.n_events(),
+    }
+
+
+def _cell(cell: Any) -> Any:
+    return None if isinstance(cell, str) and not cell.strip() else cell
+
+
+def _plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return the facts about a refused cell as JSON data."""
+    known = (str, bool, int, float, type(None))
+    return {name: each if isinstance(each, known) else str(each) for name, each in facts.items()}
 
 
 def _withdrawal(found: tuple[Any, ...] | None) -> dict[str, Any] | None:

@@ -2,9 +2,10 @@
 
 import logging
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
+from hashlib import sha256
 from typing import Annotated, Any, TypeAlias
 
 from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
@@ -13,24 +14,27 @@ from fastapi.responses import Response
 from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
-from belated._core import BelatedError, __version__
-from belated.serve import answers, messages
+from belated._core import AlreadyObserved, BelatedError, __version__
+from belated.errors import InvalidSetting
+from belated.serve import answers, messages, roles
 from belated.serve.connections import log_refusals_rarely
 from belated.serve.description import description_page
 from belated.serve.gate import SLASH, App, Gate
 from belated.serve.page import live_page, security_policy
-from belated.serve.problems import MEDIA_TYPE, as_json, refusal, refusal_of
-from belated.serve.studies import OpenStudies, at
+from belated.serve.problems import MEDIA_TYPE, Conflict, TrialChanged, as_json, refusal, refusal_of
+from belated.serve.studies import OpenStudies, Sent, at
+from belated.serve.tokens import Tokens
 from belated.study.study import Study
 
 _ABOUT = """Studies of belated: ask for points to evaluate, and report their results,
 at any time and in any order. Every request needs the header `Authorization: Bearer TOKEN`. If an answer was lost,
-repeat the request: with a `key`, a repetition changes nothing. In paths, names are percent-encoded (`/` as `%2F`).
+repeat the request: with a `key`, a repetition changes nothing. A key belongs to one request of one user. In paths,
+names are percent-encoded (`/` as `%2F`).
 Errors are `application/problem+json`."""
 
 
-def make_app(studies: OpenStudies, token: str) -> Gate:
-    """Return the ASGI application for the studies of a store, which requires a token."""
+def make_app(studies: OpenStudies, tokens: Tokens) -> Gate:
+    """Return the ASGI application for the studies of a store, which requires one of the tokens."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -50,11 +54,12 @@ def make_app(studies: OpenStudies, token: str) -> Gate:
     )
     api.state.studies = studies
     api.add_exception_handler(BelatedError, _of_belated)
+    api.add_exception_handler(Conflict, _of_conflict)
     api.add_exception_handler(RequestValidationError, _of_schema)
     api.add_exception_handler(HTTPException, _of_framework)
     api.add_exception_handler(Exception, _of_programs)
     api.include_router(router)
-    return Gate(api, token, cache(lambda: _pages(api)))
+    return Gate(api, tokens, cache(lambda: _pages(api)))
 
 
 # Errors as answers.
@@ -66,6 +71,10 @@ async def _of_belated(request: Request, error: Any) -> Response:
         # The path is quoted, because it can contain line breaks.
         logging.getLogger("belated").error("%s %r: %s", request.method, request.url.path, error)
     return answered
+
+
+async def _of_conflict(request: Request, error: Any) -> Response:
+    return refusal_of(error.error, trials=error.trials)
 
 
 async def _of_schema(request: Request, error: Any) -> Response:
@@ -109,14 +118,27 @@ _NO_STUDY = _problems({404: "A study with this name does not exist."} | _OTHER_I
 _NO_TRIAL = _problems({404: "The study or the trial does not exist."} | _OTHER_ID)
 _REPORT = _NO_TRIAL | _problems({409: "The trial has a value already, or the study has another id than `study_id`."})
 
+
+async def _check_role(request: Request) -> None:
+    """Refuse a request for which the role of the user is not enough. The gate has checked the token and the body."""
+    body = await request.json() if await request.body() else {}
+    problem = roles.refused(request.user, request.scope["route"].name, body)
+    if problem is not None:
+        raise HTTPException(403, problem)
+
+
 router = APIRouter(
-    prefix="/v1/studies",
-    # This dependency only describes the token; the gate checks the token before anything else.
-    dependencies=[Depends(HTTPBearer(auto_error=False, description="The token of --token-file or BELATED_TOKEN."))],
+    prefix="/v1",
+    # The first dependency only describes the token; the gate checks the token before anything else.
+    dependencies=[
+        Depends(HTTPBearer(auto_error=False, description="The token of --token-file or BELATED_TOKEN.")),
+        Depends(_check_role),
+    ],
     responses=_problems(
         {
             400: "The body is not JSON.",
             401: "The token is missing or wrong.",
+            403: "The role of the token is not enough.",
             413: "The body is too large.",
             415: "The body is not declared as JSON.",
             422: "A part of the request cannot be used; nothing was changed.",
@@ -154,26 +176,53 @@ Call: TypeAlias = Callable[..., Awaitable[Response]]
 
 
 async def _call(
+    request: Request,
     studies: Studies,
     name: Annotated[str, Path(description="The study's name.")],
     study_id: Annotated[messages.StudyId | None, Query()] = None,
 ) -> Call:
-    """Return a function that calls a function with the study in the path, at a time, and answers with the result."""
+    """Return a function that calls a function with the study in the path, and answers with the result.
+
+    `body` is the body of a request that writes, and `numbers` are the trials that it changes.
+    """
 
     async def call(
-        work: Callable[[Study], Any], now: float | None = None, revision: int | None = None, by: str | None = None
+        work: Callable[[Study], Any],
+        body: messages.Timed | None = None,
+        numbers: Sequence[int] = (),
+        now: float | None = None,
     ) -> Response:
+        sent = Sent(now) if body is None else _sent(body, request.user, numbers)
+
         def in_request(study: Study) -> Any:
-            with at(study, now, revision, by):
-                return work(study)
+            with at(study, sent):
+                try:
+                    return work(study)
+                except TrialChanged as error:
+                    changed = error.numbers
+                    raise Conflict(error, [answers.trial_as_data(study, number) for number in changed]) from None
+                except AlreadyObserved as error:
+                    known = [answers.trial_as_data(study, number) for number in numbers]
+                    raise Conflict(error, known) from None
 
         return answer(await studies.call(name.replace(SLASH, "/"), in_request, study_id))
 
     return call
 
 
+def _sent(body: messages.Timed, user: roles.User, numbers: Sequence[int]) -> Sent:
+    """Return the parts of a body that are not arguments of the study's method."""
+    if user.name is not None and body.by not in (None, user.name):
+        raise InvalidSetting(f"by={body.by!r} differs from the name of the token, {user.name!r}: leave it out")
+    revision, expected, by = getattr(body, "revision", None), getattr(body, "expected", None), user.name or body.by
+    table = None
+    if isinstance(body, messages.Table) and not body.dry_run:
+        table = sha256(as_json([by, body.model_dump(exclude=_OF_REQUEST)])).hexdigest()[:16]
+    return Sent(body.now, revision, by, body.key, expected, numbers, table)
+
+
 # The fields of a body that are not arguments of the study's method.
-_OF_REQUEST = {"now", "revision", "by"}
+_OF_REQUEST = {"now", "revision", "by", "key", "expected"}
 
 InStudy = Annotated[Call, Depends(_call)]
 Number = Annotated[int, messages.PLAIN, Path(ge=0, description="The trial's number.")]
@@ -187,7 +236,7 @@ async def _report(call: InStudy, number: Number) -> Call:
             change(study, number)
             return answers.trial_as_data(study, number, step)
 
-        return await call(work, body.now, getattr(body, "revision", None), body.by)
+        return await call(work, body, [number])
 
     return report
 
@@ -195,7 +244,12 @@ async def _report(call: InStudy, number: Number) -> Call:
 OnTrial = Annotated[Call, Depends(_report)]
 
 
-@_get("", messages.StudyNames, "List the studies")
+@_get("/user", messages.UserAnswer, "The name and the role of the token")
+async def show_user(request: Request) -> Response:
+    return answer(request.user._asdict())
+
+
+@_get("/studies", messages.StudyNames, "List the studies")
 async def list_studies(studies: Studies, page: Annotated[messages.StudiesPage, Query()]) -> Response:
     names, end = await studies.names(), page.start + page.limit
     found = [{"name": name} for name in names[page.start : end]]
@@ -203,7 +257,7 @@ async def list_studies(studies: Studies, page: Annotated[messages.StudiesPage, Q
 
 
 @_post(
-    "",
+    "/studies",
     messages.StudyAnswer,
     "Create a study",
     {200: {"model": messages.StudyAnswer, "description": "It exists, with the same definition."}}
@@ -215,13 +269,13 @@ async def create_study(studies: Studies, body: messages.Create) -> Response:
     return answer(data, 201 if created else 200)
 
 
-@_get("/{name}", messages.StudyAnswer, "Counts and the best trial of a study", _NO_STUDY)
+@_get("/studies/{name}", messages.StudyAnswer, "Counts and the best trial of a study", _NO_STUDY)
 async def show_study(call: InStudy) -> Response:
     return await call(answers.study_as_data)
 
 
 @_get(
-    "/{name}/definition",
+    "/studies/{name}/definition",
     messages.DefinitionAnswer,
     "The optimizer's class and arguments, including the space",
     _NO_STUDY,
@@ -230,34 +284,39 @@ async def show_definition(call: InStudy) -> Response:
     return await call(answers.definition_as_data)
 
 
-@_get("/{name}/best", messages.Best, "The trial with the best value", _NO_STUDY)
+@_get("/studies/{name}/best", messages.Best, "The trial with the best value", _NO_STUDY)
 async def show_best(call: InStudy) -> Response:
     return await call(answers.best_as_data)
 
 
-@_get("/{name}/forecast", messages.ForecastAnswer, "How many results arrive within the median delay", _NO_STUDY)
+@_get("/studies/{name}/forecast", messages.ForecastAnswer, "How many results arrive within the median delay", _NO_STUDY)
 async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query()]) -> Response:
-    return await call(answers.forecast_as_data, moment.now)
+    return await call(answers.forecast_as_data, now=moment.now)
 
 
-@_get("/{name}/finals", messages.FinalsAnswer, "Forecasts of the values of running trials at the last step", _NO_STUDY)
+@_get(
+    "/studies/{name}/finals",
+    messages.FinalsAnswer,
+    "Forecasts of the values of running trials at the last step",
+    _NO_STUDY,
+)
 async def show_finals(call: InStudy) -> Response:
     return await call(answers.finals_as_data)
 
 
-@_get("/{name}/importance", messages.ImportanceAnswer, "The importance of each parameter", _NO_STUDY)
+@_get("/studies/{name}/importance", messages.ImportanceAnswer, "The importance of each parameter", _NO_STUDY)
 async def show_importance(call: InStudy) -> Response:
     return await call(answers.importance_as_data)
 
 
 @_post(
-    "/{name}/suggest",
+    "/studies/{name}/suggest",
     messages.Trials,
     "Start trials",
     _NO_STUDY | _problems({409: "The horizon of the study is reached, or it has another id than `study_id`."}),
 )
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
-    arguments = body.model_dump(exclude=_OF_REQUEST)
+    arguments = body.model_dump(exclude=_OF_REQUEST - {"key"})
     arguments["context"] = as_choices(body.context)
     if body.fixed is not None:
         # A list has the allowed values; only lists in it are choices that are tuples.
@@ -266,37 +325,88 @@ async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) ->
             for name, value in body.fixed.items()
         }
     start = lambda study: answers.trials_as_data(study, study.suggest(**arguments))  # noqa: E731
-    return await call(start, body.now, body.revision, body.by)
+    return await call(start, body)
 
 
-@_get("/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
+@_post("/studies/{name}/add", messages.TrialAnswer, "Add a trial at a point that was not suggested", _NO_STUDY)
+async def add(call: InStudy, body: messages.Add) -> Response:
+    arguments = body.model_dump(exclude=_OF_REQUEST)
+    arguments |= {name: as_choices(arguments[name]) for name in ("params", "context")}
+
+    def work(study: Study) -> dict[str, Any]:
+        return answers.trial_as_data(study, study.add(**arguments).number)
+
+    return await call(work, body)
+
+
+@_get("/studies/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
 async def list_trials(call: InStudy, page: Annotated[messages.Page, Query()]) -> Response:
     return await call(lambda study: answers.page_as_data(study, page))
 
 
-@_get("/{name}/trials/{number}", messages.TrialAnswer, "The current state of a trial", _NO_TRIAL)
+@_get("/studies/{name}/trials/{number}", messages.TrialAnswer, "The current state of a trial", _NO_TRIAL)
 async def show_trial(call: InStudy, number: Number) -> Response:
     return await call(lambda study: answers.trial_as_data(study, number))
 
 
-@_post("/{name}/trials/{number}/observe", messages.TrialAnswer, "Report a trial's value, however late", _REPORT)
+@_get("/studies/{name}/trials/{number}/history", messages.HistoryAnswer, "The events of a trial", _NO_TRIAL)
+async def show_history(call: InStudy, number: Number) -> Response:
+    return await call(lambda study: answers.history_as_data(study, number))
+
+
+@_post(
+    "/studies/{name}/trials/{number}/check", messages.CheckAnswer, "Read a text as a value, and compare it", _NO_TRIAL
+)
+async def check(call: InStudy, number: Number, body: messages.Check) -> Response:
+    return await call(lambda study: answers.check_as_data(study, number, body.text, body.outcome))
+
+
+@_post(
+    "/studies/{name}/table",
+    messages.TableAnswer,
+    "Report the values of a table",
+    _REPORT | _problems({501: "The server cannot read tables."}),
+)
+async def table(call: InStudy, body: messages.Table) -> Response:
+    try:
+        return await call(lambda study: answers.table_as_data(study, body), body)
+    except ImportError as error:  # pandas is not installed
+        raise HTTPException(501, f"this server cannot read tables: {error}") from None
+
+
+@_post("/studies/{name}/trials/{number}/observe", messages.TrialAnswer, "Report a trial's value, however late", _REPORT)
 async def observe(report: OnTrial, body: messages.Observe) -> Response:
     facts = body.model_dump(exclude=_OF_REQUEST)
     facts["params"] = as_choices(facts["params"])
     return await report(body, lambda study, number: study.observe(number, **facts))
 
 
-@_post("/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
+@_post("/studies/{name}/trials/{number}/fail", messages.TrialAnswer, "Report that a trial crashed", _REPORT)
 async def fail(report: OnTrial, body: messages.Fail = messages.Fail()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.fail(number, **body.model_dump(exclude=_OF_REQUEST)))
 
 
-@_post("/{name}/trials/{number}/abandon", messages.TrialAnswer, "Abandon a trial without judging its point", _REPORT)
+@_post(
+    "/studies/{name}/trials/{number}/abandon",
+    messages.TrialAnswer,
+    "Abandon a trial without judging its point",
+    _REPORT,
+)
 async def abandon(report: OnTrial, body: messages.Abandon = messages.Abandon()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.abandon(number, outcome=body.outcome))
 
 
-@_post("/{name}/trials/{number}/report", messages.TrialAnswer, "Report a step; the answer says if it stops", _REPORT)
+@_post("/studies/{name}/abandon", messages.Trials, "Abandon several trials", _REPORT)
+async def abandon_all(call: InStudy, body: messages.AbandonAll) -> Response:
+    return await _on_all(call, body, lambda study: study.abandon(body.numbers, outcome=body.outcome))
+
+
+@_post(
+    "/studies/{name}/trials/{number}/report",
+    messages.TrialAnswer,
+    "Report a step; the answer says if it stops",
+    _REPORT,
+)
 async def report_step(report: OnTrial, body: messages.Report) -> Response:
     value = math.nan if body.value is None else body.value
 
@@ -307,33 +417,45 @@ async def report_step(report: OnTrial, body: messages.Report) -> Response:
     return await report(body, record, body.step)
 
 
-@_post("/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT)
+@_post(
+    "/studies/{name}/trials/{number}/stop", messages.TrialAnswer, "Stop a trial before the end of its curve", _REPORT
+)
 async def stop(report: OnTrial, body: messages.Stop = messages.Stop()) -> Response:  # noqa: B008
     return await report(body, Study.stop)
 
 
-@_post("/{name}/trials/{number}/note", messages.TrialAnswer, "Store a remark or attributes of a trial", _NO_TRIAL)
+@_post(
+    "/studies/{name}/trials/{number}/note", messages.TrialAnswer, "Store a remark or attributes of a trial", _NO_TRIAL
+)
 async def note(report: OnTrial, body: messages.Note = messages.Note()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.note(number, body.remark, attrs=body.attrs))
 
 
-@_post("/{name}/trials/{number}/confirm", messages.TrialAnswer, "State that a marked value is right", _NO_TRIAL)
+@_post("/studies/{name}/trials/{number}/confirm", messages.TrialAnswer, "State that a marked value is right", _NO_TRIAL)
 async def confirm(report: OnTrial, body: messages.Confirm = messages.Confirm()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.confirm(number, outcome=body.outcome))
 
 
-@_post("/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL)
+@_post(
+    "/studies/{name}/trials/{number}/withdraw", messages.TrialAnswer, "Take back a trial's value or failure", _NO_TRIAL
+)
 async def withdraw(report: OnTrial, body: messages.Withdraw = messages.Withdraw()) -> Response:  # noqa: B008
     return await report(body, lambda study, number: study.withdraw(number, **_of(body)))
 
 
-@_post("/{name}/withdraw", messages.Trials, "Take back the values or failures of several trials", _NO_TRIAL)
+@_post("/studies/{name}/withdraw", messages.Trials, "Take back the values or failures of several trials", _NO_TRIAL)
 async def withdraw_all(call: InStudy, body: messages.WithdrawAll) -> Response:
+    return await _on_all(call, body, lambda study: study.withdraw(body.numbers, **_of(body)))
+
+
+async def _on_all(call: Call, body: messages.OfSeveral, change: Callable[[Study], None]) -> Response:
+    """Change several trials, and answer with them."""
+
     def work(study: Study) -> dict[str, Any]:
-        study.withdraw(body.numbers, **_of(body))
+        change(study)
         return answers.trials_as_data(study, [study.trial(number) for number in body.numbers])
 
-    return await call(work, body.now, body.revision, body.by)
+    return await call(work, body, body.numbers)
 
 
 def _of(body: messages.Withdraw) -> dict[str, Any]:

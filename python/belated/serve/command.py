@@ -1,14 +1,11 @@
-"""`belated serve`: its arguments, the token, and the server's process."""
+"""`belated serve`: its arguments, and the server's process."""
 
 from __future__ import annotations
 
 import argparse
 import logging
-import os
-import re
 import signal
 import socket
-import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from belated._core import InvalidSetting
+from belated.serve.tokens import read_tokens
 from belated.space.arguments import whole_in_text
 from belated.store import open_store
 from belated.study.commands import add_store
@@ -48,83 +46,64 @@ def add_to(commands: Any) -> None:
         "--token-file",
         metavar="FILE",
         type=Path,
-        help="a file with the token that requests must show (default: the environment variable BELATED_TOKEN)",
+        help="a file with the token that requests must show, or with a line ROLE NAME TOKEN for each user "
+        "(default: the environment variable BELATED_TOKEN)",
+    )
+    serve.add_argument("--tls-cert", metavar="FILE", type=Path, help="encrypt with this certificate (PEM)")
+    serve.add_argument("--tls-key", metavar="FILE", type=Path, help="its key (default: in the file of the certificate)")
+    serve.add_argument(
+        "--allow-unencrypted",
+        action="store_true",
+        help="listen at an address that other machines reach, although tokens are sent unencrypted",
     )
     serve.set_defaults(command=serve_command)
 
 
 def serve_command(arguments: argparse.Namespace) -> None:
     """Serve until SIGINT or SIGTERM."""
-    token = read_token(arguments.token_file)
+    tokens = read_tokens(arguments.token_file)
     missing = [name for name in ("fastapi", "uvicorn") if find_spec(name) is None]
     if missing:
         raise InvalidSetting(f"this needs {' and '.join(missing)}: pip install 'belated[serve]'")
     import uvicorn
 
     from belated.serve.app import make_app
-    from belated.serve.connections import accepted_at_once, limited_protocol
+    from belated.serve.connections import accepted_at_once, encryption, limited_protocol
     from belated.serve.studies import OpenStudies
 
+    certificate, key = arguments.tls_cert, arguments.tls_key
+    if certificate is None and key is not None:
+        raise InvalidSetting(f"--tls-key {key} is given without --tls-cert: pass both")
+    context = None if certificate is None else encryption(certificate, key)
     store = open_store(arguments.store)
     studies = OpenStudies(store)
     studies.read_names()  # raise an error now and not at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
-        app = make_app(studies, token)
+        host, port = listener.getsockname()[:2]
+        is_open = context is None and not _is_loopback(host)
+        if is_open and not arguments.allow_unencrypted:
+            raise InvalidSetting(
+                f"host={arguments.host!r} can be reached from other machines, and tokens would be sent unencrypted: "
+                "pass --tls-cert, listen at 127.0.0.1 behind a proxy with TLS, or pass --allow-unencrypted"
+            )
+        app = make_app(studies, tokens)
         # Log only errors. Warnings are about requests that are not valid HTTP, so any client could fill the log with
         # warnings.
-        settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
+        settings = {"http": limited_protocol(context), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {"backlog": accepted_at_once(), "timeout_graceful_shutdown": _PATIENCE}
+        if context is not None:
+            settings["loop"] = "asyncio"  # whose class encrypts
         settings |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
         server = uvicorn.Server(uvicorn.Config(app, **settings))
         app.closing = lambda: server.should_exit
-        host, port = listener.getsockname()[:2]
-        shown = f"[{host}]" if ":" in host else host
-        print(f"belated: {store.url} is served at http://{shown}:{port}, its API is described at /docs", flush=True)
-        if not _is_loopback(host):
-            _warn("the token is sent unencrypted: let only a proxy that adds TLS reach this port")
+        shown, scheme = f"[{host}]" if ":" in host else host, "http" if context is None else "https"
+        print(f"belated: {store.url} is served at {scheme}://{shown}:{port}, its API is described at /docs", flush=True)
+        if is_open:
+            message = "tokens are sent unencrypted: let only a proxy that adds TLS reach this port"
+            print(f"belated: {message}", file=sys.stderr, flush=True)
         logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")
         # Requests that have begun are completed before this call returns.
         server.run(sockets=[listener])
-
-
-def read_token(file: Path | None) -> str:
-    """Return the token from a file or from the environment.
-
-    Raises
-    ------
-    InvalidSetting
-        The token is missing, or too short to be secret. The message does not show the token.
-    """
-    if file is not None:
-        try:
-            token, where = file.read_text(encoding="utf-8").strip(), f"the token in {file}"
-        except UnicodeDecodeError:
-            raise InvalidSetting(f"the token in {file} is not text: write it with {_MAKE}") from None
-        _warn_if_others_can_read(file)
-    else:
-        token, where = os.environ.get("BELATED_TOKEN", "").strip(), "the token in BELATED_TOKEN"
-    if not token:
-        raise InvalidSetting(f"there is no token, which every request must show: make one with {_MAKE}")
-    if not re.fullmatch(r"[!-~]{16,1000}", token):
-        raise InvalidSetting(f"{where} is not usable: take 16 to 1000 ASCII characters without spaces, as from {_MAKE}")
-    return token
-
-
-def _warn_if_others_can_read(file: Path) -> None:
-    # Give a warning and not an error: hosts of containers often provide tokens in files with such a mode, and control
-    # access in other ways.
-    if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
-        _warn(f"other users can read the token in {file}: chmod 600 {file}")
-
-
-def _warn(message: str) -> None:
-    print(f"belated: {message}", file=sys.stderr, flush=True)
-
-
-_MAKE = (
-    "umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass "
-    "--token-file token.txt or BELATED_TOKEN"
-)
 
 
 def _port(text: str) -> int:

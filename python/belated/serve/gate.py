@@ -1,15 +1,15 @@
 """ASGI middleware that checks the token and the body of each request; a body is empty, or JSON of bounded size."""
 
 import asyncio
-import hmac
 import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from hashlib import sha256
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from belated.serve.problems import refusal
+from belated.serve.roles import User
+from belated.serve.tokens import Tokens
 from belated.short_repr import short_repr
 
 Scope = MutableMapping[str, Any]
@@ -43,7 +43,7 @@ class Refused(Exception):
 
 
 class Gate:
-    """An application that requires the token of `--token-file` or BELATED_TOKEN, of which it keeps only the hash.
+    """An application that requires a token of `--token-file` or BELATED_TOKEN. The scope of a request has its user.
 
     `pages` returns the answers for `OPEN_PATHS`. An answer to a request without the token closes its connection, so
     that only clients with the token keep connections.
@@ -53,9 +53,8 @@ class Gate:
     answer has the status 503, but the thread of the call continues.
     """
 
-    def __init__(self, app: App, token: str, pages: Callable[[], Mapping[str, App]] = dict) -> None:
-        self._app, self._pages = app, pages
-        self._hash = sha256(token.encode()).digest()
+    def __init__(self, app: App, tokens: Tokens, pages: Callable[[], Mapping[str, App]] = dict) -> None:
+        self._app, self._pages, self._tokens = app, pages, tokens
         self.closing: Callable[[], bool] = lambda: False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,7 +75,7 @@ class Gate:
         try:
             scope["path"] = path_of(scope)
             if scope["path"] not in OPEN_PATHS:
-                self._check_token(scope)
+                scope["user"] = self._user_of(scope)
                 has_token = True
             elif scope["method"] not in ("GET", "HEAD"):
                 raise Refused(405, f"{scope['path']} can only be read: send GET", {"allow": "GET"})
@@ -96,17 +95,17 @@ class Gate:
                 raise
             await refusal(503, _ENDED)(scope, receive, answer)
 
-    def _check_token(self, scope: Scope) -> None:
+    def _user_of(self, scope: Scope) -> User:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
         kind, _, token = (given[0] if len(given) == 1 else b"").partition(b" ")
-        # Compare hashes, so that the duration of the comparison does not reveal the token or its length.
-        same = hmac.compare_digest(sha256(token.strip()).digest(), self._hash)
-        if kind.lower() != b"bearer" or not same:
+        user = self._tokens.user(token.strip())
+        if kind.lower() != b"bearer" or user is None:
             raise Refused(
                 401,
                 "the token is missing or wrong: send the header Authorization: Bearer TOKEN",
                 {"www-authenticate": "Bearer"},
             )
+        return user
 
 
 _ENDED = "the server ends, and the request may have been carried out or not: send it again, with its key"

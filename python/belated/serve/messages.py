@@ -11,6 +11,7 @@ from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_AUTHOR, LONGEST_NAME
 
 State = Literal["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
+Role = Literal["read", "report", "work", "all"]
 
 Amount = Annotated[float, Field(ge=0)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
@@ -23,7 +24,7 @@ class Request(BaseModel):
 
 
 class Timed(Request):
-    """A request that may contain the current time."""
+    """A request that may contain the current time, its author and a key."""
 
     now: Annotated[float, Field(ge=-LATEST, le=LATEST)] | None = Field(
         default=None,
@@ -32,8 +33,23 @@ class Timed(Request):
         "`changed_at` always use the server's clock.",
     )
     by: Annotated[str, Field(min_length=1, max_length=LONGEST_AUTHOR)] | None = Field(
-        default=None, description="Who makes this request, a printable name to keep with its events."
+        default=None,
+        description="Who makes this request, a printable name to keep with its events. If the token has a name, this "
+        "is the author, and another name is refused.",
     )
+    key: Name | None = Field(
+        default=None,
+        description="A name for this request, printable and unique in the study, such as a UUID. Repeating the request "
+        "with this key, for example after a lost answer, changes nothing; the answer has the present state.",
+    )
+
+
+EXPECTED: Any = Field(
+    default=None,
+    description="The number of events of the study that the client has read: `event` of the trial, or `events` of an "
+    "answer about the study. If the trial has changed since then, the answer is 409 with the trial as it is.",
+)
+Expected = Annotated[int, Field(ge=0)]
 
 
 class Revised(Timed):
@@ -66,10 +82,8 @@ class Suggest(Revised):
         description="A lease: the seconds after which the model no longer expects the result, which is still "
         "accepted at any time.",
     )
-    key: Name | None = Field(
-        default=None,
-        description="A name for this request, printable and unique in the study. Repeating the request with this "
-        "key, for example after a lost answer, returns the same trials.",
+    attrs: dict[str, Any] | list[dict[str, Any] | None] | None = Field(
+        default=None, description="Data to store with the trials, such as wells: for all trials, or a list with each."
     )
 
 
@@ -102,10 +116,7 @@ class Observe(Revised):
         default=False,
         description="If the trial already has a value, record the new value as a separate trial at the same point.",
     )
-    key: Name | None = Field(
-        default=None,
-        description="A printable name for this report; repeating the report with this key changes nothing.",
-    )
+    expected: Expected | None = EXPECTED
 
 
 OutcomeName = Annotated[
@@ -120,18 +131,33 @@ class Fail(Revised):
     error: str | None = Field(default=None, description="The error; the middle of a text above 2 kB is left out.")
     duration: Amount | None = Field(default=None, description="The seconds that the evaluation took until it failed.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
+    expected: Expected | None = EXPECTED
 
 
 class Abandon(Revised):
     """Abandon a trial without judging its point: all outcomes that are missing, or one outcome."""
 
     outcome: OutcomeName = None
+    expected: Expected | None = EXPECTED
+
+
+class OfSeveral(Timed):
+    """A request that changes several trials: all of them or, after an error, none."""
+
+    numbers: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000)] = Field(
+        description="The numbers of the trials."
+    )
+
+
+class AbandonAll(Abandon, OfSeveral):
+    """Abandon several trials: all of them or, after an error, none."""
 
 
 class Confirm(Revised):
     """State that marked values of a trial are right: all of them, or the value of one outcome."""
 
     outcome: OutcomeName = None
+    expected: Expected | None = EXPECTED
 
 
 class Withdraw(Revised):
@@ -139,14 +165,11 @@ class Withdraw(Revised):
 
     outcome: OutcomeName = None
     reason: str | None = Field(default=None, description="The reason; the middle of a text above 2 kB is left out.")
+    expected: Expected | None = EXPECTED
 
 
-class WithdrawAll(Withdraw):
+class WithdrawAll(Withdraw, OfSeveral):
     """Take back the values or the failures of several trials: of all of them or, after an error, of none."""
-
-    numbers: Annotated[list[Annotated[int, Field(ge=0)]], Field(max_length=1000)] = Field(
-        description="The numbers of the trials."
-    )
 
 
 class Note(Revised):
@@ -154,6 +177,7 @@ class Note(Revised):
 
     remark: str | None = Field(default=None, description="A text, which is added to the remarks of the trial.")
     attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
+    expected: Expected | None = EXPECTED
 
 
 class Report(Revised):
@@ -164,10 +188,62 @@ class Report(Revised):
     attempt: Annotated[int, Field(ge=0)] | None = Field(
         default=None, description="The number of the attempt, from 0, if the evaluation was started again."
     )
+    expected: Expected | None = EXPECTED
 
 
 class Stop(Timed):
     """Stop a trial before the last step of its curve."""
+
+    expected: Expected | None = EXPECTED
+
+
+class Add(Revised):
+    """Add a trial at a point that the study did not suggest."""
+
+    params: dict[str, Any] | list[float] | int = Field(
+        description="The point; for candidates also a row number, or a row without names."
+    )
+    value: float | dict[str, float | None] | None = Field(
+        default=None, description="As for `observe`. Without a value, the trial is pending."
+    )
+    std: Amount | dict[str, Amount | None] | None = Field(default=None, description="As for `observe`.")
+    cost: Amount | None = Field(default=None, description="The cost of the evaluation, in any unit.")
+    duration: Amount | None = Field(default=None, description="The seconds that the evaluation took.")
+    context: dict[str, Any] | None = Field(default=None, description="Values by name, if the study has contexts.")
+    fidelity: float | None = Field(default=None, description="The fidelity; by default, the highest.")
+    attrs: dict[str, Any] | None = Field(default=None, description="Anything else to keep with the trial.")
+
+
+Cell = str | float | int | bool | None
+
+
+class Table(Timed):
+    """Report the values of a table, such as a worklist that was filled in: each to the trial of its row.
+
+    Cells that contradict the study are listed and not stored; the others are stored, all at once.
+    """
+
+    columns: list[str] = Field(description="The names of the columns; `number` has the numbers of the trials.")
+    rows: list[list[Cell]] = Field(description="The cells of each row. Texts are read like those of a file.")
+    dry_run: bool = Field(default=False, description="Only return the summary, and change nothing.")
+    value: str | None = Field(default=None, description="The column with the values, if it has another name.")
+    amend: bool | list[Annotated[int, Field(ge=0)]] = Field(
+        default=False,
+        description="Replace earlier values unless they changed after the table was written; or the trials whose "
+        "values are replaced in any case.",
+    )
+    moved: bool = Field(default=False, description="Many rows were run at other points than suggested.")
+    decimal: Literal[",", "."] | None = Field(
+        default=None, description="The decimal separator, if the cells do not show it."
+    )
+    expected: Expected | None = EXPECTED
+
+
+class Check(Request):
+    """Read a text as the value of a trial, and compare it with the model's prediction."""
+
+    text: Annotated[str, Field(max_length=100)] = Field(description="The text that a person typed.")
+    outcome: OutcomeName = None
 
 
 class Create(Request):
@@ -226,6 +302,22 @@ class Page(OfStudy):
         default=0,
         description="Only trials that changed in events from this number on; pass `events` of an earlier answer.",
     )
+    late: bool = Field(default=False, description="Only pending trials whose lease has ended.")
+    forbidden: bool = Field(default=False, description="Only pending trials that must not be run any longer.")
+    marked: bool = Field(default=False, description="Only trials with `warnings`.")
+    sort: Literal["number", "value", "changed"] = Field(
+        default="number", description="The order: trials without a value are the last, and equal ones by number."
+    )
+    outcome: OutcomeName = None
+    descending: bool = Field(default=False, description="The largest value, or the last change, first.")
+    after: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description="For another order than by number: only trials after this one; with `after_value`, from `after` of "
+        "an earlier answer. Trials that changed in the meantime may be missing, or come twice: compare `events`.",
+    )
+    after_value: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None, description="The value of this trial in the earlier answer; left out if it had none."
+    )
 
 
 class StudiesPage(FromQuery):
@@ -278,6 +370,16 @@ class WarningAnswer(BaseModel):
     text: str
     low: float = Field(description="The smallest expected value.")
     high: float = Field(description="The largest expected value.")
+
+
+class CheckAnswer(BaseModel):
+    """The value in a text."""
+
+    value: float | None = Field(description="Null if the text is not a number, or may be several.")
+    readings: list[float] = Field(description="The numbers that the text may be.")
+    reason: str | None = Field(description="Why the text is not one number, or why the number is refused.")
+    mark: WarningAnswer | None = Field(description="The warning that the value would get.")
+    unknown: str | None = Field(description="Why it is not known whether the value would get a warning.")
 
 
 class OutcomeAnswer(BaseModel):
@@ -340,23 +442,101 @@ class TrialAnswer(BaseModel):
         description="The start, in seconds since 1970 by the server's clock, never a given `now`."
     )
     changed_at: float = Field(description="The time of the last event, by the same clock as `started_at`.")
+    event: int = Field(description="The number of events of the study after the last event of the trial: `expected`.")
     started_by: str | None = Field(description="Who started the trial, if the request named its author.")
     finished_by: str | None = Field(description="Who reported the result, if the request named its author.")
 
 
+class ResultAnswer(BaseModel):
+    """What an event did to the result of an outcome."""
+
+    outcome: str | None = Field(description="Null if the study has no outcomes, or for the whole trial.")
+    what: Literal["new", "amended", "failed", "abandoned", "stopped", "withdrawn"]
+    value: float | None
+    std: float | None
+    replaced: float | None = Field(description="The value that the outcome had before.")
+
+
+class EventAnswer(BaseModel):
+    """An event of a trial."""
+
+    event: int = Field(description="The number of events of the study after this event.")
+    at: float = Field(description="When the event was written, in seconds since 1970.")
+    by: str | None = Field(description="Its author, if the request named one.")
+    what: Literal["suggested", "added", "reported", "resulted", "noted"]
+    results: list[ResultAnswer]
+    step: int | None = Field(description="The reported step of the curve.")
+    value: float | None = Field(description="The value of the step; null for a step that failed.")
+    remark: str | None
+    reason: str | None = Field(description="The reason of a withdrawal.")
+    error: str | None = Field(description="The message of a failure.")
+    confirmed: list[str | None] = Field(description="The outcomes whose values were confirmed.")
+
+
+class HistoryAnswer(BaseModel):
+    """The events of a trial, the oldest first."""
+
+    number: int
+    events: list[EventAnswer]
+
+
+class RefusedAnswer(BaseModel):
+    """A cell that was not stored."""
+
+    row: int = Field(description="The line of the row, where the names of the columns are line 1.")
+    number: int | None
+    column: str
+    cell: Cell
+    stored: Any = Field(description="What the trial has.")
+    reason: str
+
+
+Part = tuple[int, str | None]
+
+
+class TableAnswer(BaseModel):
+    """What a table changed, or would change. A part is the number of a trial and the name of an outcome, or null."""
+
+    new: list[Part] = Field(description="The parts with a first value or a failure.")
+    corrected: list[Part] = Field(description="The parts whose value was replaced.")
+    unchanged: list[Part] = Field(description="The parts that have the value already.")
+    empty: list[int] = Field(description="The trials whose rows have no values.")
+    moved: list[int] = Field(description="The trials that were run at another point than the suggested point.")
+    noted: list[int] = Field(description="The trials that got remarks or attributes.")
+    refused: list[RefusedAnswer]
+    marked: list[WarningAnswer]
+    ignored: list[str] = Field(description="The columns that were not read.")
+    text: str = Field(description="The summary as lines of text.")
+    events: int = Field(description="The number of events of the study: `expected` of the next request.")
+
+
 class Trials(BaseModel):
-    """Trials that were started."""
+    """Trials that were started or changed."""
 
     study_id: int = Field(description="The id of the study, for the reports of these trials.")
     revision: int = Field(description="The number of the present problem, for the reports of these trials.")
     trials: list[TrialAnswer]
 
 
+class TrialKey(BaseModel):
+    """The place of a trial in an order."""
+
+    number: int = Field(description="`after` of the next request.")
+    value: float | None = Field(description="`after_value` of the next request.")
+
+
 class TrialsPage(BaseModel):
     """A page of the trials of a study."""
 
     trials: list[TrialAnswer]
-    next: int | None = Field(description="`start` of the request for the next page; null on the last page.")
+    next: int | None = Field(
+        description="`start` of the request for the next page; null on the last page, and in another order."
+    )
+    after: TrialKey | None = Field(
+        description="In another order than by number: the last trial of this page, for the request of the next page; "
+        "null on the last page."
+    )
+    total: int = Field(description="The number of trials on all pages from this request on.")
     events: int = Field(description="The number of events of the study, for `since`.")
 
 
@@ -427,6 +607,22 @@ class Counts(BaseModel):
     withdrawn: int
 
 
+class UserAnswer(BaseModel):
+    """The user of the token."""
+
+    name: str | None = Field(description="Null if the token has no name.")
+    role: Role
+
+
+class Goal(BaseModel):
+    """A declared outcome."""
+
+    name: str
+    goal: Literal["maximize", "minimize", "within", "record"]
+    low: float | None
+    high: float | None
+
+
 class StudyName(BaseModel):
     """A study of the store."""
 
@@ -455,6 +651,8 @@ class StudyAnswer(BaseModel):
     counts: Counts
     best: TrialAnswer | None
     pareto: list[int] | None = Field(description=_PARETO)
+    parameters: list[str] | None = Field(description="The names of the parameters; null for candidates without names.")
+    outcomes: list[Goal] = Field(description="Empty if the study has no outcomes.")
     choices: list[str] | None = Field(
         description="The choices between groups of parameters, with names joined by dots; null if params are flat."
     )
@@ -476,3 +674,8 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="The problem, and what to send instead.")
     error: str | None = Field(default=None, description="The class of the error, if belated raised it.")
+    # The description has this schema at each status, so it does not contain the schema of trials.
+    trials: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="After a conflict: the trials as they are, as `TrialAnswer`. If trials have changed, only those.",
+    )

@@ -1,7 +1,7 @@
 """Errors as answers: RFC 9457 problems with a status, the error's class and its message."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -30,7 +30,27 @@ class StudyExists(BelatedError):
     """A study with this name exists, but its definition is different."""
 
 
-_CONFLICTS = (AlreadyObserved, OtherStudy, StudyExists, HorizonReached, NotFitted, NumericalError)
+class TrialChanged(BelatedError):
+    """A trial has changed since the client has read it."""
+
+    def __init__(self, study: str, expected: int, numbers: Sequence[int]) -> None:
+        shown = ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
+        super().__init__(
+            f"expected={expected}, and {'trial' if len(numbers) == 1 else 'trials'} {shown} of study {study!r} changed "
+            "since then: look at the present state, and send the request again with its `event` (nothing was changed)"
+        )
+        self.numbers = numbers
+
+
+class Conflict(Exception):
+    """An error about trials, which the answer has as they are."""
+
+    def __init__(self, error: BelatedError, trials: list[dict[str, Any]]) -> None:
+        super().__init__(str(error))
+        self.error, self.trials = error, trials
+
+
+_CONFLICTS = (AlreadyObserved, OtherStudy, StudyExists, TrialChanged, HorizonReached, NotFitted, NumericalError)
 
 
 def status_of(error: BelatedError) -> int:
@@ -48,15 +68,14 @@ def as_json(data: Any) -> bytes:
     return json.dumps(data, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-def refusal(
-    status: int, detail: str, *, error: str | None = None, headers: Mapping[str, str] | None = None
-) -> Response:
-    """Return an answer that describes a problem. `error` is the name of the error's class."""
+def refusal(status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any) -> Response:
+    """Return an answer that describes a problem; `more` may have the name of the error's class, and trials."""
     title = _TITLES.get(status) or HTTPStatus(status).phrase
     facts: dict[str, Any] = {"title": title, "status": status, "detail": detail}
-    return Response(as_json(facts if error is None else facts | {"error": error}), status, headers, MEDIA_TYPE)
+    return Response(as_json(facts | more), status, headers, MEDIA_TYPE)
 
 
-def refusal_of(error: BelatedError) -> Response:
-    """Return the answer to a request that raised this error."""
-    return refusal(status_of(error), str(error), error=type(error).__name__)
+def refusal_of(error: BelatedError, trials: list[dict[str, Any]] | None = None) -> Response:
+    """Return the answer to a request that raised this error; it may have the trials."""
+    more: dict[str, Any] = {} if trials is None else {"trials": trials}
+    return refusal(status_of(error), str(error), error=type(error).__name__, **more)

@@ -2,19 +2,26 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from belated.errors import InvalidSetting, StoreError
-from belated.serve.problems import OtherStudy, StudyExists, UnknownStudy
+from belated.optimizers.actions import Records
+from belated.optimizers.problem import Problem
+from belated.optimizers.request import Carrier, Request
+from belated.optimizers.tables.reports import Reported, numbers_of
+from belated.serve.problems import OtherStudy, StudyExists, TrialChanged, UnknownStudy
 from belated.store import Store, open_store
 from belated.study.definition import optimizer_from
-from belated.study.study import Study, checked_author
+from belated.study.shared_log import Read
+from belated.study.study import Study, check_key, checked_author
+from belated.warn import warn
 
 T = TypeVar("T")
 
@@ -42,46 +49,110 @@ _UNITS = {
 _TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVariance", "ucb_pe", "UCBPE"), 10)
 _TIMES |= dict.fromkeys(("aegis", "AEGiS", "local_penalization", "LocalPenalization", "playbook", "PLAyBOOK"), 10)
 
-# The time, the revision and the author in a request, or None.
-_NOW: ContextVar[float | None] = ContextVar("now", default=None)
-_REVISION: ContextVar[int | None] = ContextVar("revision", default=None)
-_AUTHOR: ContextVar[str | None] = ContextVar("author", default=None)
+
+@dataclass
+class Sent:
+    """The parts of a request that are not arguments of the study's method."""
+
+    #: The time on the study's clock. None stands for the time of this machine.
+    now: float | None = None
+    #: The revision in which the arguments are read. None stands for the present revision.
+    revision: int | None = None
+    by: str | None = None
+    key: str | None = None
+    #: The number of events that the client has read, and the trials that must not have changed since then.
+    expected: int | None = None
+    numbers: Sequence[int] = ()
+    #: The digest of a table, of which the request writes the values with its key.
+    table: str | None = None
+
+
+_SENT: ContextVar[Sent] = ContextVar("sent", default=Sent())  # noqa: B039
 
 
 class ServedStudy(Study):
-    """A study whose callers give their name, and the revision in which their arguments are read.
-
-    The default is the present revision.
-    """
+    """A study whose callers give their name, a key, and the revision in which their arguments are read."""
 
     def _n_read(self) -> int | None:
-        return _REVISION.get()
+        return _SENT.get().revision
 
     def _author(self) -> str | None:
-        return _AUTHOR.get()
+        return _SENT.get().by
+
+    def _key(self) -> str | None:
+        return _SENT.get().key
+
+    def _start_trials(self, request: Request, *, key: str | None = None, **options: Any) -> list[int]:
+        if key is not None:
+            self.sync()
+            self._check_key_of("suggest", key)
+        return super()._start_trials(request, key=key, **options)
+
+    def _record_from(
+        self,
+        read: Read,
+        revision: int | None,
+        call: tuple[str, str, str] | None = None,
+        notice: Callable[[str], None] = warn,
+        *,
+        fits: bool = False,
+    ) -> list[int | None]:
+        sent = _SENT.get()
+        if sent.table is not None and sent.key is not None:
+            call = ("table", sent.key, sent.table)
+
+        def checked(problem: Problem, records: Records, carrier: Carrier | None) -> list[Any]:
+            if call is not None:
+                self._check_key_of(*call[:2])
+            if sent.expected is not None:
+                self._check_unchanged_since(sent.expected, sent.numbers)
+            return read(problem, records, carrier)
+
+        numbers = super()._record_from(checked, revision, call, notice, fits=fits)
+        # Later calls of this request see the trials as the first call has left them.
+        sent.expected = sent.key = sent.table = None
+        return numbers
+
+    def _observe_table(self, table: Any, *options: Any) -> Reported:
+        _SENT.get().numbers = numbers_of(table)
+        return super()._observe_table(table, *options)
+
+    def _check_key_of(self, call: str, key: str) -> None:
+        """Refuse a key of another call. Without a server, keys of suggestions and of reports may be equal."""
+        others = [each for each in self._log.calls_with(key) if each != call]
+        if others:
+            raise InvalidSetting(f"key={key!r} belongs to a call of {others[0]}: use another key for another call")
+
+    def _check_unchanged_since(self, expected: int, numbers: Sequence[int]) -> None:
+        history = self._log.history
+        numbers = [number for number in numbers if number < len(self._log)]
+        changed = [number for number in numbers if history.last(number) >= expected]
+        if expected > self._log.n_events():
+            changed = list(numbers)
+        if changed:
+            raise TrialChanged(self.name, expected, changed)
 
 
 def clock() -> float:
     """Return the time in the request, in seconds; by default, the time of this machine."""
-    now = _NOW.get()
+    now = _SENT.get().now
     return time.time() if now is None else now
 
 
 @contextmanager
-def at(study: Study, now: float | None, revision: int | None, by: str | None) -> Iterator[None]:
-    """Return a context in which the study's clock shows `now`, and arguments belong to a revision and an author.
-
-    None stands for the time of this machine, for the present revision, and for an author that is not known.
-    """
-    if now is not None and study.clock != "seconds":
-        raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
-    tokens = _NOW.set(now), _REVISION.set(revision), _AUTHOR.set(None if by is None else checked_author(by))
+def at(study: Study, sent: Sent) -> Iterator[None]:
+    """Return a context in which the study's methods get these parts of a request."""
+    if sent.now is not None and study.clock != "seconds":
+        raise InvalidSetting(f"now={sent.now!r} is given but not used: study {study.name!r} has clock='iterations'")
+    if sent.by is not None:
+        checked_author(sent.by)
+    if sent.key is not None:
+        check_key(sent.key)
+    token = _SENT.set(sent)
     try:
         yield
     finally:
-        _NOW.reset(tokens[0])
-        _REVISION.reset(tokens[1])
-        _AUTHOR.reset(tokens[2])
+        _SENT.reset(token)
 
 
 class _Open:

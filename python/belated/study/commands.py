@@ -198,7 +198,7 @@ def _observe_table(arguments: argparse.Namespace) -> int:
     if arguments.values or arguments.std is not None or arguments.remark is not None:
         raise InvalidValue(f"{arguments.number} is a table: pass values, stds and remarks as its columns")
     study = _loaded(arguments)
-    table = read_table(arguments.number, arguments.decimal, arguments.sheet, _text_columns(study))
+    table = read_table(arguments.number, arguments.decimal, arguments.sheet, text_columns(study))
     with warnings.catch_warnings():
         # The summary has the refused cells and the marked values.
         warnings.filterwarnings("ignore", message=".*(cells of the table were refused|was expected)")
@@ -412,7 +412,7 @@ def _write_worklist(study: Study, output: str) -> None:
         study.worklist(output)
 
 
-def _text_columns(study: Study) -> list[str]:
+def text_columns(study: Study) -> list[str]:
     """Return the columns of a table whose cells are choices."""
     spaces = [each for each in (study.domain, study.context_space) if isinstance(each, Space)]
     names = [
@@ -430,7 +430,7 @@ def _import_table(arguments: argparse.Namespace) -> int:
         raise StoreError(f"{arguments.file} is a table: pass the NAME of the study to which its rows are added")
     study = Study.load(arguments.name, arguments.store)
     added = study.add(
-        read_table(arguments.file, arguments.decimal, arguments.sheet, _text_columns(study)),
+        read_table(arguments.file, arguments.decimal, arguments.sheet, text_columns(study)),
         value=arguments.value,
         missing=arguments.missing,
         on_error="skip" if arguments.skip else "raise",

@@ -1,6 +1,7 @@
 """The times at which the events of a study were written, and for each event the number of its trial."""
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable
 
 from belated.store.interface import Record
@@ -14,23 +15,25 @@ class History:
     def __init__(self) -> None:
         # The number of the trial of each event, or _NONE.
         self._concerned = array("q")
-        # The times of the first and of the last event of each trial.
-        self._first: dict[int, float] = {}
-        self._last: dict[int, float] = {}
-        # The number of the last event that changed the points of all trials, or _NONE.
-        self._revised = _NONE
+        # The time of each event, and the numbers of the first and of the last event of each trial.
+        self._times = array("d")
+        self._first: dict[int, int] = {}
+        self._last: dict[int, int] = {}
+        # The numbers of the events that changed the points of all trials.
+        self._revised: list[int] = []
 
     def note(self, records: Iterable[Record], numbers: Iterable[int | None]) -> None:
         """Add new events; `numbers` contains, for each event, the number of its trial."""
         for record, number in zip(records, numbers, strict=True):
-            self._concerned.append(_NONE if number is None else number)
             if number is not None:
-                self._first.setdefault(number, record.at)
-                self._last[number] = record.at
+                self._first.setdefault(number, len(self._times))
+                self._last[number] = len(self._times)
+            self._concerned.append(_NONE if number is None else number)
+            self._times.append(record.at)
 
     def note_revision(self) -> None:
         """Record that the last event changed the points of all trials."""
-        self._revised = len(self._concerned) - 1
+        self._revised.append(len(self._concerned) - 1)
 
     def concerned(self, event: int) -> int | None:
         """Return the number of the trial of an event."""
@@ -39,8 +42,26 @@ class History:
 
     def written(self, number: int) -> tuple[float, float]:
         """Return when the first and the last event of a trial were written, in seconds since 1970."""
-        return self._first[number], self._last[number]
+        return self._times[self._first[number]], self._times[self._last[number]]
+
+    def last(self, number: int) -> int:
+        """Return the number of the last event of a trial."""
+        return self._last[number]
+
+    def events_of(self, number: int) -> list[int]:
+        """Return the numbers of the events of a trial, in order."""
+        first, last = self._first[number], self._last[number]
+        return [event for event in range(first, last + 1) if self._concerned[event] == number]
+
+    def written_at(self, event: int) -> float:
+        """Return when an event was written, in seconds since 1970."""
+        return self._times[event]
+
+    def n_revisions(self, event: int) -> int:
+        """Return the number of revisions before an event."""
+        return bisect_left(self._revised, event)
 
     def changed(self, start: int) -> list[int]:
         """Return, in order, the numbers of the trials to which the events from number `start` on belong."""
-        return sorted(set(self._concerned[0 if start <= self._revised else start :]) - {_NONE})
+        is_revised = bool(self._revised) and start <= self._revised[-1]
+        return sorted(set(self._concerned[0 if is_revised else start :]) - {_NONE})

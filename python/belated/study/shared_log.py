@@ -40,9 +40,13 @@ MarkedValue: TypeAlias = tuple[int, float, float, float]
 # A function that reads the arguments of a call; see `belated.optimizers.actions.actions_of`.
 Read: TypeAlias = Callable[[Problem, Records, Carrier | None], list[Action]]
 
+#: The names of the calls that may have a key.
+CALLS: tuple[str, ...] = ("suggest", "observe", "enqueue", "fail", "abandon", "report", "stop", "note", "confirm")
+CALLS += ("withdraw", "add", "table")
+
 #: The parts of the stored key of an event: the name of the call, the number of the event within the call, the digest of
 #: the call, and the key that the caller passed.
-KEY_PARTS = re.compile(r"(suggest|observe|enqueue):([0-9]{1,10})(?:-([0-9a-f]{16}))?:(.+)", flags=re.DOTALL)
+KEY_PARTS = re.compile(rf"({'|'.join(CALLS)}):([0-9]{{1,10}})(?:-([0-9a-f]{{16}}))?:(.+)", flags=re.DOTALL)
 
 LOGGER = logger()
 
@@ -407,7 +411,7 @@ class SharedLog:
         the trials as JSON, and `by` is the author of the events.
         """
         n = request.n
-        digest = None if key is None else request.digest()
+        digest = None if key is None else request.digest(by)
         known: tuple[int, tuple[ReadRequest, Feasible | None, StageCarrier | None]] | None = None
 
         def read() -> tuple[ReadRequest, Feasible | None, StageCarrier | None]:
@@ -477,8 +481,13 @@ class SharedLog:
                 f"(trial {numbers[0]}): use another key for another report",
                 "enqueue": f"enqueued {len(numbers)} other points before: use another key for other points",
             }
-            raise InvalidSetting(f"key={key!r} {used[call]}")
+            other = f"belongs to another call of {call} (trial {numbers[0]}): use another key for another call"
+            raise InvalidSetting(f"key={key!r} {used.get(call, other)}")
         return numbers
+
+    def calls_with(self, key: str) -> list[str]:
+        """Return the names of the calls that had a key."""
+        return [call for call in CALLS if f"{call}:{key}" in self._digests]
 
     def submit(
         self,
@@ -498,7 +507,8 @@ class SharedLog:
         Returns
         -------
         list
-            The number of the trial that each action starts or changes. It is None if nothing is logged.
+            The number of the trial that each action starts or changes. It is None if nothing is logged. For an earlier
+            call with the same key: the numbers of the trials of its events.
         dict
             The outcomes whose values were left out, with the numbers of the revisions that removed them.
         list
@@ -508,8 +518,8 @@ class SharedLog:
         name, key, digest = ("observe", None, None) if call is None else call
 
         def write(events: Events) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
-            if self._earlier(name, key, digest):
-                return [], {}, []
+            if earlier := self._earlier(name, key, digest):
+                return earlier, {}, []
             carrier = self.carrier(revision)
             problem = self.stages[-1 if carrier is None or revision is None else revision - 1].problem
             actions = read(problem, self.core, carrier)

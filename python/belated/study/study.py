@@ -203,6 +203,10 @@ class Study(Trials[SharedLog]):
     def _author(self) -> str | None:
         return self._user
 
+    def _key(self) -> str | None:
+        """Return the key of a call whose method has no argument ``key``."""
+        return None
+
     # The number of the revision that is read. None: the present problem.
     _revision: int | None = None
 
@@ -505,8 +509,8 @@ class Study(Trials[SharedLog]):
         fits: bool = False,
     ) -> list[int | None]:
         submission = Submission(verb, trial, revision, given)
-        name = "enqueue" if verb == "enqueue" else "observe"
-        call = None if key is None else (name, key, submission.digest())
+        key = self._key() if key is None else key
+        call = None if key is None else (verb, key, submission.digest(self._author()))
         return self._record_from(partial(self._read_submission, submission), revision, call, notice, fits=fits)
 
     def _read_submission(
@@ -612,7 +616,7 @@ class Study(Trials[SharedLog]):
         (0.5, False)
         """
         revision = self._n_read()
-        _check_key(key)
+        check_key(key)
         self._submit("enqueue", None, self._to_enqueue(params, fidelity), revision, key)
 
     def sync(self) -> int:
@@ -654,13 +658,14 @@ class Study(Trials[SharedLog]):
             Data to store with the trials, such as wells; one mapping for all trials, or one for each.
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
-            trials are returned. All arguments except expires_after and attrs must be the same as in the first request.
+            trials are returned. The author and all arguments except expires_after and attrs must be the same as in the
+            first request.
         expires_after : float or timedelta, optional
             The model counts the trial as pending for this time; a number is in seconds. A later result is still
             accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
         """
         revision = self._n_read()
-        _check_key(key)
+        check_key(key)
         lease = None if expires_after is None else finite(in_seconds(expires_after))
         if expires_after is not None and (lease is None or not 0 <= lease <= LATEST):
             raise InvalidSetting(
@@ -730,8 +735,8 @@ class Study(Trials[SharedLog]):
         replicate : bool, default False
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
-            A name for this report. A second report with the same key changes nothing. All arguments except duration
-            and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
+            A name for this report. A second report with the same key changes nothing. The author and all arguments
+            except duration and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
         check : bool, default False
             Compare the value with the model's prediction even if this process has not fitted the model yet, which may
             take seconds with many trials. A value far from the prediction is stored with a mark (`Trial.marks`) and a
@@ -754,7 +759,7 @@ class Study(Trials[SharedLog]):
         2 new, 0 unchanged, 1 rows without values, 0 refused
         """
         revision = self._n_read()
-        _check_key(key)
+        check_key(key)
         facts = Facts(std, cost, duration, params, attrs)
         if moved or dry_run or on_error != "skip" or type(trial) not in (Trial, int) or type(amend) is not bool:
             check_table_options(trial, facts, fidelity, amend, replicate, moved, dry_run, on_error)
@@ -1477,7 +1482,7 @@ def _check_printable(name: object) -> None:
         raise InvalidSetting(f"name={short_repr(name)} is not usable: pass a printable string")
 
 
-def _check_key(key: str | None) -> None:
+def check_key(key: str | None) -> None:
     if key is not None and not is_usable_name(key):
         raise InvalidSetting(
             f"key={short_repr(key)} is not usable: pass a printable string of at most {LONGEST_NAME} bytes in UTF-8, "

@@ -13,6 +13,8 @@ import pytest
 import belated as bl
 from belated import cli
 from belated.serve import command
+from belated.serve.roles import User
+from belated.serve.tokens import read_tokens
 from campaigns import service
 
 TOKEN = "0123456789abcdef"
@@ -66,8 +68,9 @@ def test_a_file_without_a_token_is_refused(capsys, monkeypatch, url, tmp_path, c
 def test_the_token_of_the_file_takes_precedence_over_the_environment(monkeypatch, tmp_path):
     (tmp_path / "token").write_text(f"{TOKEN}-of-file\n")
     monkeypatch.setenv("BELATED_TOKEN", f" {TOKEN}\n")
-    assert command.read_token(tmp_path / "token") == f"{TOKEN}-of-file"
-    assert command.read_token(None) == TOKEN
+    for file, token in ((tmp_path / "token", f"{TOKEN}-of-file"), (None, TOKEN)):
+        found = read_tokens(file)
+        assert found.user(token.encode()) == User("all") and len(found._users) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")
@@ -76,7 +79,7 @@ def test_a_token_file_readable_by_others_warns(capsys, tmp_path, mode, warned):
     file = tmp_path / "token"
     file.write_text(TOKEN)
     file.chmod(mode)
-    assert command.read_token(file) == TOKEN
+    assert read_tokens(file).user(TOKEN.encode()) == User("all")
     out, err = capsys.readouterr()
     assert out == "" and (f"other users can read the token in {file}: chmod 600" in err) == warned and TOKEN not in err
 
@@ -164,7 +167,9 @@ def test_a_signal_ends_the_server_and_acknowledged_calls_are_stored(url, kind):
         crowd = [threading.Thread(target=ask) for _ in range(3)]
         for thread in crowd:
             thread.start()
-        time.sleep(0.5)
+        end = time.monotonic() + 30
+        while len(acknowledged) < 10 and time.monotonic() < end:
+            time.sleep(0.05)
         running.process.send_signal(kind)
         out, err = running.process.communicate(timeout=30)
         going = False
@@ -183,6 +188,8 @@ SLOW = """
 import sys, time
 from belated import Study, cli
 from belated.serve import command
+from belated.serve.roles import User
+from belated.serve.tokens import read_tokens
 
 def suggest(study, *arguments, suggest=Study.suggest, **settings):
     print("begun", flush=True)

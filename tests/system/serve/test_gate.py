@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("starlette")
 
 from belated.serve import app, gate  # noqa: E402
+from belated.serve.tokens import one_token  # noqa: E402
 from tests.system.serve.test_api import ok, refused, synced  # noqa: E402
 
 PATHS = ["/v1/studies", "/v1/studies/none", "/v1/studies/none/trials", "/v1", "/docs/x", "/%2e%2e/v1/studies"]
@@ -50,8 +51,8 @@ def test_the_token_is_accepted_in_the_usual_forms(running, client):
 
 
 def test_the_token_is_not_stored_or_shown(running):
-    made = gate.Gate(None, "a-secret-of-sixteen")
-    shown = repr(made) + repr(vars(made)) + str(made.__dict__)
+    made = gate.Gate(None, one_token("a-secret-of-sixteen"))
+    shown = repr(made) + repr(vars(made)) + repr(vars(made._tokens))
     assert "secret" not in shown
     assert running.token not in " ".join(running.process.args)
 
@@ -223,7 +224,7 @@ def test_calls_cancelled_at_the_end_are_503(closing, started):
     async def send(message):
         sent.append(message)
 
-    made = gate.Gate(app, "token-0123456789")
+    made = gate.Gate(app, one_token("token-0123456789"))
     made.closing = lambda: closing
     call = made(scope_of(b"/v1/studies", "token-0123456789"), None, send)
     if started or not closing:
@@ -253,7 +254,7 @@ def test_connections_are_closed_after_their_answer_once_the_server_stops(closing
     async def send(message):
         sent.append(message)
 
-    made = gate.Gate(app, token, lambda: {"/": app})
+    made = gate.Gate(app, one_token(token), lambda: {"/": app})
     made.closing = lambda: closing
     for path, method, given, status in [
         (b"/v1", "GET", token, 200),
@@ -272,7 +273,7 @@ def test_connections_are_closed_after_their_answer_once_the_server_stops(closing
 
 
 def test_answers_without_a_token_cost_no_more_than_a_refusal():
-    made, calls = app.make_app(None, "token-0123456789"), []
+    made, calls = app.make_app(None, one_token("token-0123456789")), []
 
     async def send(message):
         pass

@@ -7,6 +7,7 @@ texts such as "NA" as missing values. A cell that several choices of a parameter
 from __future__ import annotations
 
 import re
+from math import isfinite
 from typing import Any
 
 from belated._core import InvalidSpace, InvalidValue
@@ -32,6 +33,23 @@ _FORMULA = "=+-@\t\n\uff1d\uff0b\uff0d\uff20"
 
 # Characters that Excel's files cannot contain, and further control characters, which terminals execute.
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+
+# A number with one comma or point. The three digits after the first kind of number may be thousands.
+AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
+DECIMAL = re.compile(r"[+-]?\d*([.,])\d*(?:[eE][+-]?\d+)?")
+
+# Patterns of texts that are not read as numbers, and the reasons.
+_NOT_NUMBERS = (
+    (r"^$", "it is empty"),
+    (r"%|\u2030", "it has a percent sign: write a number in the unit of the outcome"),
+    (r"^[<>\u2264\u2265\u2248~]", "it is a bound and not a measured number: report a failure, or write a remark"),
+    (r"(?i)^[+-]?(nan|inf|infinity|n\.?d\.?|n/?a|null|none|-+)$", "it is not a finite number: leave the value out"),
+    (r"[^\x00-\x7f]", "it has a character that is not an ASCII digit, sign, point or comma"),
+    (r"_", "it has an underscore: write the number without"),
+    (r"\d\s+\d", "it has a space inside: write the number without"),
+    (r"[.,'].*[.,']", "it has several separators: write one for the decimals, and none for thousands"),
+    (r"^[+-]?[\d.,]+(?:[eE][+-]?\d+)?\s*[^\d\s.,eE+-]", "it has a unit or another text: write only the number"),
+)
 
 
 class UnreadableCell:
@@ -71,6 +89,23 @@ def number_in(cell: Any) -> Any:
         raise InvalidValue(f"{cell}: {cell.reason}")
     number = number_in_text(cell) if isinstance(cell, str) else None
     return cell if number is None else number
+
+
+def readings_of(text: str) -> tuple[list[float], str | None]:
+    """Return the numbers that a text of a person may be, and why it is not one number (None if it is one).
+
+    A comma may separate decimals or thousands.
+    """
+    given = text.strip()
+    number = number_in_text(given)
+    if number is None and DECIMAL.fullmatch(given) is not None:
+        number = number_in_text(given.replace(",", "."))
+    if number is not None and isfinite(number):
+        if "," in given and AMBIGUOUS.fullmatch(given) is not None:
+            return [number, float(given.replace(",", ""))], "the comma may separate decimals or thousands"
+        return [number], None
+    reasons = (reason for pattern, reason in _NOT_NUMBERS if re.search(pattern, given))
+    return [], next(reasons, "it is not a finite number: write a number such as 0.81")
 
 
 def seconds_in(cell: Any) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 from belated._core import InvalidSetting, InvalidValue, TrialRecord
 from belated.optimizers.problem import Problem
-from belated.optimizers.tables.cells import UnreadableCell, shown
+from belated.optimizers.tables.cells import AMBIGUOUS, DECIMAL, UnreadableCell, shown
 from belated.optimizers.tables.table import REMARKS, imported_pandas, trial_columns
 
 # The longest text in a cell of Excel.
@@ -127,10 +127,6 @@ def _file_columns(
 _SEPARATORS = (";", "\t", ",")
 _ENCODINGS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
-# A number with one comma or point. The three digits after the first kind of number may be thousands.
-_AMBIGUOUS = re.compile(r"[+-]?[1-9]\d{0,2}([.,])\d{3}")
-_DECIMAL = re.compile(r"[+-]?\d*([.,])\d*(?:[eE][+-]?\d+)?")
-
 
 def read_table(path: Any, decimal: str | None = None, sheet: str | None = None, texts: Collection[str] = ()) -> Any:
     """Read a .csv, .txt, .tsv or .xlsx file as a DataFrame of texts, whose index has the lines of the file.
@@ -153,7 +149,6 @@ def read_table(path: Any, decimal: str | None = None, sheet: str | None = None, 
     InvalidValue
         The file cannot be read, or the decimal separator is unclear.
     """
-    pandas = imported_pandas("a table")
     if decimal not in (None, ",", "."):
         raise InvalidSetting(f"decimal={decimal!r} is not usable: pass ',' or '.'")
     suffix = PurePath(path).suffix.lower()
@@ -162,6 +157,17 @@ def read_table(path: Any, decimal: str | None = None, sheet: str | None = None, 
     if sheet is not None and suffix != ".xlsx":
         raise InvalidSetting(f"sheet={sheet!r} is for Excel files, and the file is {path}")
     first, rows = _sheet_rows(path, sheet) if suffix == ".xlsx" else _csv_rows(path)
+    return table_of_rows(rows, path, decimal, texts, first)
+
+
+def table_of_rows(
+    rows: Sequence[Sequence[Any]], path: Any, decimal: str | None, texts: Collection[str], first: int = 1
+) -> Any:
+    """Return the rows of a file as a DataFrame; see `read_table`.
+
+    The first row has the names of the columns, and `first` is its line. `path` is the name of the file, for messages.
+    """
+    pandas = imported_pandas("a table")
     names = ["" if each is None else str(each).strip() for each in rows[0]] if rows else []
     n_cells = len(names)
     while names and not names[-1] and all(len(row) < len(names) or row[len(names) - 1] is None for row in rows[1:]):
@@ -261,10 +267,10 @@ def _decimal_of(path: Any, columns: dict[str, list[Any]], lines: list[int], firs
         marked: list[tuple[str, str, bool]] = []
         for i, cell in zip(lines, cells, strict=True):
             text = cell.strip() if isinstance(cell, str) else ""
-            match = _DECIMAL.fullmatch(text)
+            match = DECIMAL.fullmatch(text)
             if match is not None and any(map(str.isdigit, text)):
                 what = f"{text!r} in line {first + i}, column {name!r}"
-                marked.append((match[1], what, _AMBIGUOUS.fullmatch(text) is not None))
+                marked.append((match[1], what, AMBIGUOUS.fullmatch(text) is not None))
         if marked and all(is_unclear for *_, is_unclear in marked):
             unclear = unclear or marked[0][:2]
             continue
@@ -295,5 +301,5 @@ def _decimal_of(path: Any, columns: dict[str, list[Any]], lines: list[int], firs
 
 def _with_point(cell: Any) -> Any:
     """Return a number that has a decimal comma with a point; return other cells unchanged."""
-    is_decimal = isinstance(cell, str) and "," in cell and _DECIMAL.fullmatch(cell.strip()) is not None
+    is_decimal = isinstance(cell, str) and "," in cell and DECIMAL.fullmatch(cell.strip()) is not None
     return cell.replace(",", ".") if is_decimal else cell

@@ -1,0 +1,142 @@
+"""The tokens that requests must show: their file, and the roles and names of their users."""
+
+import logging
+import os
+import re
+import stat
+import sys
+import time
+import unicodedata
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+
+from belated._core import InvalidSetting
+from belated.serve.roles import ROLES, User
+from belated.study.study import LONGEST_AUTHOR
+
+# The file is looked at after this number of seconds, if requests come.
+_BETWEEN_LOOKS = 1.0
+
+MAKE = (
+    "umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass "
+    "--token-file token.txt or BELATED_TOKEN"
+)
+
+
+class Tokens:
+    """The users of a server by the hashes of their tokens. A changed file is read again while the server runs.
+
+    If the changed file cannot be read, the earlier tokens stay.
+    """
+
+    def __init__(self, users: Mapping[bytes, User], file: Path | None = None, seen: object = None) -> None:
+        self._users = users
+        self._file, self._seen = file, seen
+        self._looked = time.monotonic()
+
+    def user(self, token: bytes) -> User | None:
+        """Return the user of a token, or None."""
+        if self._file is not None and time.monotonic() - self._looked >= _BETWEEN_LOOKS:
+            self._looked = time.monotonic()
+            self._read_again(self._file)
+        # The search by a hash does not reveal the token by its duration.
+        return self._users.get(sha256(token).digest())
+
+    def _read_again(self, file: Path) -> None:
+        seen = _seen(file)
+        if seen != self._seen:
+            self._seen = seen
+            try:
+                self._users = _users_of(file)
+            except (InvalidSetting, OSError) as error:
+                # The state was recorded, so that the error is logged once.
+                logging.getLogger("belated").error("the earlier tokens stay in use: %s", error)
+
+
+def one_token(token: str) -> Tokens:
+    """Return the tokens of a server with a single token, which has the role "all" and no name."""
+    return Tokens({sha256(token.encode()).digest(): User("all")})
+
+
+def read_tokens(file: Path | None) -> Tokens:
+    """Return the tokens from a file or from the environment.
+
+    Raises
+    ------
+    InvalidSetting
+        A token is missing or too short to be secret, or a line of the file is not usable. The message does not show
+        tokens.
+    """
+    if file is None:
+        token = os.environ.get("BELATED_TOKEN", "").strip()
+        if not token:
+            raise InvalidSetting(_NONE)
+        _check_token(token, "the token in BELATED_TOKEN")
+        return one_token(token)
+    seen = _seen(file)
+    tokens = Tokens(_users_of(file), file, seen)
+    _warn_if_others_can_read(file)
+    return tokens
+
+
+_NONE = f"there is no token, which every request must show: make one with {MAKE}"
+
+
+def _seen(file: Path) -> object:
+    """Return data that change when the file changes; None if there is no file."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _users_of(file: Path) -> dict[bytes, User]:
+    """Return the users of a file: one token, or lines of ROLE NAME TOKEN."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidSetting(f"the token in {file} is not text: write it with {MAKE}") from None
+    lines = {number: line.split() for number, line in enumerate(text.split("\n"), 1)}
+    lines = {number: words for number, words in lines.items() if words and not words[0].startswith("#")}
+    if not lines:
+        raise InvalidSetting(_NONE)
+    if len(lines) == 1 and [len(words) for words in lines.values()] == [1]:
+        [[token]] = lines.values()
+        _check_token(token, f"the token in {file}")
+        return {sha256(token.encode()).digest(): User("all")}
+    users: dict[bytes, User] = {}
+    tokens: dict[bytes, int] = {}
+    names: dict[str, int] = {}
+    for number, words in lines.items():
+        where = f"line {number} of {file}"
+        if len(words) != 3:
+            raise InvalidSetting(
+                f"{where} has {len(words)} words: write ROLE NAME TOKEN, or one token in the whole file"
+            )
+        role, name, token = words
+        # Messages do not contain words of the line, because a word may be a token at the wrong place.
+        if role not in ROLES:
+            raise InvalidSetting(f"the first word of {where} is not a role: write one of {', '.join(ROLES)}")
+        if not name.isprintable() or len(name) > LONGEST_AUTHOR:
+            raise InvalidSetting(f"the name in {where} is not printable, or longer than {LONGEST_AUTHOR} characters")
+        _check_token(token, f"the token in {where}")
+        digest, alike = sha256(token.encode()).digest(), unicodedata.normalize("NFKC", name).casefold()
+        for what, earlier in (("token", tokens.setdefault(digest, number)), ("name", names.setdefault(alike, number))):
+            if earlier != number:
+                raise InvalidSetting(f"the {what} in {where} is also in line {earlier}: each user needs another one")
+        users[digest] = User(role, name)
+    return users
+
+
+def _check_token(token: str, where: str) -> None:
+    if not re.fullmatch(r"[!-~]{16,1000}", token):
+        raise InvalidSetting(f"{where} is not usable: take 16 to 1000 ASCII characters without spaces, as from {MAKE}")
+
+
+def _warn_if_others_can_read(file: Path) -> None:
+    # Give a warning and not an error: hosts of containers often provide tokens in files with such a mode, and control
+    # access in other ways.
+    if os.name == "posix" and file.stat().st_mode & (stat.S_IRGRP | stat.S_IROTH):
+        print(f"belated: other users can read the token in {file}: chmod 600 {file}", file=sys.stderr, flush=True)
