@@ -127,7 +127,7 @@ def _draw_trials(ax: Axes, outcomes: Outcomes, trials: list[Trial], names: tuple
     for points, alpha, label in ((whole, 0.6, "observed"), (others, 0.2, "does not count")):
         if points:
             ax.plot(*zip(*points, strict=True), marker, color=colour, alpha=alpha, markersize=5, label=label)
-    look: Any = {"color": LOOKS["pending"][0], "linewidth": 0.8, "alpha": 0.7, "label": "one objective"}
+    look: Any = {"color": LOOKS["pending"][0], "linewidth": 0.8, "alpha": 0.7, "label": "only one value known"}
     for value in alone[0]:
         ax.axvline(value, **look)
     for value in alone[1]:

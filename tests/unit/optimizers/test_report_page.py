@@ -184,7 +184,7 @@ def test_a_page_has_the_numbers_of_all_trials(name, pictures):
         assert row.get("fidelity") == (None if trial.fidelity is None else f"{trial.fidelity:.5g}")
     front = "Front" if search._problem.front else "Best"
     assert {row["number"] for row in page.rows(front)} == best
-    assert {row["number"] for row in page.rows("What is out")} == {str(trial.number) for trial in search.pending}
+    assert {row["number"] for row in page.rows("Experiments in progress")} == {str(trial.number) for trial in search.pending}
     came = {
         str(trial.number)
         for trial in search.trials
@@ -228,7 +228,7 @@ def test_points_that_were_run_replace_suggested_points():
     first.observe(1.0, params={"x": 0.25, "run_x": 1.5})
     second.observe(0.5)
     moved, same = page_of(optimizer).rows("All trials")
-    assert (moved["x"], moved["run_x"], moved["state"]) == ("0.250", "1.500", "observed, moved, beyond a bound")
+    assert (moved["x"], moved["run_x"], moved["state"]) == ("0.250", "1.500", "observed, moved, outside the space")
     assert (same["x"], same["run_x"]) == (f"{second.params['x']:.3f}", f"{second.params['run_x']:.3f}")
 
 
@@ -325,9 +325,9 @@ def test_marked_and_late_trials_are_named():
         optimizer.suggest().observe(-900.0)
     now[0] += 86400.0
     page = page_of(optimizer)
-    [row] = page.rows("What is out")
+    [row] = page.rows("Experiments in progress")
     assert (row["number"], row["state"], row["age (days)"]) == (str(late.number), "pending, late", "1.5")
-    [marked] = page.rows("Marked")
+    [marked] = page.rows("Unusual values")
     assert "trial 13 has the value -900.0" in marked["marked values"]
     assert page.rows("All trials")[13]["state"] == "observed, marked"
     assert any("Forecast: 0 of 1 results" in text or "Forecast: 1 of 1 results" in text for text in page.texts)

@@ -35,7 +35,7 @@ def test_trials_and_the_front_are_drawn_as_a_staircase():
     assert sorted(zip(*lines["front"].get_data(), strict=True)) == [(1.0, 2.0), (2.0, 3.0), (4.0, 5.0)]
     assert lines["does not count"].get_data()[0].tolist() == [9.0]
     assert list(lines["reference"].get_ydata()) == [9.0, 9.0]
-    known = [line for line in ax.lines if line.get_label() == "one objective"]
+    known = [line for line in ax.lines if line.get_label() == "only one value known"]
     assert [list(line.get_xdata()) for line in known] == [[3.5, 3.5], [0, 1]]
     assert list(known[1].get_ydata()) == [4.5, 4.5]
     # A value lies on the worse side of the staircase if and only if a trial of the front dominates it.

@@ -78,12 +78,12 @@ def test_forbidden_trials_have_their_reasons(lab):
     page = Page(lab.report_html())
     rows = page.rows("Forbidden")
     assert {int(row["trial"]): row["do not run, because"] for row in rows} == lab.forbidden != {}
-    out = {row["number"]: row["state"] for row in page.rows("What is out")}
-    assert all("forbidden" in out[row["trial"]] and "beyond a bound" in out[row["trial"]] for row in rows)
+    out = {row["number"]: row["state"] for row in page.rows("Experiments in progress")}
+    assert all("forbidden" in out[row["trial"]] and "outside the space" in out[row["trial"]] for row in rows)
 
 
 def test_a_lease_is_the_time_when_a_trial_is_due(lab):
-    rows, table = Page(lab.report_html()).rows("What is out"), lab.worklist()
+    rows, table = Page(lab.report_html()).rows("Experiments in progress"), lab.worklist()
     assert [int(row["number"]) for row in rows] == table["number"].tolist()
     assert [row["due"] for row in rows] == [f"{at:%Y-%m-%d %H:%M}" for at in table["due_utc"]]
     assert {row["due from"] for row in rows} == {"lease"}
@@ -99,7 +99,7 @@ def test_trials_whose_lease_has_ended_are_counted_apart(tmp_path):
     now[0] += 3600.0
     page = Page(study.report_html())
     assert any("2 more were added, or their lease has ended" in text for text in page.texts)
-    assert [row["state"] for row in page.rows("What is out")] == ["pending, late", "pending, late", "pending"]
+    assert [row["state"] for row in page.rows("Experiments in progress")] == ["pending, late", "pending, late", "pending"]
 
 
 def test_values_and_positions_of_outcomes_are_read_across_revisions(tmp_path):

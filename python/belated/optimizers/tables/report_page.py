@@ -19,7 +19,7 @@ from typing import Any
 
 from belated._core import InvalidSetting, TrialRecord
 from belated.optimizers.marks import marked_of
-from belated.optimizers.outcomes import missing
+from belated.optimizers.outcomes import Minimize, Outcomes, bounds_of, is_beyond, missing, objectives
 from belated.optimizers.tables.table import run_prefix, trial_columns
 from belated.optimizers.tables.worklist import due_of, moment, name_of
 from belated.optimizers.trial import front_text, html_table
@@ -50,11 +50,17 @@ def report_page(search: Any, since: Any) -> str:
     delays, late = log.lateness(now)
     marked = [each for record in records for each in marked_of(problem.outcomes, record)]
     forbidden = [[str(it.number), why] for it in records if (why := search._why_forbidden(it)) is not None]
+
+    def known(record: TrialRecord) -> dict[str, float]:
+        values = zip(problem.outcomes, record.outcomes, strict=True)
+        return {name: value for name, (_, value, *_) in values if value is not None}
+
     pending = {record.number for record in records if record.state == "pending"}
     flags = {
         "front" if problem.front else "best": {*best},
         "moved": {record.number for record in records if record.run is not None},
-        "beyond a bound": {record.number for record in records if record.outside},
+        "outside the space": {record.number for record in records if record.outside},
+        "beyond a bound": {record.number for record in records if is_beyond(problem.outcomes, known(record))},
         "late": pending.intersection(late),
         "forbidden": {int(number) for number, _ in forbidden},
         "marked": {each.number for each in marked},
@@ -81,7 +87,7 @@ def report_page(search: Any, since: Any) -> str:
     uncounted = len(out) - forecast.n_pending
     latest = sorted(came, key=lambda number: (came[number] or 0.0, number), reverse=True)
     counts = Counter(record.state for record in records)
-    goals = ", ".join(f"{name}: {goal!r}" for name, goal in problem.outcomes.items())
+    goals = ", ".join(f"{name} ({_goal(problem.outcomes, name)})" for name, goal in problem.outcomes.items())
     n_new = sum(number in came for number in best)
     texts = {
         "title": str(vars(search).get("name", search._strategy_name)),
@@ -122,6 +128,17 @@ def _period(since: Any, n_events: int, now: float) -> tuple[int, float, str]:
             f"events from 0 to {n_events}"
         )
     return 0, start, _shown(moment(start)) or "the beginning"
+
+
+def _goal(outcomes: Outcomes, name: str) -> str:
+    """Return the goal of an outcome in words."""
+    low, high = bounds_of(outcomes, name)
+    texts = []
+    if name in objectives(outcomes):
+        texts.append("minimized" if isinstance(outcomes[name], Minimize) else "maximized")
+    texts += [f"at least {_shown(low)}"] if low is not None else []
+    texts += [f"at most {_shown(high)}"] if high is not None else []
+    return ", ".join(texts) or "recorded"
 
 
 def _happened(
