@@ -107,7 +107,7 @@ def work(running, slot, calls, seed, done, errors, end):
         with running.client() as client:
             for call in range(calls):
                 kind = chance.choice(["suggest"] * 5 + (["observe"] * 4 + ["fail", "abandon"] if pending else []))
-                body = {"key": f"{slot}-{call}"} if kind in ("suggest", "observe") else {}
+                body = {"key": f"{slot}-{call}"}
                 where, number = f"{path}/suggest", None
                 if kind == "suggest":
                     body["n"] = chance.choice([1, 1, 1, 3])

@@ -47,7 +47,7 @@ class Service:
             [*command, *self._arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         line = self.process.stdout.readline()
-        if " served at http://" not in line:
+        if " served at http" not in line:
             raise OSError(f"the server did not start: {line}{self.process.communicate()[1]}")
         self.address = line.split(" served at ")[1].split(",")[0]
         self.port = int(self.address.rpartition(":")[2])

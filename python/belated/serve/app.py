@@ -190,8 +190,9 @@ async def _call(
         work: Callable[[Study], Any],
         body: messages.Timed | None = None,
         numbers: Sequence[int] = (),
+        now: float | None = None,
     ) -> Response:
-        sent = Sent() if body is None else _sent(body, request.user, numbers)
+        sent = Sent(now) if body is None else _sent(body, request.user, numbers)
 
         def in_request(study: Study) -> Any:
             with at(study, sent):
@@ -290,7 +291,7 @@ async def show_best(call: InStudy) -> Response:
 
 @_get("/studies/{name}/forecast", messages.ForecastAnswer, "How many results arrive within the median delay", _NO_STUDY)
 async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query()]) -> Response:
-    return await call(answers.forecast_as_data, moment.now)
+    return await call(answers.forecast_as_data, now=moment.now)
 
 
 @_get(

@@ -49,6 +49,8 @@ def add_to(commands: Any) -> None:
         help="a file with the token that requests must show, or with a line ROLE NAME TOKEN for each user "
         "(default: the environment variable BELATED_TOKEN)",
     )
+    serve.add_argument("--tls-cert", metavar="FILE", type=Path, help="encrypt with this certificate (PEM)")
+    serve.add_argument("--tls-key", metavar="FILE", type=Path, help="its key (default: in the file of the certificate)")
     serve.add_argument(
         "--allow-unencrypted",
         action="store_true",
@@ -66,30 +68,37 @@ def serve_command(arguments: argparse.Namespace) -> None:
     import uvicorn
 
     from belated.serve.app import make_app
-    from belated.serve.connections import accepted_at_once, limited_protocol
+    from belated.serve.connections import accepted_at_once, encryption, limited_protocol
     from belated.serve.studies import OpenStudies
 
+    certificate, key = arguments.tls_cert, arguments.tls_key
+    if certificate is None and key is not None:
+        raise InvalidSetting(f"--tls-key {key} is given without --tls-cert: pass both")
+    context = None if certificate is None else encryption(certificate, key)
     store = open_store(arguments.store)
     studies = OpenStudies(store)
     studies.read_names()  # raise an error now and not at the first request
     with _ended_by_signals(), _listening(arguments.host, arguments.port) as listener:
         host, port = listener.getsockname()[:2]
-        if not _is_loopback(host) and not arguments.allow_unencrypted:
+        is_open = context is None and not _is_loopback(host)
+        if is_open and not arguments.allow_unencrypted:
             raise InvalidSetting(
                 f"host={arguments.host!r} can be reached from other machines, and tokens would be sent unencrypted: "
-                "let the server listen at 127.0.0.1, behind a proxy with TLS, or pass --allow-unencrypted"
+                "pass --tls-cert, listen at 127.0.0.1 behind a proxy with TLS, or pass --allow-unencrypted"
             )
         app = make_app(studies, tokens)
         # Log only errors. Warnings are about requests that are not valid HTTP, so any client could fill the log with
         # warnings.
-        settings = {"http": limited_protocol(), "lifespan": "on", "ws": "none", "log_level": "error"}
+        settings = {"http": limited_protocol(context), "lifespan": "on", "ws": "none", "log_level": "error"}
         settings |= {"backlog": accepted_at_once(), "timeout_graceful_shutdown": _PATIENCE}
+        if context is not None:
+            settings["loop"] = "asyncio"  # whose class encrypts
         settings |= dict.fromkeys(("access_log", "server_header", "proxy_headers"), False)
         server = uvicorn.Server(uvicorn.Config(app, **settings))
         app.closing = lambda: server.should_exit
-        shown = f"[{host}]" if ":" in host else host
-        print(f"belated: {store.url} is served at http://{shown}:{port}, its API is described at /docs", flush=True)
-        if not _is_loopback(host):
+        shown, scheme = f"[{host}]" if ":" in host else host, "http" if context is None else "https"
+        print(f"belated: {store.url} is served at {scheme}://{shown}:{port}, its API is described at /docs", flush=True)
+        if is_open:
             message = "tokens are sent unencrypted: let only a proxy that adds TLS reach this port"
             print(f"belated: {message}", file=sys.stderr, flush=True)
         logging.basicConfig(level=logging.ERROR, format="belated: %(message)s")

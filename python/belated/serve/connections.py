@@ -1,12 +1,19 @@
-"""Limits on connections: their number, and the time in which a connection has to send a request."""
+"""Limits on connections: their number, and the time in which a connection has to send a request; and encryption."""
 
 import asyncio
 import logging
+import ssl
+import sys
 import time
+from asyncio.sslproto import SSLProtocol
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from belated._core import InvalidSetting
 
 #: Maximum number of connections at a time. Connections use at most half of the files that the process may open, because
 #: studies need the other half.
@@ -15,6 +22,9 @@ MOST_CONNECTIONS = 1000
 #: A connection is closed if it does not send its whole next request within this number of seconds, or does not read the
 #: answers to its earlier requests.
 PATIENCE = 20.0
+
+#: An encrypted connection is closed if its handshake, or its end, takes more than this number of seconds.
+HANDSHAKE = 10.0
 
 # Seconds between two messages about refused connections.
 _BETWEEN_MESSAGES = 60.0
@@ -55,8 +65,23 @@ class _Message:
             logging.getLogger("belated").error("connections are refused: %s", reason)
 
 
-def limited_protocol() -> type[asyncio.Protocol]:
-    """Return Uvicorn's protocol with limits."""
+def encryption(certificate: Path, key: Path | None) -> ssl.SSLContext:
+    """Return the settings of TLS. Raise InvalidSetting if the files of the certificate or its key are not usable."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        # Without a password, OpenSSL would ask for the password of a key at the terminal.
+        context.load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:  # SSLError is an OSError
+        raise InvalidSetting(
+            f"the certificate {certificate} and its key {key or 'in this file'} are not usable: pass files in PEM "
+            f"format, with a key that has no password ({error})"
+        ) from None
+    return context
+
+
+def limited_protocol(context: ssl.SSLContext | None = None) -> Callable[..., asyncio.BaseProtocol]:
+    """Return what makes Uvicorn's protocol with limits, and with encryption if `context` is given."""
     most, message = most_connections(), _Message()
 
     # Do not let uvicorn choose the protocol: its other protocol, based on httptools, does not limit headers.
@@ -102,7 +127,33 @@ def limited_protocol() -> type[asyncio.Protocol]:
             self.checked = request
             self.check = self.loop.call_later(PATIENCE, self.close_if_silent)
 
-    return Limited
+    if context is None:
+        return Limited
+    times = {"ssl_handshake_timeout": HANDSHAKE}
+    if sys.version_info >= (3, 11):
+        times["ssl_shutdown_timeout"] = HANDSHAKE
+    opened: set[SSLProtocol] = set()
+
+    class Encrypted(SSLProtocol):
+        """The encryption of a connection. Connections count from the start of their handshakes."""
+
+        def connection_made(self, transport: Any) -> None:
+            opened.add(self)
+            if len(opened) > most:
+                message.log(f"{most} are open; set ulimit -n higher if it is less than {2 * MOST_CONNECTIONS}")
+                transport.abort()
+            else:
+                super().connection_made(transport)
+
+        def connection_lost(self, exc: BaseException | None) -> None:
+            opened.discard(self)
+            super().connection_lost(exc)
+
+    def encrypted(**settings: Any) -> asyncio.BaseProtocol:
+        loop = asyncio.get_running_loop()
+        return Encrypted(loop, Limited(**settings), context, None, server_side=True, **times)  # type: ignore[arg-type]
+
+    return encrypted
 
 
 def log_refusals_rarely() -> None:

@@ -58,11 +58,10 @@ def refused(user: User, route: str, body: Mapping[str, Any]) -> str | None:
     """Return why a user must not make a request, or None."""
     if route not in NEEDED:
         return f"{route} is not open to any role"
-    needed = {route: NEEDED[route]}
-    for (name, field), role in NEEDED_BY_FIELD.items():
-        if name == route and body.get(field) not in (None, False):
-            needed[f"{route} with {field}"] = role
-    for what, role in needed.items():
-        if ROLES.index(user.role) < ROLES.index(role):
-            return f"{user} has the role {user.role!r}, and {what} needs {role!r}"
-    return None
+    what, role = route, NEEDED[route]
+    for (name, field), more in NEEDED_BY_FIELD.items():
+        if name == route and body.get(field) not in (None, False) and ROLES.index(more) > ROLES.index(role):
+            what, role = f"{route} with {field}", more
+    if ROLES.index(user.role) >= ROLES.index(role):
+        return None
+    return f"{user} has the role {user.role!r}, and {what} needs {role!r}"

@@ -110,7 +110,7 @@ class ServedStudy(Study):
 
         numbers = super()._record_from(checked, revision, call, notice, fits=fits)
         # Later calls of this request see the trials as the first call has left them.
-        sent.expected = None
+        sent.expected = sent.key = sent.table = None
         return numbers
 
     def _observe_table(self, table: Any, *options: Any) -> Reported:

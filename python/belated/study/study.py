@@ -652,7 +652,8 @@ class Study(Trials[SharedLog]):
             Data to store with the trials, such as wells; one mapping for all trials, or one for each.
         key : str, optional
             A name for this request. If a request is repeated with the same key, for example after a crash, the same
-            trials are returned. All arguments except expires_after and attrs must be the same as in the first request.
+            trials are returned. The author and all arguments except expires_after and attrs must be the same as in the
+            first request.
         expires_after : float or timedelta, optional
             The model counts the trial as pending for this time; a number is in seconds. A later result is still
             accepted. Once 20 results have arrived, a lease below their median delay gives a `BelatedWarning`.
@@ -728,8 +729,8 @@ class Study(Trials[SharedLog]):
         replicate : bool, default False
             If the trial already has a value, record this value as another trial at the same point.
         key : str, optional
-            A name for this report. A second report with the same key changes nothing. All arguments except duration
-            and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
+            A name for this report. A second report with the same key changes nothing. The author and all arguments
+            except duration and attrs must be the same as in the first report, otherwise `InvalidSetting` is raised.
         check : bool, default False
             Compare the value with the model's prediction even if this process has not fitted the model yet, which may
             take seconds with many trials. A value far from the prediction is stored with a mark (`Trial.marks`) and a

@@ -167,7 +167,9 @@ def test_a_signal_ends_the_server_and_acknowledged_calls_are_stored(url, kind):
         crowd = [threading.Thread(target=ask) for _ in range(3)]
         for thread in crowd:
             thread.start()
-        time.sleep(0.5)
+        end = time.monotonic() + 30
+        while len(acknowledged) < 10 and time.monotonic() < end:
+            time.sleep(0.05)
         running.process.send_signal(kind)
         out, err = running.process.communicate(timeout=30)
         going = False

@@ -137,3 +137,18 @@ def test_all_handles_of_a_busy_log_are_opened_again_after_a_fork(store):
         each._after_fork()
         assert each._log is not log
     assert user.suggest().started_by == "Ana" and study.n_trials == 1
+
+
+def test_a_key_belongs_to_its_author(store):
+    study = bl.Study("s", store, bl.RandomSearch(SPACE, seed=0))
+    ana, ben = study.as_user("Ana"), study.as_user("Ben")
+    trial = ana.suggest(key="plate")
+    ana.observe(trial, 1.0, replicate=True, key="value")
+    for other in (ben, study):
+        with pytest.raises(InvalidSetting, match="key='plate'"):
+            other.suggest(key="plate")
+        with pytest.raises(InvalidSetting, match="key='value'"):
+            other.observe(trial.number, 1.0, replicate=True, key="value")
+    again = bl.Study.load("s", store).as_user("Ana")
+    again.observe(trial.number, 1.0, replicate=True, key="value")
+    assert again.suggest(key="plate").number == 0 and study.n_trials == 1

@@ -213,7 +213,7 @@ def test_lines_made_for_these_tests_equal_an_export(run, exported, tmp_path, usa
             ({"keys": (f"suggest:0:{key}",)}, 2, "key")
             for key in ("", "a\nb", "a\0b", "k" * 2501, "é" * 1251, "\udc00")
         ],
-        *[({"keys": (key,)}, 2, "key") for key in ("", "k", "suggest", "suggest:0", "fail:0:k", "suggest:x:k")],
+        *[({"keys": (key,)}, 2, "key") for key in ("", "k", "suggest", "suggest:0", "revise:0:k", "suggest:x:k")],
     ],
 )
 def test_impossible_records_are_refused_by_file_and_line(run, exported, tmp_path, facts, line, fact):
