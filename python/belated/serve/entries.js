@@ -88,7 +88,7 @@ async function deliverOne(entry, stored) {
     if (entries.has(entry.id)) {
       const isLost = error.status === 0 || (error.status >= 500 && error.status !== 501) || error.status === 401;
       if (!isLost) Object.assign(entry, {status: error.trials ? "changed" : "refused", trials: error.trials ?? null});
-      keep(Object.assign(entry, {reason: error.message}));
+      keep(Object.assign(entry, {reason: error.trials ? "The trial has changed since you saw it." : error.message}));
       if (!isLost && error.status === 403) learnUser();
       if (!isLost && entry.route === "table" && error.trials) summarizeAgain(entry);
       return !isLost;
@@ -98,7 +98,7 @@ async function deliverOne(entry, stored) {
   drop(entry);
   for (const trial of answer.trials ?? (answer.number === undefined ? [] : [answer])) accept(entry, trial);
   stored.push(entry);
-  if (entry.route === "suggest") showPlate(answer.trials);
+  if (entry.route === "suggest") await showPlate(entry, answer.trials);
   return true;
 }
 
@@ -167,6 +167,8 @@ function entryItem(entry) {
     else item.append(element("p", "Replacing a value needs the role work.", "reason"));
   }
   if (entry.status === "refused") buttons.push(button("Send again", () => { renew(entry, {}); sendEntry(entry); }));
+  if (entry.number !== null && entry.study_id === latest?.study.study_id)
+    buttons.push(button(`Show trial ${entry.number}`, () => showTrial(latest.study, entry.number)));
   buttons.push(button("Discard", () => { drop(entry); drawEntries(); redraw(); }));
   item.append(group("p", "buttons", ...buttons));
   return item;

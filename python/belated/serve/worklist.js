@@ -20,7 +20,7 @@ function describe(trial) {
     const {state, value} = resultOf(trial, name);
     return `${isolated(titleOf(name))} ${value !== null ? format(value, 15) : state === "pending" ? "missing" : state}`;
   });
-  return `Trial ${trial.number} has now: ${parts.join(", ")}${trial.finished_by ? `; by ${isolated(trial.finished_by)}` : ""}.`;
+  return `Trial ${trial.number} has now: ${parts.join(", ")}.`;
 }
 
 // Return [key for sorting, text, class] for the state of a trial.
@@ -396,8 +396,10 @@ function drawSelection() {
 }
 
 // Select the trials of a new plate.
-function showPlate(list) {
+async function showPlate(entry, list) {
   const numbers = list.map(trial => trial.number);
+  await refresh();
+  if (latest?.study.study_id !== entry.study_id) return;
   drawWorklist(latest.study, true);
   selected.clear();
   for (const number of numbers) selected.add(number);

@@ -1,13 +1,12 @@
-"""Work with the web page: a person enters, corrects and withdraws values in a browser, and nothing is lost or doubled."""
+"""Work with the web page: a person enters and corrects values in a browser, and nothing is lost or doubled."""
 
 import json
-import time
 
 import pytest
 
 import belated as bl
 from campaigns import service
-from tests.system.serve.browser import complaints, log_in, overflow, set_width, shown, text, wait
+from tests.system.serve.browser import complaints, log_in, set_width, text, wait
 
 USERS = {"read": "rita", "report": "tom", "work": "anna", "all": "bob"}
 TOKENS = {role: f"token-of-{role}-0123456789" for role in USERS}
@@ -247,3 +246,280 @@ def test_a_token_is_forgotten_after_eight_hours_without_input(study, page):
     browser.execute_script("lastInput -= 8 * 3600e3")
     wait(browser, lambda: "nothing was typed for 8 hours" in text(browser, "message"))
     assert browser.execute_script("return sessionStorage.length") == 0
+
+
+def shown_trial(browser, number):
+    """Open the dialog of a trial by its button in a table, and wait for its history."""
+    browser.find_element("css selector", f"#study button[aria-label='Trial {number}']").click()
+    wait(browser, lambda: "History" in text(browser, "dialog"))
+
+
+def fill(browser, title, label, **fields):
+    """Open a part of the dialog, fill its fields by their labels, and press its button."""
+    for part in browser.find_elements("css selector", "dialog details"):
+        if part.find_element("css selector", "summary").text == title:
+            if part.get_attribute("open") is None:
+                part.find_element("css selector", "summary").click()
+            for control in part.find_elements("css selector", "input, textarea, select"):
+                if control.accessible_name in fields:
+                    control.send_keys(fields[control.accessible_name])
+            press(browser, label, "dialog")
+            return
+    raise AssertionError(text(browser, "dialog"))
+
+
+def stored(browser, what):
+    """Wait until an entry is stored."""
+    wait(browser, lambda: what in text(browser, "stored") and not entries(browser))
+
+
+def test_a_trial_is_corrected_withdrawn_and_remarked(study, page):
+    study.suggest(n=3)
+    study.as_user("robot").observe(0, {"yield": 1.0, "purity": 2.0})
+    browser = page(study)
+    shown_trial(browser, 0)
+    fill(browser, "Correct a value", "Read the value", Outcome="yield", Value="0,25")
+    wait(browser, lambda: "Replace 1 by 0.25" in text(browser, "dialog"))
+    press(browser, "Replace 1 by 0.25", "dialog")
+    stored(browser, "trial 0: yield 0.25 in place of 1")
+    shown_trial(browser, 0)
+    fill(browser, "Write a remark", "Add the remark", Remark="cracked\ncolumn")
+    stored(browser, "remark")
+    shown_trial(browser, 0)
+    fill(browser, "Withdraw the result", "Withdraw", Outcome="purity")
+    assert "Write the reason." in text(browser, "dialog")
+    fill(browser, "Withdraw the result", "Withdraw", Outcome="purity", Reason="wrong flask")
+    stored(browser, "withdraw purity")
+    assert values_of(study, 0) == {"yield": 0.25, "purity": None}
+    assert study.trial(0).remarks[0].text == "cracked\ncolumn" and study.trial(0).remarks[0].by == "anna"
+    shown_trial(browser, 1)
+    fill(browser, "It failed", "Report the failure", **{"What went wrong": "spilled"})
+    stored(browser, "trial 1: failed")
+    assert study.trial(1).error.message == "spilled"
+    shown_trial(browser, 2)
+    fill(browser, "Abandon it", "Abandon", Outcome="purity")
+    stored(browser, "abandon purity")
+    assert study.trial(2).outcomes["purity"].state == "abandoned"
+    # The history says who did what, and what was replaced.
+    shown_trial(browser, 0)
+    history = [each.text.partition(": ")[2] for each in browser.find_elements("css selector", ".history li")]
+    assert history == [
+        "suggested",
+        "new yield 1; new purity 2",
+        "amended yield 0.25 (before: 1)",
+        "remark: cracked column",
+        "withdrawn purity (before: 2); reason: wrong flask",
+    ]
+    assert ", robot: " in text(browser, "dialog") and ", anna: " in text(browser, "dialog")
+
+
+def test_a_correction_that_another_client_races_is_not_lost(study, page):
+    study.suggest()
+    study.observe(0, {"yield": 1.0, "purity": 2.0})
+    browser = page(study)
+    shown_trial(browser, 0)
+    study.as_user("robot").observe(0, {"yield": 0.5}, amend=True)
+    fill(browser, "Correct a value", "Read the value", Value="0.25")
+    wait(browser, lambda: "Replace 1 by 0.25" in text(browser, "dialog"))
+    press(browser, "Replace 1 by 0.25", "dialog")
+    wait(browser, lambda: "Trial 0 has now: yield 0.5, purity 2." in text(browser, "unsent"))
+    assert values_of(study, 0)["yield"] == 0.5
+    press(browser, "Send anyway", "#unsent")
+    wait(browser, lambda: not entries(browser))
+    assert values_of(study, 0)["yield"] == 0.25 and not browser.find_element("id", "unsent").is_displayed()
+
+
+def test_several_trials_are_abandoned(study, page):
+    study.suggest(n=4)
+    browser = page(study)
+    for number in (1, 3):
+        browser.execute_script("rows.get(arguments[0]).tick.click()", number)
+    press(browser, "Abandon 2 trials")
+    press(browser, "Abandon", "dialog")
+    stored(browser, "abandon trials 1, 3")
+    assert [trial.state for trial in study.trials] == ["pending", "abandoned", "pending", "abandoned"]
+
+
+def test_a_plate_is_started_printed_and_saved(study, page, downloads):
+    pandas = pytest.importorskip("pandas")
+    study.suggest()
+    browser = page(study)
+    browser.find_element("id", "next").click()
+    wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
+    answers = {"Wells, such as A1-B12 or A1, A3 (may be empty)": "A1-B2, =C3", "T": "60"}
+    answers |= {"Results are expected within (may be empty)": "2"}
+    for control in browser.find_elements("css selector", "dialog input, dialog textarea"):
+        if control.accessible_name in answers and control.get_attribute("type") != "checkbox":
+            control.send_keys(answers[control.accessible_name])
+    press(browser, "Start the trials", "dialog")
+    stored(browser, "5 new trials")
+    new = study.trials[1:]
+    assert [trial.attrs["well"] for trial in new] == ["A1", "A2", "B1", "B2", "=C3"]
+    assert {trial.params["T"] for trial in new} == {60.0} and new[0].started_by == "anna"
+    assert all(trial.expires_at - trial.started_at.timestamp() == pytest.approx(7200, abs=1) for trial in new)
+    assert "The new trials 1 to 5 are selected" in text(browser, "plate")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    printed = [each.text for each in browser.find_elements("css selector", "#worklist tbody tr") if each.is_displayed()]
+    assert len(printed) == 5 and all("60 " in each for each in printed)
+    assert not browser.find_element("id", "best").is_displayed()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    press(browser, "Download worklist (CSV)")
+    file = downloads / f"{study.name} worklist.csv"
+    wait(browser, file.exists)
+    assert "'=C3" in file.read_text(encoding="utf-8")
+    # The file is a worklist that `observe` reads.
+    table = pandas.read_csv(file)
+    table["outcome_yield"] = [0.5, 0.25, None, None, 1.0]
+    assert study.observe(table).new == [(1, "yield"), (2, "yield"), (5, "yield")]
+
+
+def test_an_experiment_that_was_not_planned_is_added(study, page):
+    browser = page(study)
+    browser.find_element("id", "off-plan").click()
+    wait(browser, lambda: "solvent" in text(browser, "dialog"))
+    for control in browser.find_elements("css selector", "dialog input, dialog select"):
+        answer = {"T": "1e2", "solvent": "ethanol", "yield (may be empty)": "0,5"}.get(control.accessible_name)
+        control.send_keys(answer or "")
+    press(browser, "Add the experiment", "dialog")
+    assert "yield: write a number" in text(browser, "dialog")
+    [control] = [
+        c for c in browser.find_elements("css selector", "dialog input") if c.accessible_name.startswith("yield")
+    ]
+    control.clear()
+    control.send_keys("0.5")
+    press(browser, "Add the experiment", "dialog")
+    stored(browser, "experiment at T = 100, solvent = ethanol")
+    assert study.trial(0).params == {"T": 100.0, "solvent": "ethanol"} and values_of(study, 0)["yield"] == 0.5
+
+
+def paste(browser, target, content):
+    """Paste a text into a box."""
+    browser.execute_script(
+        "const clipboardData = new DataTransfer(); clipboardData.setData('text/plain', arguments[1]);"
+        "arguments[0].focus();"
+        "arguments[0].dispatchEvent(new ClipboardEvent('paste', {clipboardData, bubbles: true, cancelable: true}))",
+        target,
+        content,
+    )
+
+
+def lines(browser):
+    """Return the rows that a paste would fill in."""
+    return [each.text for each in browser.find_elements("css selector", "dialog tbody tr")]
+
+
+def test_cells_are_pasted_by_number_or_well(study, page):
+    study.suggest(n=3, attrs=WELLS[:3])
+    browser = page(study)
+    paste(browser, box(browser, 0, "yield"), "well\tyield\tnotes\r\nA3\t0,5\tfine\r\nA1\t0.25\t\r\nD6\t1\t\r\n")
+    wait(browser, lambda: lines(browser))
+    assert lines(browser) == ["2 A3 yield 0,5", "0 A1 yield 0.25", "– D6 yield 1 left out: D6 is not in the worklist"]
+    assert browser.execute_script("return [...rows.values()].every(each => each.boxes.get('yield').value === '')")
+    press(browser, "Fill 2 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 2 values")
+    # A block by number fills in several outcomes; a number that is there twice is not used twice.
+    paste(browser, box(browser, 1, "purity"), "number\tpurity\toutcome_yield\n1\t9\t8\n0\t7\t\n1\t6\t5")
+    wait(browser, lambda: lines(browser))
+    assert lines(browser)[:3] == ["1 A2 purity 9", "1 A2 yield 8", "0 A1 purity 7"]
+    assert [each.rpartition(" left out: ")[2] for each in lines(browser)[3:]] == ["it is there twice"] * 2
+    press(browser, "Fill 3 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 5 values")
+    send(browser)
+    assert [values_of(study, i) for i in range(3)] == [
+        {"yield": 0.25, "purity": 7.0},
+        {"yield": 8.0, "purity": 9.0},
+        {"yield": 0.5, "purity": None},
+    ]
+
+
+def test_a_single_column_must_have_the_length_of_the_worklist(study, page):
+    study.suggest(n=3)
+    browser = page(study)
+    paste(browser, box(browser, 0, "purity"), "1\n2")
+    wait(browser, lambda: "The column has 2 cells, and the worklist shows 3 rows" in text(browser, "dialog"))
+    browser.find_element("id", "dialog-close").click()
+    paste(browser, box(browser, 0, "purity"), "1\t2\n3\t4\n5\t6")
+    wait(browser, lambda: "Copy the block with its first line" in text(browser, "dialog"))
+    browser.find_element("id", "dialog-close").click()
+    paste(browser, box(browser, 0, "purity"), "1\n2\n3\n")
+    wait(browser, lambda: lines(browser))
+    press(browser, "Fill 3 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 3 values")
+    send(browser)
+    assert [values_of(study, i)["purity"] for i in range(3)] == [1.0, 2.0, 3.0]
+
+
+def drop(browser, name, content):
+    """Drop a file on the page."""
+    browser.execute_script(
+        "const data = new DataTransfer(); data.items.add(new File([new Uint8Array(arguments[1])], arguments[0]));"
+        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}))",
+        name,
+        list(content),
+    )
+
+
+def test_a_dropped_file_is_stored_after_one_confirmation(study, page):
+    pytest.importorskip("pandas")
+    study.suggest(n=4)
+    table = study.worklist()
+    table["outcome_yield"] = [0.5, 0.25, "12 %", None]
+    content = table.to_csv(sep=";", index=False).encode("utf-16")
+    browser = page(study)
+    drop(browser, "plate.xlsx", b"PK")
+    wait(browser, lambda: "save it as CSV" in text(browser, "dialog"))
+    browser.find_element("id", "dialog-close").click()
+    drop(browser, "results<b>.csv", content)
+    wait(browser, lambda: "12 %" in text(browser, "dialog"))
+    assert "results<b>.csv" in text(browser, "dialog") and values_of(study, 0)["yield"] is None
+    # A trial of the table changes before the confirmation: there is a new summary.
+    study.note(1, "cracked")
+    press(browser, "Store 2 values", "dialog")
+    wait(browser, lambda: "have changed since the last summary" in text(browser, "dialog"))
+    assert values_of(study, 0)["yield"] is None
+    press(browser, "Store 2 values", "dialog")
+    stored(browser, "2 values of results<b>.csv")
+    assert [values_of(study, i)["yield"] for i in range(4)] == [0.5, 0.25, None, None]
+
+
+@pytest.mark.parametrize("role", USERS)
+def test_each_role_sees_what_it_may(study, page, role):
+    study.suggest(n=2)
+    study.observe(0, {"yield": 1.0, "purity": 1.0})
+    browser = page(study, role)
+    assert len(browser.find_elements("css selector", ".box")) == (0 if role == "read" else 2)
+    for name in ("next", "off-plan", "open-file"):
+        assert browser.find_element("id", name).is_displayed() == (role in ("work", "all"))
+    shown_trial(browser, 0)
+    titles = {each.text for each in browser.find_elements("css selector", "dialog summary")}
+    expected = {"read": set(), "report": {"Write a remark"}}
+    assert titles == expected.get(role, {"Correct a value", "Withdraw the result", "Write a remark"})
+    if role == "read":  # the server refuses, and the text is kept with the reason
+        browser.find_element("id", "dialog-close").click()
+        browser.execute_script("user.role = 'work'; drawWorklist(latest.study, true)")
+        box(browser, 1, "yield").send_keys("0.5")
+        browser.find_element("id", "send").click()
+        wait(browser, lambda: "has the role 'read'" in browser.find_element("tag name", "body").text)
+        assert entries(browser)[0]["texts"] == {"yield": "0.5"} and values_of(study, 1)["yield"] is None
+
+
+def test_hostile_texts_are_shown_as_text(lab, browser, page):
+    evil = "<img src=x onerror='window.hit=1'>"
+    turned = "\u202egnp.\u2069\u05d0"
+    optimizer = bl.RandomSearch({evil: [turned, "b"], turned: (0.0, 1.0)}, outcomes={evil: "maximize"}, seed=0)
+    study = bl.Study("hostile " + evil, lab.url, optimizer)
+    study.suggest(n=2, attrs={"well": turned, evil: evil})
+    study.as_user(evil).note(0, evil + turned)
+    browser = page(study)
+    assert evil in text(browser, "worklist")
+    shown_trial(browser, 0)
+    assert evil in text(browser, "dialog")
+    # Text that changes the direction is isolated, so that it cannot reorder the text after it.
+    history = browser.find_elements("css selector", ".history li")[-1].text
+    assert history.endswith("\u2068" + evil + "\ufffdgnp.\ufffd\u05d0\u2069")
+    browser.find_element("id", "dialog-close").click()
+    box(browser, 1, evil).send_keys(evil)
+    browser.find_element("id", "work-title").click()
+    wait(browser, lambda: "cannot be sent yet" in text(browser, "open"))
+    assert browser.execute_script("return window.hit") is None
+    assert browser.find_elements("css selector", "main img, dialog img") == []
