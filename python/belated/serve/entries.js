@@ -155,6 +155,7 @@ function presentTrials(entry) {
 function entryItem(entry) {
   const item = group("li", entry.status, element("p", `${isolated(entry.study)}, ${entry.label}`));
   if (entry.reason) item.append(element("p", entry.reason, "reason"));
+  for (const reading of Object.values(entry.readings)) if (reading.reason) item.append(element("p", reading.reason, "reason"));
   if (entry.status === "waiting") item.append(element("p", "It is sent again until the server answers.", "reason"));
   const present = presentTrials(entry), buttons = [];
   for (const trial of present) item.append(element("p", describe(trial), "reason"));
@@ -166,7 +167,9 @@ function entryItem(entry) {
     else if (may("work")) buttons.push(button("Replace the present value", () => again({amend: true})));
     else item.append(element("p", "Replacing a value needs the role work.", "reason"));
   }
-  if (entry.status === "refused") buttons.push(button("Send again", () => { renew(entry, {}); sendEntry(entry); }));
+  const isElsewhere = entry.status === "draft" && !present.length;
+  if (isElsewhere || entry.status === "refused")
+    buttons.push(button(isElsewhere ? "Send" : "Send again", () => { renew(entry, {readings: {}}); sendEntry(entry); }));
   if (entry.number !== null && entry.study_id === latest?.study.study_id)
     buttons.push(button(`Show trial ${entry.number}`, () => showTrial(latest.study, entry.number)));
   buttons.push(button("Discard", () => { drop(entry); drawEntries(); redraw(); }));

@@ -322,6 +322,7 @@ function draw(study, forecast) {
   drawChart(study, observed, ...timesOf(all, now), find("chart-log").checked);
   const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
   drawCurves(study, all, learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
+  drawAll(study);
   drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});
 }
 

@@ -523,3 +523,69 @@ def test_hostile_texts_are_shown_as_text(lab, browser, page):
     wait(browser, lambda: "cannot be sent yet" in text(browser, "open"))
     assert browser.execute_script("return window.hit") is None
     assert browser.find_elements("css selector", "main img, dialog img") == []
+
+
+def test_all_trials_are_shown_in_pages(study, page):
+    from selenium.webdriver.support.ui import Select
+
+    study.suggest(n=60)
+    for number in range(55):
+        study.observe(number, {"yield": float(number % 7), "purity": 1.0})
+    browser = page(study)
+
+    def numbers():
+        return [int(row.split()[0]) for row in text(browser, "all").splitlines()[1:]]
+
+    assert numbers() == list(range(50)) and text(browser, "all-page") == "1 to 50 of 60"
+    browser.find_element("id", "all-next").click()
+    assert numbers() == list(range(50, 60)) and not browser.find_element("id", "all-next").is_enabled()
+    Select(browser.find_element("id", "all-kind")).select_by_visible_text("observed")
+    Select(browser.find_element("id", "all-order")).select_by_visible_text("yield")
+    browser.find_element("id", "all-down").click()
+    assert numbers() == sorted(range(55), key=lambda number: (-(number % 7), number))[:50]
+    # The filter stays when the study changes.
+    study.fail(58)
+    study.observe(59, {"yield": 9.0, "purity": 1.0})
+    wait(browser, lambda: numbers()[0] == 59)
+
+
+def test_two_tabs_send_a_value_once(study, page, lab):
+    study.suggest(n=2)
+    browser = page(study)
+    first = browser.current_window_handle
+    box(browser, 0, "yield").send_keys("0.5")
+    wait(browser, lambda: note(browser, 0, "yield") == "" and entries(browser))
+    # A duplicated tab has the token and the entries.
+    browser.execute_script("window.open(location.href)")
+    [second] = set(browser.window_handles) - {first}
+    browser.switch_to.window(second)
+    wait(browser, lambda: box(browser, 0, "yield") and box(browser, 0, "yield").get_attribute("value") == "0.5")
+    box(browser, 1, "yield").send_keys("0.75")
+    browser.switch_to.window(first)
+    wait(browser, lambda: box(browser, 1, "yield").get_attribute("value") == "0.75")
+    for tab in (second, first):
+        browser.switch_to.window(tab)
+        browser.execute_script("find('send').click()")
+    wait(browser, lambda: not entries(browser))
+    browser.switch_to.window(second)
+    browser.close()
+    browser.switch_to.window(first)
+    assert [values_of(study, i)["yield"] for i in range(2)] == [0.5, 0.75]
+    assert len(study._log.history.events_of(0)) == len(study._log.history.events_of(1)) == 2
+    wait(browser, lambda: not browser.find_element("id", "unsent").is_displayed())
+
+
+def test_values_of_a_study_that_was_created_again_are_not_sent(study, page, lab):
+    study.suggest()
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.5")
+    bl.Study.delete(study.name, lab.url)
+    again = bl.Study(study.name, lab.url, bl.RandomSearch({"T": (20.0, 120.0)}, outcomes=OUTCOMES, seed=1))
+    again.suggest()
+    wait(browser, lambda: "trial 0: yield 0.5" in text(browser, "unsent"))
+    assert box(browser, 0, "yield").get_attribute("value") == ""
+    press(browser, "Send", "#unsent")
+    wait(browser, lambda: "it was deleted and created again" in text(browser, "unsent"))
+    press(browser, "Discard", "#unsent")
+    assert entries(browser) == [] and again.trial(0).outcomes["yield"].value is None
+    browser.get_log("browser")  # the study was not there for a moment
