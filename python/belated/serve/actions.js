@@ -143,13 +143,13 @@ function controlOf(dimension, isOptional) {
   }};
 }
 
-const isPlain = study => study.choices === null && study.parameters !== null;
-
-// Return the parameters and contexts of a study: null if they cannot be typed in one by one.
+// Return {space, contexts, rows}: the parameters, the contexts, and the rows of a study with candidates, or null.
 async function dimensionsOf(study) {
-  const {problem} = await ask(`${pathOf(study.name)}/definition?study_id=${study.study_id}`);
-  return {space: isPlain(study) && Array.isArray(problem.space) ? problem.space : null, contexts: problem.context ?? [],
-    candidates: problem.candidates ?? null};
+  const {problem: {space, context, candidates}} = await ask(`${pathOf(study.name)}/definition?study_id=${study.study_id}`);
+  if (!candidates) return {space, contexts: context ?? [], rows: null};
+  const names = candidates.names ?? [], choicesOf = i => [...new Set(candidates.rows.map(row => row[i]))].sort(compare);
+  return {space: names.map((name, i) => ({name, choices: choicesOf(i)})), contexts: context ?? [],
+    rows: candidates.rows.map((row, i) => [`${i}: ${row.map((value, k) => (names.length ? `${isolated(names[k])} = ` : "") + isolated(cellText(value))).join(", ")}`, i])};
 }
 
 const filledIn = list => Object.fromEntries(list.map(([name, control]) => [name, control.value()]).filter(([, value]) => value !== undefined));
@@ -165,19 +165,17 @@ function attempt(act) {
   return null;
 }
 
-const addTrial = study => opened("An experiment that was not planned", study, ({space, contexts, candidates}) => {
-  const row = input("text", "", {inputMode: "numeric"});
-  const params = (space ?? []).map(each => [each.name, controlOf(each, Boolean(each.when))]), around = contexts.map(each => [each.name, controlOf(each)]);
-  if (!space && !candidates) { openDialog("An experiment that was not planned", element("p", "The parameters of this study depend on each other in groups: add the experiment in Python, with Study.add.")); return; }
+const addTrial = study => opened("An experiment that was not planned", study, ({space, contexts, rows: candidates}) => {
+  const row = select(candidates ?? []), params = space.map(each => [each.name, controlOf(each, Boolean(each.when))]), around = contexts.map(each => [each.name, controlOf(each)]);
   const values = namesOf(study).map(name => [name, input("text", "", {inputMode: "decimal"})]);
-  const point = space ? params.map(([name, control]) => field(name, control.element)) : [field("Row number of the candidate", row)];
+  const point = candidates ? [field("Candidate", row)] : params.map(([name, control]) => field(name, control.element));
   const made = form(null, [...point, ...around.map(([name, control]) => field(name, control.element)),
     ...values.map(([name, box]) => field(`${titleOf(name)} (may be empty)`, box))], "Add the experiment", () => attempt(() => {
     const found = values.filter(([, box]) => box.value.trim() !== "").map(([name, box]) => [name, numberOf(box.value, titleOf(name))]);
-    const fields = {params: space ? filledIn(params) : Math.trunc(numberOf(row.value, "Row number"))};
+    const fields = {params: candidates ? row.chosen() : filledIn(params)};
     if (found.length) fields.value = found[0][0] === "" ? found[0][1] : Object.fromEntries(found);
     if (around.length) fields.context = filledIn(around);
-    const text = Object.entries(space ? fields.params : {candidate: fields.params}).map(([name, value]) => `${isolated(name)} = ${isolated(cellText(value))}`).join(", ");
+    const text = Object.entries(candidates ? {candidate: fields.params} : fields.params).map(([name, value]) => `${isolated(name)} = ${isolated(cellText(value))}`).join(", ");
     closeDialog();
     submit(newEntry(study, null, null, "add", fields, `experiment at ${text}`));
   }));
@@ -199,8 +197,8 @@ const SECONDS = [["hours", 3600], ["days", DAY], ["minutes", 60]];
 
 const nextPlate = study => opened("Next plate", study, ({space, contexts}) => {
   const n = input("number", "1", {min: 1, max: 100, required: true}), wells = input("textarea"), lease = input("text", "", {inputMode: "decimal"}), unit = select(SECONDS);
-  const fixed = (space ?? []).map(each => [each.name, controlOf(each, true)]), around = contexts.map(each => [each.name, controlOf(each)]);
-  const shared = (space ?? []).map(({name}) => [name, input("checkbox")]);
+  const fixed = space.map(each => [each.name, controlOf(each, true)]), around = contexts.map(each => [each.name, controlOf(each)]);
+  const shared = space.map(({name}) => [name, input("checkbox")]);
   wells.addEventListener("input", () => { const found = wellsIn(wells.value); if (found.length) n.value = String(found.length); });
   unit.setAttribute("aria-label", "Unit of the time");
   const leaseField = field("Results are expected within (may be empty)", lease);
@@ -208,7 +206,7 @@ const nextPlate = study => opened("Next plate", study, ({space, contexts}) => {
   const parts = [field("Number of trials", n), field("Wells, such as A1-B12 or A1, A3 (may be empty)", wells), leaseField,
     ...around.map(([name, control]) => field(name, control.element))];
   const same = shared.map(([name, box]) => field(name, box));
-  if (space) parts.push(group("fieldset", "", element("legend", "Fixed values (may be empty)"), ...fixed.map(([name, control]) => field(name, control.element))),
+  if (space.length) parts.push(group("fieldset", "", element("legend", "Fixed values (may be empty)"), ...fixed.map(([name, control]) => field(name, control.element))),
     group("fieldset", "ticks", element("legend", "One value in all of these trials"), ...same));
   const made = form(null, parts, "Start the trials", () => attempt(() => {
     const found = wellsIn(wells.value), fields = {n: Math.trunc(numberOf(n.value, "Number of trials"))};

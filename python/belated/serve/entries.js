@@ -89,7 +89,7 @@ async function deliverOne(entry, stored) {
       const isLost = error.status === 0 || (error.status >= 500 && error.status !== 501) || error.status === 401;
       if (!isLost) Object.assign(entry, {status: error.trials ? "changed" : "refused", trials: error.trials ?? null});
       keep(Object.assign(entry, {reason: error.trials ? "The trial has changed since you saw it." : error.message}));
-      if (!isLost && error.status === 403) learnUser();
+      if (!isLost && error.status === 403) learnUser().catch(() => {});
       if (!isLost && entry.route === "table" && error.trials) summarizeAgain(entry);
       return !isLost;
     }
@@ -148,7 +148,7 @@ function foreignItem(others) {
 // Return the trials that an entry with a conflict must be compared with.
 function presentTrials(entry) {
   if (entry.trials) return entry.trials;
-  const trial = entry.status === "draft" && entry.study_id === latest?.study.study_id ? trials.get(entry.number) : null;
+  const trial = ["draft", "changed"].includes(entry.status) && entry.study_id === latest?.study.study_id ? trials.get(entry.number) : null;
   return trial ? [trial] : [];
 }
 

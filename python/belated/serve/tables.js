@@ -160,11 +160,14 @@ find("file").addEventListener("change", () => {
   if (file) openFile(latest.study, file);
   find("file").value = "";
 });
-const carriesFile = event => may("work") && [...event.dataTransfer.types].includes("Files");
+// Without these functions, the browser would leave the page and show the file.
+const carriesFile = event => [...event.dataTransfer.types].includes("Files");
 document.addEventListener("dragover", event => { if (carriesFile(event)) event.preventDefault(); });
 document.addEventListener("drop", event => {
   if (!carriesFile(event)) return;
   event.preventDefault();
   const [file] = event.dataTransfer.files;
-  if (file && latest) openFile(latest.study, file);
+  if (!file || !latest || !user) return;
+  if (may("work")) openFile(latest.study, file);
+  else openDialog("Open a CSV file", element("p", "Storing a table needs the role work."));
 });

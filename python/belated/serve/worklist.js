@@ -365,7 +365,7 @@ async function sendDrafts(list) {
       if (!await readBox(entry, name)) { find("stored").textContent = "The server does not answer. The values are kept in this browser; send them later."; return; }
     }
     const usable = Object.keys(entry.texts).filter(name => typeof entry.readings[name]?.value === "number");
-    if (!usable.length || !entries.has(entry.id)) continue;
+    if (!usable.length || !entries.has(entry.id) || entry.status === "waiting") continue;
     const rest = Object.keys(entry.texts).filter(name => !usable.includes(name));
     if (rest.length) {
       const other = {...structuredClone(entry), id: newKey(), key: newKey(), body: null};
@@ -439,4 +439,7 @@ find("order").addEventListener("change", () => sortBy(find("order").value, order
 find("down").addEventListener("change", () => sortBy(order.by, find("down").checked));
 find("abandon").addEventListener("click", abandonSelected);
 find("print").addEventListener("click", () => window.print());
+window.addEventListener("beforeprint", () => {
+  find("printed").textContent = latest ? `${latest.study.name}, ${moment(Date.now() / 1000 + skew)}, as of event ${shownAt}` : "";
+});
 find("worklist-file").addEventListener("click", () => save(worklistCsv(latest.study, chosenTrials()), `${latest.study.name} worklist.csv`));

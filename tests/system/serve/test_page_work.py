@@ -589,3 +589,38 @@ def test_values_of_a_study_that_was_created_again_are_not_sent(study, page, lab)
     press(browser, "Discard", "#unsent")
     assert entries(browser) == [] and again.trial(0).outcomes["yield"].value is None
     browser.get_log("browser")  # the study was not there for a moment
+
+
+def test_a_study_of_candidates_without_outcomes(lab, browser, page, request):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"reagent": ["a", "b", "c"], "mass": [1.0, 2.0, 3.0]})
+    study = bl.Study(request.node.name, lab.url, bl.RandomSearch(candidates=table, seed=0))
+    study.suggest(fixed={"reagent": "a"})
+    browser = page(study)
+    box(browser, 0, "").send_keys("0.5")
+    send(browser)
+    assert study.trial(0).value == 0.5
+    browser.find_element("id", "off-plan").click()
+    wait(browser, lambda: "Candidate" in text(browser, "dialog"))
+    for control in browser.find_elements("css selector", "dialog input, dialog select"):
+        control.send_keys({"Candidate": "1: reagent = b, mass = 2"}.get(control.accessible_name, "0.75"))
+    press(browser, "Add the experiment", "dialog")
+    stored(browser, "experiment at candidate = 1")
+    assert study.trial(1).params == {"reagent": "b", "mass": 2.0} and study.trial(1).value == 0.75
+    browser.find_element("id", "next").click()
+    wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
+    for control in browser.find_elements("css selector", "dialog fieldset select"):
+        control.send_keys({"reagent": "c"}.get(control.accessible_name, ""))
+    press(browser, "Start the trials", "dialog")
+    stored(browser, "1 new trial")
+    assert study.trial(2).params["reagent"] == "c"
+    # Without outcomes, a withdrawn trial takes a new value.
+    shown_trial(browser, 1)
+    fill(browser, "Withdraw the result", "Withdraw", Reason="wrong flask")
+    stored(browser, "trial 1: withdraw")
+    shown_trial(browser, 1)
+    fill(browser, "Enter a value", "Read the value", Value="0.25")
+    wait(browser, lambda: "Send 0.25" in text(browser, "dialog"))
+    press(browser, "Send 0.25", "dialog")
+    stored(browser, "trial 1: value 0.25")
+    assert study.trial(1).value == 0.25
