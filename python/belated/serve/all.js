@@ -14,11 +14,11 @@ const KINDS = {
 
 // Return [title, sorting value of a trial, cell] for the columns.
 function allColumns(study, list) {
-  const values = columnsOf(study, list).map(([, name, of]) => [name, of, trial => [cellText(of(trial)), "short"]]);
+  const values = columnsOf(study, list).map(([, name, of]) => [name, of, trial => [cellText(of(trial)), kindOf(cellText(of(trial)))]]);
   const results = namesOf(study).map(name => [titleOf(name), trial => resultOf(trial, name).value, trial => outcomeCell(resultOf(trial, name))]);
   return [["Trial", trial => trial.number, trial => numberCell(study, trial)], ...values, ...results,
     ["State", trial => trial.state, trial => [trial.warnings.length ? `${trial.state}, marked` : trial.state, trial.state]],
-    ["Reported by", trial => trial.finished_by, trial => [trial.finished_by ?? "–", "short"]],
+    ["Reported by", trial => trial.finished_by, trial => [trial.finished_by ?? "–", kindOf(trial.finished_by ?? "")]],
     ["Last change", trial => trial.changed_at, trial => [moment(trial.changed_at), "short"]]];
 }
 

@@ -54,6 +54,9 @@ function columnsOf(study, list) {
 const cellText = value => value === undefined || value === null ? "–"
   : typeof value === "object" ? JSON.stringify(value) : format(value);
 
+// Return the class of a cell: long texts may be divided anywhere.
+const kindOf = text => text.length > 24 ? "point" : "short";
+
 // Compare two values of a column: numbers before texts before missing values.
 function compare(a, b) {
   const rank = value => typeof value === "number" ? 0 : value === undefined || value === null ? 2 : 1;
@@ -185,7 +188,7 @@ function makeRow(study, trial, key) {
   tick.addEventListener("change", () => { selected[tick.checked ? "add" : "delete"](trial.number); plate = null; drawSelection(); });
   cell(tick, "select", "");
   cell(trialButton(study, trial.number), "number", "Trial");
-  for (const [kind, name, of] of columns) cell(cellText(of(trial)), kind, name);
+  for (const [kind, name, of] of columns) cell(cellText(of(trial)), `${kind} ${kindOf(cellText(of(trial)))}`, name);
   const state = cell("", "state", "State");
   for (const name of namesOf(study)) {
     const made = cell("", "outcome", titleOf(name));
