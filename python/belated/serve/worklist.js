@@ -96,7 +96,7 @@ function drawWorklist(study, force = false) {
     return;
   }
   find("changes").hidden = true;
-  if (!isSame) { rows.clear(); selected.clear(); plate = null; }
+  if (!isSame) { rows.clear(); selected.clear(); plate = null; limit = MOST_SHOWN; order = {by: "number", down: false}; }
   shownAt = events;
   columns = columnsOf(study, shown);
   setHead(study);
@@ -436,7 +436,7 @@ function worklistCsv(study, list) {
 const idOf = study => `id-${study.study_id.toString(16).padStart(12, "0")}`;
 
 find("send").addEventListener("click", () => sendDrafts(drafts()));
-find("changes").addEventListener("click", () => drawWorklist(latest.study, true));
+find("changes").addEventListener("click", () => { drawWorklist(latest.study, true); find("work-title").focus(); });
 find("more").addEventListener("click", () => { limit += MOST_SHOWN; drawWorklist(latest.study, true); });
 find("order").addEventListener("change", () => sortBy(find("order").value, order.down));
 find("down").addEventListener("change", () => sortBy(order.by, find("down").checked));
