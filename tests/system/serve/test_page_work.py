@@ -6,7 +6,7 @@ import pytest
 
 import belated as bl
 from campaigns import service
-from tests.system.serve.browser import complaints, log_in, set_width, text, wait
+from tests.system.serve.browser import complaints, log_in, overflow, set_width, text, wait
 
 USERS = {"read": "rita", "report": "tom", "work": "anna", "all": "bob"}
 TOKENS = {role: f"token-of-{role}-0123456789" for role in USERS}
@@ -505,8 +505,10 @@ def test_each_role_sees_what_it_may(study, page, role):
 
 def test_hostile_texts_are_shown_as_text(lab, browser, page):
     evil = "<img src=x onerror='window.hit=1'>"
-    turned = "\u202egnp.\u2069\u05d0"
-    optimizer = bl.RandomSearch({evil: [turned, "b"], turned: (0.0, 1.0)}, outcomes={evil: "maximize"}, seed=0)
+    turned, long = "\u202egnp.\u2069\u05d0", "a name of a parameter that is long " + "x" * 80
+    optimizer = bl.RandomSearch(
+        {evil: [turned, long], turned: (0.0, 1.0), long: (0.0, 1.0)}, outcomes={evil: "maximize"}, seed=0
+    )
     study = bl.Study("hostile " + evil, lab.url, optimizer)
     study.suggest(n=2, attrs={"well": turned, evil: evil})
     study.as_user(evil).note(0, evil + turned)
@@ -523,6 +525,9 @@ def test_hostile_texts_are_shown_as_text(lab, browser, page):
     wait(browser, lambda: "cannot be sent yet" in text(browser, "open"))
     assert browser.execute_script("return window.hit") is None
     assert browser.find_elements("css selector", "main img, dialog img") == []
+    for width in (360, 1280):
+        set_width(browser, width)
+        assert overflow(browser) == 0
 
 
 def test_all_trials_are_shown_in_pages(study, page):
