@@ -781,6 +781,12 @@ class Optimizer:
         """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or
         "withdrawn"), or of all trials."""
 
+    def values(self, outcome: int | None = None) -> list[float | None]:
+        """The values of all trials, in the user's sign: of the outcome at a position, or of the trials."""
+
+    def marked(self) -> list[int]:
+        """The numbers of the trials with marked values."""
+
     def ending(self, number: int, time: float | None) -> Action | None:
         """The action that ends the evaluation of a trial after its last report, or None if the trial continues: a
         failure if the curve diverged, or a stop by the rule ``stopping``. The log is unchanged."""

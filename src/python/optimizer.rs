@@ -644,6 +644,32 @@ impl Optimizer {
         })
     }
 
+    /// The values of all trials, in the user's sign: of an outcome, or of the trials.
+    #[pyo3(signature = (outcome=None))]
+    fn values(&self, py: Python<'_>, outcome: Option<usize>) -> PyResult<Vec<Option<f64>>> {
+        self.with_core(py, |core, _| {
+            let ledger = core.ledger();
+            let numbers = 0..ledger.view().trials().count();
+            Ok(match outcome {
+                Some(i) if i < ledger.problem().outcomes.len() => {
+                    numbers.map(|number| ledger.value_of(number, i)).collect()
+                }
+                _ => numbers.map(|number| ledger.value(number)).collect(),
+            })
+        })
+    }
+
+    /// The numbers of the trials with values that are marked.
+    fn marked(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+        self.with_core(py, |core, _| {
+            let ledger = core.ledger();
+            let numbers = 0..ledger.view().trials().count();
+            Ok(numbers
+                .filter(|&number| !ledger.marks(number).is_empty())
+                .collect())
+        })
+    }
+
     /// The action that ends the evaluation of a trial after its last report, or None.
     fn ending(
         &self,

@@ -4,9 +4,10 @@ import time
 from bisect import bisect_left
 from typing import Any, get_args
 
+import numpy as np
 from starlette.exceptions import HTTPException
 
-from belated._core import BelatedError, NumericalError, facts_of
+from belated._core import BelatedError, InvalidSetting, NumericalError, TrialRecord, facts_of
 from belated.optimizers.actions import actions_of
 from belated.optimizers.marks import Marked, marked_of, marked_values
 from belated.optimizers.outcomes import is_within_bounds, missing, position
@@ -154,7 +155,7 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
 
 
 def page_as_data(study: Study, page: Page) -> dict[str, Any]:
-    """Return the requested trials of a study in the order of their numbers."""
+    """Return the requested trials of a study in the requested order."""
     # The answer contains the number of the last event that it includes, so the store must still have all events up to
     # this number after a crash.
     study._log.sync_to_disk()
@@ -163,17 +164,79 @@ def page_as_data(study: Study, page: Page) -> dict[str, Any]:
     if page.since > 0:
         wanted = set(numbers)
         numbers = [number for number in log.history.changed(page.since) if number in wanted]
-    first = bisect_left(numbers, page.start)
+    if page.marked:
+        marked = set(log.core.marked())
+        numbers = [number for number in numbers if number in marked]
+    if page.late or page.forbidden:
+        wanted = set(numbers)
+        numbers = [number for number in log.numbers("pending") if number in wanted]
+    if page.late:
+        numbers = [number for number in numbers if _is_late(study, log.trial(number))]
+    if page.forbidden:
+        numbers = [number for number in numbers if study._why_forbidden(log.trial(number)) is not None]
+    numbers = numbers[bisect_left(numbers, page.start) :]
+    keys = None if page.sort == "number" else _keys(study, page)
+    if keys is not None:
+        numbers = _sorted(numbers, keys, page)
+    elif page.descending or page.after is not None or page.outcome is not None:
+        raise InvalidSetting('descending, after and outcome are for another order: pass sort="value" or "changed"')
     trials: list[dict[str, Any]] = []
     size = 0
-    for number in numbers[first : first + page.limit]:
+    for number in numbers[: page.limit]:
         trial = _trial(study, number)
         size += len(as_json(trial))
         if trials and size > LARGEST_PAGE:
             break
         trials.append(trial)
-    rest = numbers[first + len(trials) :]
-    return {"trials": trials, "next": rest[0] if rest else None, "events": log.n_events()}
+    rest = numbers[len(trials) :]
+    found: dict[str, Any] = {
+        "trials": trials,
+        "next": None,
+        "after": None,
+        "total": len(numbers),
+        "events": log.n_events(),
+    }
+    if rest and keys is None:
+        found["next"] = rest[0]
+    elif rest and keys is not None:
+        last = trials[-1]["number"]
+        found["after"] = {"number": last, "value": keys[last]}
+    return found
+
+
+def _keys(study: Study, page: Page) -> list[float | None]:
+    """Return what the trials are sorted by."""
+    log, outcomes = study._log, study._problem.outcomes
+    if page.sort == "changed":
+        return [float(log.history.last(number)) for number in range(len(log))]
+    return log.core.values(None if page.outcome is None else position(outcomes, page.outcome))
+
+
+def _sorted(numbers: list[int], keys: list[float | None], page: Page) -> list[int]:
+    """Return the trials after `page.after`, by their keys. Trials without a key are the last."""
+    sign = -1.0 if page.descending else 1.0
+    of_keys = np.array([np.inf if key is None else sign * key for key in keys])
+    found = np.array(numbers, dtype=int)
+    if page.after is not None:
+        last = np.inf if page.after_value is None else sign * page.after_value
+        key = of_keys[found]
+        found = found[(key > last) | ((key == last) & (found > page.after))]
+    ordered: list[int] = found[np.lexsort((found, of_keys[found]))].tolist()
+    return ordered
+
+
+def _lease_end(study: Study, record: TrialRecord) -> float | None:
+    """Return when the lease of a trial ends, in seconds since 1970."""
+    lease = record.expires_at
+    if lease is None or study.clock != "seconds":
+        return lease
+    # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
+    return study._log.history.written(record.number)[0] + (lease - record.suggested_at)
+
+
+def _is_late(study: Study, record: TrialRecord) -> bool:
+    lease = _lease_end(study, record)
+    return record.state == "pending" and lease is not None and time.time() > lease
 
 
 def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]:
@@ -198,10 +261,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
     # These entries have the same form in the record and in the answer.
     names = ("number", "state", "value", "std", "cost", "duration", "suggested_at", "observed_at", "ended_at")
     data |= {name: getattr(record, name) for name in (*names, "expires_at", "outside", "started_by", "finished_by")}
-    lease = record.expires_at
-    if lease is not None and study.clock == "seconds":
-        # Clients may give the times of the study's clock, so count the lease from the start by the server's clock.
-        lease = started_at + (lease - record.suggested_at)
+    lease = _lease_end(study, record)
     outcomes = study._problem.outcomes
     return data | {
         "outcomes": {
@@ -211,7 +271,7 @@ def _trial(study: Study, number: int, step: int | None = None) -> dict[str, Any]
         "missing": missing(outcomes, record),
         "within_bounds": is_within_bounds(outcomes, record),
         "lease_ends_at": lease,
-        "lease_ended": record.state == "pending" and lease is not None and time.time() > lease,
+        "lease_ended": _is_late(study, record),
         "context": None if contexts is None else contexts.params_at(list(record.context)),
         "fidelity": study._problem_of(record.era_of_fidelity).fidelity_of(record.fidelity),
         "attrs": merged_attrs(record.attrs),

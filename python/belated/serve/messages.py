@@ -302,6 +302,22 @@ class Page(OfStudy):
         default=0,
         description="Only trials that changed in events from this number on; pass `events` of an earlier answer.",
     )
+    late: bool = Field(default=False, description="Only pending trials whose lease has ended.")
+    forbidden: bool = Field(default=False, description="Only pending trials that must not be run any longer.")
+    marked: bool = Field(default=False, description="Only trials with `warnings`.")
+    sort: Literal["number", "value", "changed"] = Field(
+        default="number", description="The order: trials without a value are the last, and equal ones by number."
+    )
+    outcome: OutcomeName = None
+    descending: bool = Field(default=False, description="The largest value, or the last change, first.")
+    after: Annotated[int, Field(ge=0)] | None = Field(
+        default=None,
+        description="For another order than by number: only trials after this one; with `after_value`, from `after` of "
+        "an earlier answer. Trials that changed in the meantime may be missing, or come twice: compare `events`.",
+    )
+    after_value: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+        default=None, description="The value of this trial in the earlier answer; left out if it had none."
+    )
 
 
 class StudiesPage(FromQuery):
@@ -502,11 +518,25 @@ class Trials(BaseModel):
     trials: list[TrialAnswer]
 
 
+class TrialKey(BaseModel):
+    """The place of a trial in an order."""
+
+    number: int = Field(description="`after` of the next request.")
+    value: float | None = Field(description="`after_value` of the next request.")
+
+
 class TrialsPage(BaseModel):
     """A page of the trials of a study."""
 
     trials: list[TrialAnswer]
-    next: int | None = Field(description="`start` of the request for the next page; null on the last page.")
+    next: int | None = Field(
+        description="`start` of the request for the next page; null on the last page, and in another order."
+    )
+    after: TrialKey | None = Field(
+        description="In another order than by number: the last trial of this page, for the request of the next page; "
+        "null on the last page."
+    )
+    total: int = Field(description="The number of trials on all pages from this request on.")
     events: int = Field(description="The number of events of the study, for `since`.")
 
 
@@ -644,6 +674,8 @@ class Problem(BaseModel):
     status: int
     detail: str = Field(description="The problem, and what to send instead.")
     error: str | None = Field(default=None, description="The class of the error, if belated raised it.")
-    trials: list[TrialAnswer] | None = Field(
-        default=None, description="After a conflict: the trials as they are. If trials have changed, only those."
+    # The description has this schema at each status, so it does not contain the schema of trials.
+    trials: list[dict[str, Any]] | None = Field(
+        default=None,
+        description="After a conflict: the trials as they are, as `TrialAnswer`. If trials have changed, only those.",
     )
