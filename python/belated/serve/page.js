@@ -136,6 +136,7 @@ async function refresh() {
           draw(study, forecast); say(""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
           deliver();
           drawEntries();
+          readDrafts();
           if (await learn(study) && mine === round) draw(study, forecast);
         }
       }

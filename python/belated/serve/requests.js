@@ -17,11 +17,14 @@ class Problem extends Error {
 async function ask(path, body) {
   const headers = {Authorization: `Bearer ${token}`}, options = {headers, cache: "no-store"};
   if (body) Object.assign(options, {method: "POST", body: JSON.stringify(body)}, {headers: {...headers, "Content-Type": "application/json"}});
-  let answer;
-  try { answer = await fetch(path, options); }
-  catch { throw new Problem(0, {detail: "The server does not answer; trying again."}); }
-  const data = await answer.json().catch(() => ({detail: `The server answered with ${answer.status}.`}));
-  if (!answer.ok) throw new Problem(answer.status, data);
+  let answer, data = null;
+  try {
+    answer = await fetch(path, options);
+    data = await answer.json().catch(() => null);
+  } catch { /* there is no answer */ }
+  // A server that is killed may send a part of an answer.
+  if (!answer || (answer.ok && data === null)) throw new Problem(0, {detail: "The server does not answer; trying again."});
+  if (!answer.ok) throw new Problem(answer.status, data ?? {detail: `The server answered with ${answer.status}.`});
   return data;
 }
 

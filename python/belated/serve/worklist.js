@@ -5,7 +5,7 @@
 const MOST_SHOWN = 200, MOST_WELLS = 6, DAY = 86400;
 const rows = new Map();  // number → the row that is shown: {row, trial, boxes, key}
 const selected = new Set();  // numbers
-let order = {by: "number", down: false}, limit = MOST_SHOWN, columns = null, shownAt = 0, plate = null;
+let order = {by: "number", down: false}, limit = MOST_SHOWN, columns = null, shownAt = 0, plate = null, isReading = false;
 
 // Outcomes. A study without outcomes has one value, whose name is "".
 
@@ -295,6 +295,15 @@ async function readBox(entry, name) {
   showNote(entry, name);
   drawBar();
   return true;
+}
+
+// Read the texts that are not read yet, such as those of an earlier visit.
+async function readDrafts() {
+  if (isReading) return;
+  isReading = true;
+  const open = drafts().flatMap(entry => Object.keys(entry.texts).map(name => [entry, name]));
+  for (const [entry, name] of open) if (boxOf(entry, name) !== document.activeElement && !await readBox(entry, name)) break;
+  isReading = false;
 }
 
 // Show below a box how its text was read.
