@@ -5,7 +5,6 @@ from bisect import bisect_left
 from typing import Any, get_args
 
 import numpy as np
-from starlette.exceptions import HTTPException
 
 from belated._core import BelatedError, InvalidSetting, NumericalError, TrialRecord, facts_of
 from belated.optimizers.actions import actions_of
@@ -359,10 +358,7 @@ def table_as_data(study: Study, body: Table) -> dict[str, Any]:
     # If an earlier request with this key has written the values, return a summary that finds them unchanged.
     is_repeated = body.key is not None and "table" in study._current_log().calls_with(body.key)
     rows = [body.columns, *([_cell(cell) for cell in row] for row in body.rows)]
-    try:
-        table = table_of_rows(rows, "the table", body.decimal, text_columns(study))
-    except ImportError as error:
-        raise HTTPException(501, f"this server cannot read tables: {error}") from None
+    table = table_of_rows(rows, "the table", body.decimal, text_columns(study))
     summary = study.observe(table, body.value, amend=body.amend, moved=body.moved, dry_run=body.dry_run)
     if is_repeated:
         summary = study.observe(table, body.value, moved=body.moved, dry_run=True)

@@ -368,7 +368,10 @@ async def check(call: InStudy, number: Number, body: messages.Check) -> Response
     _REPORT | _problems({501: "The server cannot read tables."}),
 )
 async def table(call: InStudy, body: messages.Table) -> Response:
-    return await call(lambda study: answers.table_as_data(study, body), body)
+    try:
+        return await call(lambda study: answers.table_as_data(study, body), body)
+    except ImportError as error:  # pandas is not installed
+        raise HTTPException(501, f"this server cannot read tables: {error}") from None
 
 
 @_post("/studies/{name}/trials/{number}/observe", messages.TrialAnswer, "Report a trial's value, however late", _REPORT)

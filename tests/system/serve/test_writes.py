@@ -423,18 +423,24 @@ def test_tables_that_cannot_be_read_are_refused(client, study, path):
     assert ok(client.post(f"{path}/table", json={"columns": ["number", "value"], "rows": []}))["new"] == []
 
 
-def test_a_server_without_pandas_says_so(client, study, monkeypatch):
+def test_a_server_without_pandas_says_so(study, monkeypatch):
+    import asyncio
+
     from starlette.exceptions import HTTPException
 
     from belated.optimizers.tables import files
-    from belated.serve import answers, messages
+    from belated.serve import app, messages
 
     def missing(caller):
         raise ImportError(f"{caller} needs pandas: pip install pandas")
 
     monkeypatch.setattr(files, "imported_pandas", missing)
+
+    async def call(work, body):
+        return work(study)
+
     with pytest.raises(HTTPException, match="needs pandas") as error:
-        answers.table_as_data(study, messages.Table(columns=["number"], rows=[]))
+        asyncio.run(app.table(call, messages.Table(columns=["number"], rows=[])))
     assert error.value.status_code == 501
 
 
