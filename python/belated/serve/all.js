@@ -6,19 +6,21 @@ let page = 0;
 
 // Name → whether a trial is shown.
 const KINDS = {
-  "": () => true, pending: trial => trial.state === "pending", observed: trial => trial.state === "observed",
-  failed: trial => trial.state === "failed", abandoned: trial => trial.state === "abandoned", stopped: trial => trial.state === "stopped",
-  withdrawn: trial => trial.state === "withdrawn", late: trial => trial.lease_ended, marked: trial => trial.warnings.length > 0,
-  forbidden: trial => trial.forbidden !== null,
+  "": () => true,
+  ...Object.fromEntries(["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
+    .map(state => [state, trial => trial.state === state])),
+  late: trial => trial.lease_ended, marked: trial => trial.warnings.length > 0, forbidden: trial => trial.forbidden !== null,
 };
 
 // Return [title, sorting value of a trial, cell] for the columns.
 function allColumns(study, list) {
-  const values = columnsOf(study, list).map(([, name, of]) => [name, of, trial => [cellText(of(trial)), kindOf(cellText(of(trial)))]]);
-  const results = namesOf(study).map(name => [titleOf(name), trial => resultOf(trial, name).value, trial => outcomeCell(resultOf(trial, name))]);
+  const cell = text => [text, kindOf(text)];
+  const values = columnsOf(study, list).map(([, name, of]) => [name, of, trial => cell(cellText(of(trial)))]);
+  const results = namesOf(study).map(name =>
+    [titleOf(name), trial => resultOf(trial, name).value, trial => outcomeCell(resultOf(trial, name))]);
   return [["Trial", trial => trial.number, trial => numberCell(study, trial)], ...values, ...results,
     ["State", trial => trial.state, trial => [trial.warnings.length ? `${trial.state}, marked` : trial.state, trial.state]],
-    ["Reported by", trial => trial.finished_by, trial => [trial.finished_by ?? "–", kindOf(trial.finished_by ?? "")]],
+    ["Reported by", trial => trial.finished_by, trial => cell(trial.finished_by ?? "–")],
     ["Last change", trial => trial.changed_at, trial => [moment(trial.changed_at), "short"]]];
 }
 
@@ -26,7 +28,8 @@ function drawAll(study) {
   const table = find("all"), chooser = find("all-order"), kind = find("all-kind").value;
   const key = () => JSON.stringify([study.study_id, events, trials.size, kind, chooser.value, find("all-down").checked, page]);
   if (table.key === key()) return;
-  const found = [...trials.values()].filter(KINDS[kind]), head = allColumns(study, found.slice(0, 1000)), titles = head.map(each => each[0]);
+  const found = [...trials.values()].filter(KINDS[kind]), head = allColumns(study, found.slice(0, 1000));
+  const titles = head.map(each => each[0]);
   if (table.head !== JSON.stringify(titles)) {
     table.head = JSON.stringify(titles);
     table.tBodies[0].replaceChildren();  // the cells have the names of their columns

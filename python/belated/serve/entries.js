@@ -68,7 +68,8 @@ async function deliver() {
     }
   } finally { isDelivering = false; }
   const n = sizeOfAll(stored);
-  if (n) find("stored").textContent = stored.length > 3 ? `Stored: ${n} entries.` : `Stored: ${stored.map(each => each.label).join("; ")}.`;
+  const what = stored.length > 3 ? `${n} entries` : stored.map(each => each.label).join("; ");
+  if (n) find("stored").textContent = `Stored: ${what}.`;
   drawEntries();
   redraw();
 }
@@ -124,7 +125,8 @@ const isInBoxes = entry => entry.status === "draft" && hasBoxes(entry);
 
 function drawEntries() {
   // An entry that is being sent for the first time is not listed.
-  const own = ownEntries().filter(entry => !isInBoxes(entry) && (entry.status !== "waiting" || entry.reason)), others = foreignEntries(), list = find("entries");
+  const isListed = entry => !isInBoxes(entry) && (entry.status !== "waiting" || entry.reason);
+  const own = ownEntries().filter(isListed), others = foreignEntries(), list = find("entries");
   const state = JSON.stringify([own, others.length, own.map(presentTrials)]);
   if (list.state === state) return;
   list.state = state;
@@ -135,7 +137,8 @@ function drawEntries() {
 function foreignItem(others) {
   const details = element("ul", "");
   details.hidden = true;
-  details.append(...others.map(each => element("li", `${each.user === null ? "" : `${isolated(each.user)}, `}${isolated(each.study)}: ${each.label}`)));
+  const author = each => each.user === null ? "" : `${isolated(each.user)}, `;
+  details.append(...others.map(each => element("li", `${author(each)}${isolated(each.study)}: ${each.label}`)));
   const n = sizeOfAll(others), text = `${count(n, "value")} of another user ${n === 1 ? "is" : "are"} not sent`;
   return group("li", "", element("p", text), group("p", "buttons",
     button("Show", () => { details.hidden = !details.hidden; }),
@@ -148,7 +151,8 @@ function foreignItem(others) {
 // Return the trials that an entry with a conflict must be compared with.
 function presentTrials(entry) {
   if (entry.trials) return entry.trials;
-  const trial = ["draft", "changed"].includes(entry.status) && entry.study_id === latest?.study.study_id ? trials.get(entry.number) : null;
+  const isOpen = ["draft", "changed"].includes(entry.status) && entry.study_id === latest?.study.study_id;
+  const trial = isOpen ? trials.get(entry.number) : null;
   return trial ? [trial] : [];
 }
 
@@ -162,7 +166,10 @@ function entryItem(entry) {
   if (["changed", "draft"].includes(entry.status) && present.length) {
     const expected = Math.max(...present.map(trial => trial.event));
     const replaced = present.flatMap(trial => Object.keys(entry.texts ?? {}).filter(name => !isMissing(trial, name)));
-    const again = fields => { renew(entry, {expected, status: "draft", fields: {...entry.fields, ...fields}}); sendEntry(entry); };
+    const again = fields => {
+      renew(entry, {expected, status: "draft", fields: {...entry.fields, ...fields}});
+      sendEntry(entry);
+    };
     if (!replaced.length) buttons.push(button("Send anyway", () => again({})));
     else if (may("work")) buttons.push(button("Replace the present value", () => again({amend: true})));
     else item.append(element("p", "Replacing a value needs the role work.", "reason"));

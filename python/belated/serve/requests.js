@@ -10,13 +10,16 @@ const storage = (() => { try { return sessionStorage; } catch { return null; } }
 let token = storage?.getItem(KEY) ?? null, user = null, lastInput = Date.now();
 
 class Problem extends Error {
-  constructor(status, data) { super(data.detail); Object.assign(this, {status, error: data.error, trials: data.trials}); }
+  constructor(status, data) { super(data.detail); Object.assign(this, {status, trials: data.trials}); }
 }
 
 // Send a request, with a body by POST; return the answer.
 async function ask(path, body) {
-  const headers = {Authorization: `Bearer ${token}`}, options = {headers, cache: "no-store"};
-  if (body) Object.assign(options, {method: "POST", body: JSON.stringify(body)}, {headers: {...headers, "Content-Type": "application/json"}});
+  const options = {headers: {Authorization: `Bearer ${token}`}, cache: "no-store"};
+  if (body) {
+    Object.assign(options, {method: "POST", body: JSON.stringify(body)});
+    options.headers["Content-Type"] = "application/json";
+  }
   let answer, data = null;
   try {
     answer = await fetch(path, options);
@@ -49,7 +52,7 @@ function isolated(text) {
   return `\u2068${plain.replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd")}\u2069`;
 }
 
-const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
+const count = (n, noun, plural = `${noun}s`) => `${n} ${n === 1 ? noun : plural}`;
 
 function element(tag, text, kind) {
   const made = document.createElement(tag);

@@ -48,7 +48,8 @@ function pasteInto(study, box, event) {
 // Return a line {number, well, outcome, text, reason} for each cell with a value, or why the cells cannot be used.
 function planOf(study, outcome, grid) {
   const inOrder = [...find("worklist").tBodies[0].rows].map(row => [...rows.values()].find(each => each.row === row));
-  const outcomes = new Map(namesOf(study).flatMap(name => name === "" ? [["value", ""]] : [[name, name], [`outcome_${name}`, name]]));
+  const columnNames = name => name === "" ? [["value", ""]] : [[name, name], [`outcome_${name}`, name]];
+  const outcomes = new Map(namesOf(study).flatMap(columnNames));
   const wells = columns.filter(([kind]) => kind === "well"), head = grid[0].map(each => each.trim());
   const isNumber = name => ["number", "trial"].includes(name.toLowerCase());
   const wellOf = name => wells.find(each => [each[1], `attrs_${each[1]}`].includes(name));
@@ -60,17 +61,23 @@ function planOf(study, outcome, grid) {
     else if (used.has(key)) reason = "it is there twice";
     else if (text.length > 100) reason = "the text is too long";
     used.add(key);
-    return {number: trial?.number ?? "–", well: trial ? wells.map(each => each[2](trial) ?? "").join(" ") : given, name, text, reason,
-      replaced: box?.value ?? ""};
+    const well = trial ? wells.map(each => each[2](trial) ?? "").join(" ") : given;
+    return {number: trial?.number ?? "–", well, name, text, reason, replaced: box?.value ?? ""};
   };
   if (!head.some(name => isNumber(name) || wellOf(name) || outcomes.has(name))) {
-    if (grid.some(row => row.length > 1)) return {reason: "Copy the block with its first line, which has the names of the columns: number or well, and the outcomes."};
-    if (grid.length !== inOrder.length)
-      return {reason: `The column has ${count(grid.length, "cell")}, and the worklist shows ${count(inOrder.length, "row")}. Copy it with a column number or well, and with the names of the columns.`};
+    const [n, shownRows] = [count(grid.length, "cell"), count(inOrder.length, "row")];
+    if (grid.some(row => row.length > 1))
+      return {reason: "Copy the block with its first line, which has the names of the columns: number or well, and the outcomes."};
+    if (grid.length !== inOrder.length) {
+      return {reason: `The column has ${n}, and the worklist shows ${shownRows}. Copy it with a column number or well, `
+        + "and with the names of the columns."};
+    }
     return {lines: grid.map(([text], i) => line(inOrder[i].trial, "", outcome, text.trim()))};
   }
-  const byNumber = head.findIndex(isNumber), byWell = head.findIndex(wellOf), filled = head.map((name, i) => [outcomes.get(name), i]).filter(([name]) => name !== undefined);
-  if (byNumber < 0 && byWell < 0) return {reason: "The block has neither a column number nor a column of the worklist such as well."};
+  const byNumber = head.findIndex(isNumber), byWell = head.findIndex(wellOf);
+  const filled = head.map((name, i) => [outcomes.get(name), i]).filter(([name]) => name !== undefined);
+  if (byNumber < 0 && byWell < 0)
+    return {reason: "The block has neither a column number nor a column of the worklist such as well."};
   if (!filled.length) return {reason: `The block has no column with one of these names: ${[...outcomes.keys()].join(", ")}.`};
   const lines = [];
   for (const row of grid.slice(1)) {
@@ -88,18 +95,20 @@ function planOf(study, outcome, grid) {
 
 // Show what would be filled in, and fill it in after a confirmation.
 async function showPlan(study, lines) {
-  const usable = lines.filter(each => each.reason === null), table = document.createElement("table"), hasWells = lines.some(each => each.well !== "");
-  const head = table.createTHead().insertRow(), body = table.createTBody();
-  head.append(...["Trial", ...(hasWells ? ["Well"] : []), "Outcome", "Value", ""].map(text => Object.assign(element("th", text), {scope: "col"})));
+  const usable = lines.filter(each => each.reason === null), hasWells = lines.some(each => each.well !== "");
+  const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+  const titles = ["Trial", ...(hasWells ? ["Well"] : []), "Outcome", "Value", ""];
+  head.append(...titles.map(text => Object.assign(element("th", text), {scope: "col"})));
   for (const each of lines) {
     const note = each.reason ? `left out: ${each.reason}` : each.replaced ? `in place of ${each.replaced}` : "";
-    const row = body.insertRow();
-    for (const text of [each.number, ...(hasWells ? [each.well] : []), titleOf(each.name), each.text, note]) row.append(element("td", String(text)));
+    const row = body.insertRow(), texts = [each.number, ...(hasWells ? [each.well] : []), titleOf(each.name), each.text, note];
+    row.append(...texts.map(text => element("td", String(text))));
     row.className = each.reason ? "wrong" : "";
   }
   const region = group("div", "scroll", table);
   Object.assign(region, {tabIndex: 0, role: "region", ariaLabel: "Cells"});
-  if (!await choose(`Paste ${count(usable.length, "value")}`, [region], usable.length ? [[`Fill ${count(usable.length, "box").replace("boxs", "boxes")}`, true]] : [])) return;
+  const answers = usable.length ? [[`Fill ${count(usable.length, "box", "boxes")}`, true]] : [];
+  if (!await choose(`Paste ${count(usable.length, "value")}`, [region], answers)) return;
   const filled = [];
   for (const {number, name, text} of usable) {
     const box = rows.get(number)?.boxes.get(name);
@@ -119,7 +128,10 @@ async function openFile(study, file) {
     return;
   }
   const text = decoded(await file.arrayBuffer()), [head = [], ...body] = cellsIn(text, separatorOf(text));
-  if (!body.length) { openDialog("Open a CSV file", element("p", `${isolated(file.name)} has no rows below the names of its columns.`)); return; }
+  if (!body.length) {
+    openDialog("Open a CSV file", element("p", `${isolated(file.name)} has no rows below the names of its columns.`));
+    return;
+  }
   summarize(study, {columns: head, rows: body, amend: false, moved: false, decimal: null}, file.name, "");
 }
 
@@ -140,10 +152,12 @@ async function summarize(study, fields, name, note) {
   const content = [element("p", note), element("p", reason ?? "", "reason"), field("Replace earlier values", amend),
     field("Many rows were run at other points than suggested", moved), field("Decimal separator", decimal)];
   if (summary) content.splice(1, 0, element("pre", summary.text, "summary"));
-  const n = summary ? summary.new.length + summary.corrected.length : 0, rest = summary ? summary.noted.length + summary.moved.length : 0;
+  const n = summary ? summary.new.length + summary.corrected.length : 0;
+  const rest = summary ? summary.noted.length + summary.moved.length : 0;
   const label = `${count(n, "value")} of ${isolated(name)}`;
   const isSure = await choose(title, content, n + rest ? [[n ? `Store ${count(n, "value")}` : "Store", true]] : []);
-  if (isSure) submit(Object.assign(newEntry(study, null, summary.events, "table", {...fields, dry_run: false}, label), {file: name}));
+  if (!isSure) return;
+  submit({...newEntry(study, null, summary.events, "table", {...fields, dry_run: false}, label), file: name});
 }
 
 // Show a new summary of a table whose trials have changed since the former summary.

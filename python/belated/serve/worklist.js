@@ -25,7 +25,8 @@ function describe(trial) {
 
 // Return [key for sorting, text, class] for the state of a trial.
 function stateOf(trial, now) {
-  const since = `out for ${roughly(now - trial.started_at)}`, rest = trial.lease_ends_at === null ? null : trial.lease_ends_at - now;
+  const since = `out for ${roughly(now - trial.started_at)}`;
+  const rest = trial.lease_ends_at === null ? null : trial.lease_ends_at - now;
   if (trial.forbidden) return [0, `forbidden: do not run it. ${trial.forbidden}`, "forbidden"];
   if (trial.warnings.length) return [1, `marked: ${trial.warnings.map(rangeOf).join("; ")}`, "marked"];
   if (trial.state !== "pending") return [5, trial.state, trial.state];
@@ -35,7 +36,9 @@ function stateOf(trial, now) {
 }
 
 // Return the interval in which a marked value was expected.
-const rangeOf = mark => `${mark.outcome === null ? "" : `${isolated(mark.outcome)}: `}expected ${format(mark.low, 4)} to ${format(mark.high, 4)}`;
+function rangeOf({outcome, low, high}) {
+  return `${outcome === null ? "" : `${isolated(outcome)}: `}expected ${format(low, 4)} to ${format(high, 4)}`;
+}
 
 // Return [title, sorting value of a trial, text of a trial, class] for the columns before the state.
 function columnsOf(study, list) {
@@ -130,7 +133,8 @@ function setHead(study) {
   const head = JSON.stringify([columns.map(each => each.slice(0, 2)), names, user?.role]);
   if (table.head === head) return;
   table.head = head;
-  const sortable = [["number", "Trial", "number"], ...columns.map(([kind, name]) => [`${kind}:${name}`, name, ""]), ["state", "State", ""]];
+  const inner = columns.map(([kind, name]) => [`${kind}:${name}`, name, ""]);
+  const sortable = [["number", "Trial", "number"], ...inner, ["state", "State", ""]];
   const cells = sortable.map(([by, title, kind]) => {
     const cell = group("th", kind, button(title, () => sortBy(by, order.by === by && !order.down)));
     cell.scope = "col";
@@ -185,7 +189,11 @@ function makeRow(study, trial, key) {
   const tick = input("checkbox");
   tick.checked = selected.has(trial.number);
   tick.setAttribute("aria-label", `Select ${nameOf(trial)}`);
-  tick.addEventListener("change", () => { selected[tick.checked ? "add" : "delete"](trial.number); plate = null; drawSelection(); });
+  tick.addEventListener("change", () => {
+    if (tick.checked) selected.add(trial.number); else selected.delete(trial.number);
+    plate = null;
+    drawSelection();
+  });
   cell(tick, "select", "");
   cell(trialButton(study, trial.number), "number", "Trial");
   for (const [kind, name, of] of columns) cell(cellText(of(trial)), `${kind} ${kindOf(cellText(of(trial)))}`, name);
@@ -252,12 +260,15 @@ const hasBoxes = entry => entry.texts !== null && Object.keys(entry.texts).every
 const entryOf = ({trial, outcome}) => ownEntries().find(entry => entry.texts && entry.study_id === latest.study.study_id
   && entry.number === trial.number && outcome in entry.texts);
 
-const labelOf = (entry, texts) =>
-  `trial ${entry.number}: ${Object.entries(texts).map(([name, text]) => `${isolated(titleOf(name))} ${isolated(text)}`).join(", ")}`;
+function labelOf({number}, texts) {
+  const parts = Object.entries(texts).map(([name, text]) => `${isolated(titleOf(name))} ${isolated(text)}`);
+  return `trial ${number}: ${parts.join(", ")}`;
+}
 
 // Take over the text of a box into the entry of its trial.
 function write(study, {trial, outcome}, text) {
-  const own = ownEntries().filter(each => each.texts && each.status !== "waiting" && each.study_id === study.study_id && each.number === trial.number);
+  const own = ownEntries().filter(each => each.texts && each.status !== "waiting"
+    && each.study_id === study.study_id && each.number === trial.number);
   let entry = own.find(each => outcome in each.texts) ?? own[0];
   if (!entry) {
     if (text.trim() === "") return;
@@ -325,7 +336,13 @@ function showNote(entry, name) {
   else if (entry.status === "refused") { note.replaceChildren(entry.reason); note.classList.add("wrong"); }
   else if (!reading) note.replaceChildren();
   else if (reading.readings.length > 1) {
-    const choices = reading.readings.map(number => button(String(number), () => { box.value = String(number); write(latest.study, box, box.value); readBox(entryOf(box), name); box.focus(); }));
+    const take = text => {
+      box.value = text;
+      write(latest.study, box, text);
+      readBox(entryOf(box), name);
+      box.focus();
+    };
+    const choices = reading.readings.map(String).map(text => button(text, () => take(text)));
     note.replaceChildren(`${reading.readings.join(" or ")}?`, ...choices);
   } else if (reading.value === null) { note.replaceChildren(reading.reason); note.classList.add("wrong"); }
   else {
@@ -360,7 +377,8 @@ const drafts = () => ownEntries().filter(entry => ["draft", "refused"].includes(
 
 function drawBar() {
   const all = drafts(), n = sizeOfAll(all);
-  const open = all.flatMap(entry => Object.keys(entry.texts).map(name => entry.readings[name])).filter(each => each && each.value === null).length;
+  const readings = all.flatMap(entry => Object.keys(entry.texts).map(name => entry.readings[name]));
+  const open = readings.filter(each => each && each.value === null).length;
   const send = find("send"), isFocused = document.activeElement === send;
   find("bar").hidden = !may("report") || (n === 0 && find("changes").hidden);
   send.hidden = n === 0;
@@ -374,7 +392,9 @@ function drawBar() {
 async function sendDrafts(list) {
   for (const entry of list) {
     for (const name of Object.keys(entry.texts)) {
-      if (!await readBox(entry, name)) { find("stored").textContent = "The server does not answer. The values are kept in this browser; send them later."; return; }
+      if (await readBox(entry, name)) continue;
+      find("stored").textContent = "The server does not answer. The values are kept in this browser; send them later.";
+      return;
     }
     const usable = Object.keys(entry.texts).filter(name => typeof entry.readings[name]?.value === "number");
     if (!usable.length || !entries.has(entry.id) || entry.status === "waiting") continue;
@@ -404,7 +424,7 @@ function drawSelection() {
   find("abandon").hidden = !may("report") || selected.size === 0;
   find("abandon").textContent = `Abandon ${count(selected.size, "trial")}`;
   find("plate").hidden = plate === null;
-  find("plate").textContent = plate === null ? "" : `The new trials ${plate} are selected: print them, or download them as a file.`;
+  find("plate").textContent = `The new trials ${plate} are selected: print them, or download them as a file.`;
 }
 
 // Select the trials of a new plate.
@@ -420,7 +440,7 @@ async function showPlate(entry, list) {
 }
 
 async function abandonSelected() {
-  const numbers = [...selected].sort((a, b) => a - b), what = numbers.length === 1 ? `trial ${numbers[0]}` : `trials ${numbers.join(", ")}`;
+  const numbers = [...selected].sort((a, b) => a - b), what = `trial${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
   const text = `Abandon ${what}? Missing results are no longer expected. A value that arrives later is still accepted.`;
   if (!await choose("Abandon trials", [element("p", text)], [["Abandon", true]])) return;
   submit(newEntry(latest.study, null, shownAt, "abandon", {numbers}, `abandon ${what}`));
@@ -429,13 +449,15 @@ async function abandonSelected() {
 }
 
 // Return the rows that are shown, or those of the selected trials.
-const chosenTrials = () => [...rows.values()].map(each => each.trial).filter(trial => !selected.size || selected.has(trial.number));
+const chosenTrials = () => [...rows.values()].map(each => each.trial)
+  .filter(trial => !selected.size || selected.has(trial.number));
 
 // The worklist as a file, with the columns that `observe` reads.
 function worklistCsv(study, list) {
   const names = study.outcomes.length ? study.outcomes.map(each => `outcome_${each.name}`) : ["value"];
-  const head = ["study", "study_id", "number", "as_of", ...columns.map(([kind, name, of]) => [`${{well: "attrs_", context: "context_", param: "params_"}[kind]}${name}`, of])
-    .map(([name]) => name === "params_candidate" ? "index" : name), "forbidden", ...names, "remarks"];
+  const prefixes = {well: "attrs_", context: "context_", param: "params_"};
+  const inner = columns.map(([kind, name]) => kind === "param" && study.parameters === null ? "index" : prefixes[kind] + name);
+  const head = ["study", "study_id", "number", "as_of", ...inner, "forbidden", ...names, "remarks"];
   const lines = list.map(trial => [study.name, idOf(study), trial.number, shownAt, ...columns.map(([, , of]) => of(trial)),
     trial.forbidden ?? "", ...namesOf(study).map(name => resultOf(trial, name).value), ""]);
   return [head, ...lines].map(line => line.map(cellOf).join(",")).join("\r\n") + "\r\n";
@@ -454,4 +476,6 @@ find("print").addEventListener("click", () => window.print());
 window.addEventListener("beforeprint", () => {
   find("printed").textContent = latest ? `${latest.study.name}, ${moment(Date.now() / 1000 + skew)}, as of event ${shownAt}` : "";
 });
-find("worklist-file").addEventListener("click", () => save(worklistCsv(latest.study, chosenTrials()), `${latest.study.name} worklist.csv`));
+find("worklist-file").addEventListener("click", () => {
+  save(worklistCsv(latest.study, chosenTrials()), `${latest.study.name} worklist.csv`);
+});
