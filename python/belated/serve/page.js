@@ -1,50 +1,40 @@
 "use strict";
-// Requests and tables. Names and values of studies become text nodes and attributes, never HTML.
+// The study that is shown: its trials, figures and tables.
 
-const PERIOD = 2000, MOST_ROWS = 50, KEY = "belated-token";
-const find = id => document.getElementById(id);
+const PERIOD = 2000, MOST_ROWS = 50;
 const trials = new Map();  // number → trial, as the server last described it
-// The storage of the tab keeps the token. Only the scripts of this page can read it. It is null if the browser has no
-// storage; a reload then asks for the token again.
-const storage = (() => { try { return sessionStorage; } catch { return null; } })();
-let token = storage?.getItem(KEY) ?? null, shown = null, shownId = null, events = 0, skew = 0, round = 0;
+let shown = null, shownId = null, events = 0, skew = 0, round = 0;
 let latest = null;  // the study and the forecast that are drawn
 const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
 
-class Problem extends Error {
-  constructor(status, detail) { super(detail); this.status = status; }
-}
-
-async function ask(path) {
-  let answer;
-  try {
-    answer = await fetch(path, {headers: {Authorization: `Bearer ${token}`}, cache: "no-store"});
-  } catch { throw new Problem(0, "The server does not answer; trying again."); }
-  const data = await answer.json().catch(() => ({detail: `The server answered with ${answer.status}.`}));
-  if (!answer.ok) throw new Problem(answer.status, data.detail);
-  return data;
-}
-
-function say(text, wrong = false) {
-  const message = find("message");
-  if (message.textContent !== text) message.textContent = text;
-  message.className = wrong ? "wrong" : "";
-}
-
 function forget(text, wrong) {
   storage?.removeItem(KEY);
-  find("updated").textContent = "";
-  token = null; shown = null; round += 1;
-  find("login").hidden = false; find("chooser").hidden = true; find("study").hidden = true;
+  for (const name of ["updated", "stored"]) find(name).textContent = "";
+  token = null; user = null; shown = null; round += 1;
+  if (find("dialog").open) closeDialog();
+  find("login").hidden = false; find("chooser").hidden = true; find("study").hidden = true; find("unsent").hidden = true;
+  find("entries").state = null;
   say(text, wrong);
   find("token").focus();
+}
+
+// Forget the token, after a question if entries are not sent.
+async function forgetToken() {
+  const n = sizeOfAll(ownEntries());
+  const text = `${count(n, "value")} ${n === 1 ? "is" : "are"} not sent. This browser keeps them, and sends them only with your token.`;
+  if (n && !await choose("Forget token", [element("p", text)], [["Forget token", true]])) return;
+  forget("The token is forgotten.", false);
+}
+
+// Ask for the name and the role of the token.
+async function learnUser() {
+  const asked = token, found = await ask("/v1/user");
+  if (asked === token) user = found;
 }
 
 function nameInAddress() {
   try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; }  // as "#%"
 }
-
-const pathOf = name => `/v1/studies/${encodeURIComponent(name)}`;
 
 async function listStudies() {
   const select = find("name"), names = [];
@@ -78,29 +68,49 @@ function flat(params, choices, prefix = "") {
   return found;
 }
 
-// Attributes and tracebacks are not kept, because they may be large.
+// Attributes and tracebacks are not kept, because they may be large; only short attributes such as wells.
 const kept = ({attrs, error, ...trial}, choices) => ({
-  ...trial, params: flat(trial.params, choices), params_run: flat(trial.params_run, choices), context: flat(trial.context, []),
+  ...trial, wells: Object.fromEntries(Object.entries(attrs).filter(([, value]) => typeof value === "number"
+    || (typeof value === "string" && value.length <= 40)).slice(0, MOST_WELLS)),
+  params: flat(trial.params, choices), params_run: flat(trial.params_run, choices), context: flat(trial.context, []),
   error: error && {type: error.type, message: error.message, traced: error.traceback !== null},
 });
 
+// Take over a trial from an answer, unless a later answer is known.
+function receive(trial, study) {
+  if ((trials.get(trial.number)?.event ?? 0) <= trial.event) trials.set(trial.number, kept(trial, study.choices));
+}
+
+// Fetch pages of trials; return the number of events that the first page has.
+async function fetchTrials(study, query) {
+  let start = 0, reached = null;
+  while (start !== null) {
+    const page = await ask(`${pathOf(study.name)}/trials?limit=1000&start=${start}&study_id=${study.study_id}&${query}`);
+    if (study.name !== find("name").value) return null;
+    for (const trial of page.trials) receive(trial, study);
+    reached ??= page.events;
+    start = page.next;
+    if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
+  }
+  return reached;
+}
+
 // Fetch the trials that changed since the last call; the first call fetches all trials.
 async function follow(name) {
-  const path = pathOf(name);
-  const study = await ask(path);
+  const study = await ask(pathOf(name));
   if (study.study_id !== shownId) shown = null;  // the id also differs after a deletion and a new start
   if (name !== shown) { trials.clear(); events = 0; }
   skew = study.now - Date.now() / 1000;
   if (name !== shown || study.events !== events) {
-    let start = 0, reached = null;
-    while (start !== null) {
-      const page = await ask(`${path}/trials?limit=1000&start=${start}&study_id=${study.study_id}&since=${name === shown ? events : 0}`);
-      if (name !== find("name").value) return null;
-      for (const trial of page.trials) trials.set(trial.number, kept(trial, study.choices));
-      reached ??= page.events;
-      start = page.next;
-      if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
+    // The worklist is drawn before the other trials are fetched.
+    if (name !== shown && study.trials > 1000) {
+      if (await fetchTrials(study, "state=pending") === null) return null;
+      latest = {study, forecast: null};
+      drawWorklist(study);
+      find("study").hidden = false;
     }
+    const reached = await fetchTrials(study, `since=${name === shown ? events : 0}`);
+    if (reached === null) return null;
     shown = name; shownId = study.study_id; events = reached;
   }
   return study;
@@ -109,7 +119,10 @@ async function follow(name) {
 async function refresh() {
   const mine = ++round;
   try {
+    if (token && Date.now() - lastInput > LONGEST_REST) forget("The token is forgotten, because nothing was typed for 8 hours.", false);
     if (token) {
+      if (!user) await learnUser();
+      if (mine !== round) return;
       const name = await listStudies();
       if (mine !== round) return;
       storage?.setItem(KEY, token);  // the server accepted it
@@ -121,6 +134,9 @@ async function refresh() {
         if (study && mine === round) {
           latest = {study, forecast};
           draw(study, forecast); say(""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
+          deliver();
+          drawEntries();
+          readDrafts();
           if (await learn(study) && mine === round) draw(study, forecast);
         }
       }
@@ -187,13 +203,6 @@ function forecastText(study, flight, forecast) {
     + (never ? `; ${never} probably never.` : ".");
 }
 
-function element(tag, text, kind) {
-  const made = document.createElement(tag);
-  made.textContent = text;
-  if (kind) made.className = kind;
-  return made;
-}
-
 function pairs(id, entries) {
   find(id).replaceChildren(...entries.map(([name, value]) => {
     const pair = document.createElement("div");
@@ -239,6 +248,8 @@ function setOutcomes(id, names) {
 // Return the cell of an outcome: its value or else its state.
 const outcomeCell = outcome => outcome.value !== null ? [format(outcome.value), "number"]
   : outcome.state === "pending" ? ["missing", "number missing"] : [outcome.state, `number ${outcome.state}`];
+
+const numberCell = (study, trial) => [() => trialButton(study, trial.number), "number", `${study.study_id} ${trial.number}`];
 
 const hasFailed = trial => trial.state === "failed" || Object.values(trial.outcomes).some(each => each.state === "failed");
 
@@ -292,24 +303,19 @@ function draw(study, forecast) {
     ...(study.counts.stopped ? [["Stopped", study.counts.stopped]] : []),
     ...(study.counts.withdrawn ? [["Withdrawn", study.counts.withdrawn]] : []),
     ["Optimizer", study.optimizer], ["Direction", study.direction]]);
-  const flight = all.filter(trial => trial.state === "pending").sort((a, b) => a.started_at - b.started_at);
-  setOutcomes("flight", outcomes);
-  fill("flight", flight.slice(0, MOST_ROWS).map(trial => {
-    const rest = trial.lease_ends_at - now;
-    return [[trial.number, "number"], [ago(now - trial.started_at), "number"],
-      [trial.lease_ends_at === null ? "–" : rest > 0 ? `${ago(rest)} left` : "over", "short"], ...outcomeCells(trial),
-      trial.forbidden ? [`do not run: ${trial.forbidden}; ${point(trial)}`, "point forbidden"] : [point(trial), "point"]];
-  }));
+  const flight = all.filter(trial => trial.state === "pending");
+  for (const [id, role] of [["next", "work"], ["off-plan", "work"], ["open-file", "work"]]) find(id).hidden = !may(role);
+  drawWorklist(study);
   find("forecast").textContent = forecastText(study, flight, forecast);
   const latestFirst = [...all].sort((a, b) => b.changed_at - a.changed_at);
   const arrived = latestFirst.filter(trial => trial.state !== "pending");
   setOutcomes("arrivals", outcomes);
   fill("arrivals", arrived.slice(0, MOST_ROWS).map(trial => [
-    [trial.number, "number"], ...(outcomes.length ? outcomeCells(trial) : [[format(trial.value), "number"]]),
+    numberCell(study, trial), ...(outcomes.length ? outcomeCells(trial) : [[format(trial.value), "number"]]),
     [trial.state, trial.state],
     [`${roughly(now - trial.changed_at)} ago`, "short"], [point(trial), "point"]]));
   fill("failures", latestFirst.filter(hasFailed).slice(0, MOST_ROWS).map(trial => [
-    [trial.number, "number"], [`${roughly(now - trial.changed_at)} ago`, "short"],
+    numberCell(study, trial), [`${roughly(now - trial.changed_at)} ago`, "short"],
     [() => errorOf(study, trial), "error", JSON.stringify([study.name, trial.number, trial.error])],
     [point(trial), "point"]]));
   find("study").hidden = false;
@@ -317,6 +323,7 @@ function draw(study, forecast) {
   drawChart(study, observed, ...timesOf(all, now), find("chart-log").checked);
   const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
   drawCurves(study, all, learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
+  drawAll(study);
   drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});
 }
 
@@ -369,22 +376,25 @@ function csvOf(all) {
     .map(line => line.map(cellOf).join(",")).join("\r\n") + "\r\n";
 }
 
-function download() {
-  const all = [...trials.values()].sort((a, b) => a.number - b.number);
-  const address = URL.createObjectURL(new Blob([csvOf(all)], {type: "text/csv"})), link = document.createElement("a");
+function save(text, name) {
+  const address = URL.createObjectURL(new Blob([text], {type: "text/csv"})), link = document.createElement("a");
   link.href = address;
-  link.download = `${shown}.csv`;
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
+
+const download = () => save(csvOf([...trials.values()].sort((a, b) => a.number - b.number)), `${shown}.csv`);
 
 find("login").addEventListener("submit", event => {
   event.preventDefault();
   token = find("token").value.trim();
   find("token").value = "";
+  lastInput = Date.now();
   refresh();
 });
-find("forget").addEventListener("click", () => forget("The token is forgotten.", false));
+find("forget").addEventListener("click", forgetToken);
+for (const kind of ["keydown", "pointerdown", "input"]) document.addEventListener(kind, () => { lastInput = Date.now(); }, true);
 find("download").addEventListener("click", download);
 find("name").addEventListener("change", () => { find("study").hidden = true; refresh(); });
 const redraw = () => latest && !find("study").hidden && draw(latest.study, latest.forecast);

@@ -1,5 +1,6 @@
 """Fixtures for the tests of `belated serve`: a server in a separate process, and studies in its file."""
 
+import os
 import shutil
 
 import pytest
@@ -66,7 +67,8 @@ def browser(downloads):
     program = shutil.which("chromium") or shutil.which("google-chrome")
     driver = shutil.which("chromedriver")
     if program is None or driver is None:
-        pytest.skip("chromium and chromedriver are not installed")
+        missing = pytest.fail if os.environ.get("CI") else pytest.skip
+        missing("chromium and chromedriver are not installed")
     options = webdriver.ChromeOptions()
     options.binary_location = program
     for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):

@@ -265,9 +265,10 @@ def test_outcomes_have_columns(browser, curves, downloads):
         )
         return browser.execute_script(f"return {rows}", table)
 
-    flight, arrivals = cells("flight"), cells("arrivals")
-    assert flight[0] == ["Trial", "Age", "Lease", "error", "memory", "<b>", "Point"]
-    assert [row[3:6] for row in flight[1:]] == [["missing", "2", "missing"], ["missing"] * 3]
+    worklist, arrivals = cells("worklist"), cells("arrivals")
+    assert worklist[0] == ["Select", "Trial", "rate", "kind", "State", "error", "memory", "<b>"]
+    assert [row[5:] for row in worklist[1:]] == [["", "2", ""], ["", "", ""]]
+    assert len(browser.find_elements("css selector", ".box")) == 5
     assert [each for each in arrivals[0] if each] == ["Trial", "error", "memory", "<b>", "State", "When", "Point"]
     assert [row[:5] for row in arrivals[1:]] == [
         ["1", "0.25", "5", "failed", "observed"],
@@ -288,5 +289,5 @@ def test_outcomes_have_columns(browser, curves, downloads):
     # The columns change with the study.
     browser.execute_script("find('name').value = 'curves'; find('name').dispatchEvent(new Event('change'))")
     wait(browser, lambda: "Value" in cells("arrivals")[0])
-    assert "memory" not in cells("flight")[0] and complaints(browser) == []
+    assert "memory" not in cells("worklist")[0] and complaints(browser) == []
     bl.Study.delete("outcomes", other.store)

@@ -1,0 +1,187 @@
+"use strict";
+// Tables that a person pastes into the worklist, and CSV files.
+
+// Return the cells of a text, whose cells may be in quotes.
+function cellsIn(text, separator) {
+  const found = [[]];
+  let cell = "", isQuoted = false, isStart = true;
+  const end = () => { found.at(-1).push(cell); cell = ""; isStart = true; };
+  for (let i = 0; i < text.length; i++) {
+    const each = text[i];
+    if (isQuoted) {
+      if (each !== '"') cell += each;
+      else if (text[i + 1] === '"') { cell += each; i++; } else isQuoted = false;
+    } else if (each === '"' && isStart) { isQuoted = true; isStart = false; }
+    else if (each === separator) end();
+    else if (each === "\n") { end(); found.push([]); }
+    else if (each !== "\r") { cell += each; isStart = false; }
+  }
+  end();
+  return found.filter(row => row.some(each => each.trim() !== ""));
+}
+
+// Return the separator of a file: the most frequent one in its first line.
+function separatorOf(text) {
+  const line = text.split("\n", 1)[0].replace(/"[^"]*"/g, ""), n = each => line.split(each).length;
+  return [";", "\t", ","].sort((a, b) => n(b) - n(a))[0];
+}
+
+// Return the text of a file in UTF-8, UTF-16 or Windows-1252.
+function decoded(buffer) {
+  const bytes = new Uint8Array(buffer), isWide = bytes[0] + bytes[1] === 0xfe + 0xff && Math.abs(bytes[0] - bytes[1]) === 1;
+  if (isWide) return new TextDecoder(bytes[0] === 0xff ? "utf-16le" : "utf-16be").decode(buffer);
+  try { return new TextDecoder("utf-8", {fatal: true}).decode(buffer); }
+  catch { return new TextDecoder("windows-1252").decode(buffer); }
+}
+
+// Several cells that are pasted into a box.
+
+function pasteInto(study, box, event) {
+  const grid = cellsIn(event.clipboardData.getData("text/plain"), "\t");
+  if (grid.length < 2 && (grid[0] ?? []).length < 2) return;
+  event.preventDefault();
+  const {lines, reason} = planOf(study, box.outcome, grid);
+  if (reason) { openDialog("Nothing was pasted", element("p", reason)); return; }
+  showPlan(study, lines);
+}
+
+// Return a line {number, well, outcome, text, reason} for each cell with a value, or why the cells cannot be used.
+function planOf(study, outcome, grid) {
+  const inOrder = [...find("worklist").tBodies[0].rows].map(row => [...rows.values()].find(each => each.row === row));
+  const columnNames = name => name === "" ? [["value", ""]] : [[name, name], [`outcome_${name}`, name]];
+  const outcomes = new Map(namesOf(study).flatMap(columnNames));
+  const wells = columns.filter(([kind]) => kind === "well"), head = grid[0].map(each => each.trim());
+  const isNumber = name => ["number", "trial"].includes(name.toLowerCase());
+  const wellOf = name => wells.find(each => [each[1], `attrs_${each[1]}`].includes(name));
+  const used = new Set(), line = (trial, given, name, text) => {
+    const box = trial && rows.get(trial.number).boxes.get(name), key = `${trial?.number} ${name}`;
+    let reason = null;
+    if (!trial) reason = `${given} is not in the worklist`;
+    else if (!box) reason = "this trial has a result already";
+    else if (used.has(key)) reason = "it is there twice";
+    else if (text.length > 100) reason = "the text is too long";
+    used.add(key);
+    const well = trial ? wells.map(each => each[2](trial) ?? "").join(" ") : given;
+    return {number: trial?.number ?? "–", well, name, text, reason, replaced: box?.value ?? ""};
+  };
+  if (!head.some(name => isNumber(name) || wellOf(name) || outcomes.has(name))) {
+    const [n, shownRows] = [count(grid.length, "cell"), count(inOrder.length, "row")];
+    if (grid.some(row => row.length > 1))
+      return {reason: "Copy the block with its first line, which has the names of the columns: number or well, and the outcomes."};
+    if (grid.length !== inOrder.length) {
+      return {reason: `The column has ${n}, and the worklist shows ${shownRows}. Copy it with a column number or well, `
+        + "and with the names of the columns."};
+    }
+    return {lines: grid.map(([text], i) => line(inOrder[i].trial, "", outcome, text.trim()))};
+  }
+  const byNumber = head.findIndex(isNumber), byWell = head.findIndex(wellOf);
+  const filled = head.map((name, i) => [outcomes.get(name), i]).filter(([name]) => name !== undefined);
+  if (byNumber < 0 && byWell < 0)
+    return {reason: "The block has neither a column number nor a column of the worklist such as well."};
+  if (!filled.length) return {reason: `The block has no column with one of these names: ${[...outcomes.keys()].join(", ")}.`};
+  const lines = [];
+  for (const row of grid.slice(1)) {
+    const given = (row[byNumber >= 0 ? byNumber : byWell] ?? "").trim();
+    const found = inOrder.filter(({trial}) => byNumber >= 0 ? /^\d+$/.test(given) && Number(given) === trial.number
+      : given !== "" && String(wellOf(head[byWell])[2](trial)) === given);
+    if (found.length > 1) return {reason: `${given} is in several rows of the worklist: copy the column number, too.`};
+    for (const [name, i] of filled) {
+      const text = (row[i] ?? "").trim();
+      if (text !== "") lines.push(line(found[0]?.trial, given, name, text));
+    }
+  }
+  return {lines};
+}
+
+// Show what would be filled in, and fill it in after a confirmation.
+async function showPlan(study, lines) {
+  const usable = lines.filter(each => each.reason === null), hasWells = lines.some(each => each.well !== "");
+  const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+  const titles = ["Trial", ...(hasWells ? ["Well"] : []), "Outcome", "Value", ""];
+  head.append(...titles.map(text => Object.assign(element("th", text), {scope: "col"})));
+  for (const each of lines) {
+    const note = each.reason ? `left out: ${each.reason}` : each.replaced ? `in place of ${each.replaced}` : "";
+    const row = body.insertRow(), texts = [each.number, ...(hasWells ? [each.well] : []), titleOf(each.name), each.text, note];
+    row.append(...texts.map(text => element("td", String(text))));
+    row.className = each.reason ? "wrong" : "";
+  }
+  const region = group("div", "scroll", table);
+  Object.assign(region, {tabIndex: 0, role: "region", ariaLabel: "Cells"});
+  const answers = usable.length ? [[`Fill ${count(usable.length, "box", "boxes")}`, true]] : [];
+  if (!await choose(`Paste ${count(usable.length, "value")}`, [region], answers)) return;
+  const filled = [];
+  for (const {number, name, text} of usable) {
+    const box = rows.get(number)?.boxes.get(name);
+    if (!box || box.disabled) continue;
+    box.value = text;
+    write(study, box, text);
+    filled.push(box);
+  }
+  for (const box of filled) { const entry = entryOf(box); if (entry && !await readBox(entry, box.outcome)) break; }
+}
+
+// CSV files: a summary, and one confirmation.
+
+async function openFile(study, file) {
+  if (/\.(xlsx?|xlsm|ods)$/i.test(file.name)) {
+    openDialog("Open a CSV file", element("p", `${isolated(file.name)} is a workbook: save it as CSV, and open that file.`));
+    return;
+  }
+  const text = decoded(await file.arrayBuffer()), [head = [], ...body] = cellsIn(text, separatorOf(text));
+  if (!body.length) {
+    openDialog("Open a CSV file", element("p", `${isolated(file.name)} has no rows below the names of its columns.`));
+    return;
+  }
+  summarize(study, {columns: head, rows: body, amend: false, moved: false, decimal: null}, file.name, "");
+}
+
+// Show what a table would change, after a dry run.
+async function summarize(study, fields, name, note) {
+  const path = `${pathOf(study.name)}/table?study_id=${study.study_id}`, title = `Values of ${isolated(name)}`;
+  let summary = null, reason = null;
+  openDialog(title, element("p", "The table is read …"));
+  try { summary = await ask(path, {...fields, dry_run: true}); } catch (error) { reason = error.message; }
+  if (!find("dialog").open || find("dialog-title").textContent !== title) return;
+  const again = changes => summarize(study, {...fields, ...changes}, name, "");
+  const amend = input("checkbox", "", {checked: fields.amend}), moved = input("checkbox", "", {checked: fields.moved});
+  const decimal = select([["as the file shows it", null], ["comma", ","], ["point", "."]]);
+  decimal.value = String([null, ",", "."].indexOf(fields.decimal));
+  amend.addEventListener("change", () => again({amend: amend.checked}));
+  moved.addEventListener("change", () => again({moved: moved.checked}));
+  decimal.addEventListener("change", () => again({decimal: decimal.chosen()}));
+  const content = [element("p", note), element("p", reason ?? "", "reason"), field("Replace earlier values", amend),
+    field("Many rows were run at other points than suggested", moved), field("Decimal separator", decimal)];
+  if (summary) content.splice(1, 0, element("pre", summary.text, "summary"));
+  const n = summary ? summary.new.length + summary.corrected.length : 0;
+  const rest = summary ? summary.noted.length + summary.moved.length : 0;
+  const label = `${count(n, "value")} of ${isolated(name)}`;
+  const isSure = await choose(title, content, n + rest ? [[n ? `Store ${count(n, "value")}` : "Store", true]] : []);
+  if (!isSure) return;
+  submit({...newEntry(study, null, summary.events, "table", {...fields, dry_run: false}, label), file: name});
+}
+
+// Show a new summary of a table whose trials have changed since the former summary.
+function summarizeAgain(entry) {
+  drop(entry);
+  drawEntries();
+  const {dry_run, ...fields} = entry.fields, study = {name: entry.study, study_id: entry.study_id, revision: entry.revision};
+  summarize(study, fields, entry.file, "Trials of the table have changed since the last summary. Nothing was stored yet.");
+}
+
+find("open-file").addEventListener("click", () => find("file").click());
+find("file").addEventListener("change", () => {
+  const [file] = find("file").files;
+  if (file) openFile(latest.study, file);
+  find("file").value = "";
+});
+// Without these functions, the browser would leave the page and show the file.
+const carriesFile = event => [...event.dataTransfer.types].includes("Files");
+document.addEventListener("dragover", event => { if (carriesFile(event)) event.preventDefault(); });
+document.addEventListener("drop", event => {
+  if (!carriesFile(event)) return;
+  event.preventDefault();
+  const [file] = event.dataTransfer.files;
+  if (!file || !latest || !user) return;
+  if (may("work")) openFile(latest.study, file);
+  else openDialog("Open a CSV file", element("p", "Storing a table needs the role work."));
+});

@@ -1,0 +1,636 @@
+"""Work with the web page: a person enters and corrects values in a browser, and nothing is lost or doubled."""
+
+import json
+
+import pytest
+
+import belated as bl
+from campaigns import service
+from tests.system.serve.browser import complaints, log_in, overflow, set_width, text, wait
+
+USERS = {"read": "rita", "report": "tom", "work": "anna", "all": "bob"}
+TOKENS = {role: f"token-of-{role}-0123456789" for role in USERS}
+OUTCOMES = {"yield": "maximize", "purity": bl.Record()}
+WELLS = [{"well": f"{row}{column}"} for row in "ABCD" for column in range(1, 7)]
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """A server with a user of each role."""
+    reason = service.missing()
+    if reason is not None:
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("lab")
+    tokens = folder / "tokens.txt"
+    tokens.touch(0o600)
+    tokens.write_text("".join(f"{role} {name} {TOKENS[role]}\n" for role, name in USERS.items()), encoding="utf-8")
+    url = f"sqlite:///{folder / 'studies.db'}"
+    with service.Service(url, "--token-file", str(tokens), token=TOKENS["work"]) as running:
+        yield running
+
+
+@pytest.fixture
+def study(lab, request):
+    """A study of two outcomes, with the name of the test."""
+    optimizer = bl.RandomSearch({"T": (20.0, 120.0), "solvent": ["water", "ethanol"]}, outcomes=OUTCOMES, seed=0)
+    return bl.Study(request.node.name, lab.url, optimizer)
+
+
+@pytest.fixture
+def page(browser, lab):
+    """Return a function that shows a study to a user of a role."""
+
+    def show(study, role="work"):
+        set_width(browser, 1280)
+        log_in(browser, lab, TOKENS[role], f"#{study.name}")
+        wait(browser, lambda: study.name in browser.title and text(browser, "figures"))
+        return browser
+
+    yield show
+    assert complaints(browser) == []
+    browser.get(lab.address + "/no-such-page")
+    browser.execute_script("localStorage.clear()")
+
+
+def box(browser, number, name):
+    """Return the box of an outcome of a trial."""
+    return browser.execute_script("return rows.get(arguments[0])?.boxes.get(arguments[1])", number, name)
+
+
+def note(browser, number, name):
+    """Return the text below a box."""
+    return browser.execute_script(
+        "return rows.get(arguments[0])?.boxes.get(arguments[1])?.note.textContent", number, name
+    )
+
+
+def entries(browser):
+    """Return the entries in the storage of the browser."""
+    found = browser.execute_script("return Object.entries(localStorage)")
+    return [json.loads(value) for key, value in found if key.startswith("belated-entry-")]
+
+
+def press(browser, label, within="body"):
+    """Press the button with a label."""
+    found = [each for each in browser.find_elements("css selector", f"{within} button") if each.text == label]
+    assert found, (label, browser.find_element("css selector", within).text)
+    found[0].click()
+
+
+def values_of(study, number):
+    return {name: outcome.value for name, outcome in study.trial(number).outcomes.items()}
+
+
+def send(browser):
+    """Send what was typed, and wait until it is stored."""
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: text(browser, "stored") and not entries(browser))
+
+
+def test_a_plate_is_entered_with_the_keyboard(study, page):
+    from selenium.webdriver import Keys
+
+    study.suggest(n=24, attrs=WELLS)
+    browser = page(study)
+    assert len(browser.find_elements("css selector", "#worklist tbody tr")) == 24
+    # Boxes have no prediction, and each has a name that tells the trial.
+    labels = [each.accessible_name for each in browser.find_elements("css selector", ".box")]
+    assert len(set(labels)) == 48 and labels[0] == "yield of trial 0, well A1"
+    box(browser, 0, "yield").click()
+    for i in range(48):
+        browser.switch_to.active_element.send_keys(f"{i / 8}", Keys.ENTER)
+    # Enter leads to the next box, and at the end to the button.
+    assert browser.switch_to.active_element.get_attribute("id") == "send"
+    wait(browser, lambda: text(browser, "send") == "Send 48 values")
+    assert note(browser, 3, "purity") == "= 0.875" and len(study.pending) == 24
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    wait(browser, lambda: text(browser, "no-worklist") == "No trial is in flight.")
+    assert [values_of(study, i) for i in range(24)] == [{"yield": i / 4, "purity": i / 4 + 0.125} for i in range(24)]
+    assert {trial.finished_by for trial in study.trials} == {"anna"} and entries(browser) == []
+    assert browser.switch_to.active_element.get_attribute("id") == "work-title"
+
+
+def test_texts_that_are_not_numbers_are_not_sent(study, page):
+    from selenium.webdriver import Keys
+
+    study.suggest(n=3)
+    browser = page(study)
+    texts = ["1,234", "5 %", "0,5", "<0.5", "NaN", "12"]
+    box(browser, 0, "yield").click()
+    for each in texts:
+        browser.switch_to.active_element.send_keys(each, Keys.ENTER)
+    wait(browser, lambda: text(browser, "send") == "Send 2 values")
+    assert "percent" in note(browser, 0, "purity") and "bound" in note(browser, 1, "purity")
+    assert note(browser, 1, "yield") == "= 0.5" and "finite" in note(browser, 2, "yield")
+    assert note(browser, 0, "yield").startswith("1.234 or 1234?")
+    assert "4 of 6 values cannot be sent yet" in text(browser, "open")
+    press(browser, "1234", "#worklist")
+    wait(browser, lambda: text(browser, "send") == "Send 3 values")
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: len(entries(browser)) == 3 and "Stored" in text(browser, "stored"))
+    assert [values_of(study, i) for i in range(3)] == [
+        {"yield": 1234.0, "purity": None},
+        {"yield": 0.5, "purity": None},
+        {"yield": None, "purity": 12.0},
+    ]
+    # The other texts are still in their boxes, and a reload of the page keeps them.
+    assert box(browser, 2, "yield").get_attribute("value") == "NaN"
+    browser.refresh()
+    wait(browser, lambda: box(browser, 2, "yield") and box(browser, 2, "yield").get_attribute("value") == "NaN")
+    box(browser, 2, "yield").clear()
+    box(browser, 2, "yield").send_keys("7")
+    box(browser, 0, "purity").clear()
+    box(browser, 1, "purity").clear()
+    wait(browser, lambda: len(entries(browser)) == 1)
+    send(browser)
+    assert values_of(study, 2) == {"yield": 7.0, "purity": 12.0}
+
+
+def test_rows_stay_while_someone_types(study, page):
+    study.suggest(n=4, expires_after=3)
+    browser = page(study)
+    box(browser, 2, "yield").send_keys("0.25")
+    # Meanwhile trials arrive, are reported, are withdrawn and become late.
+    study.suggest()
+    study.observe(0, {"yield": 1.0, "purity": 2.0})
+    study.observe(1, {"yield": 1.0})
+    study.withdraw(1, reason="wrong flask", outcome="yield")
+    wait(browser, lambda: "3 changed: refresh" in text(browser, "changes"))
+    wait(browser, lambda: "late" in text(browser, "worklist"))
+    assert browser.execute_script("return [...rows.keys()]") == [0, 1, 2, 3]
+    assert box(browser, 2, "yield").get_attribute("value") == "0.25"
+    browser.find_element("id", "changes").click()
+    assert browser.execute_script("return [...rows.keys()]") == [1, 2, 3, 4]
+    assert box(browser, 2, "yield").get_attribute("value") == "0.25"
+    send(browser)
+    assert values_of(study, 2)["yield"] == 0.25 and values_of(study, 0)["yield"] == 1.0
+
+
+def test_a_value_that_another_client_reported_first_is_shown(study, page):
+    study.suggest(n=2)
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.25")
+    study.as_user("robot").observe(0, {"yield": 1.0})
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: "Trial 0 has now: yield 1, purity missing" in text(browser, "unsent"))
+    assert values_of(study, 0)["yield"] == 1.0 and len(entries(browser)) == 1
+    press(browser, "Replace the present value", "#unsent")
+    wait(browser, lambda: not entries(browser))
+    assert values_of(study, 0)["yield"] == 0.25
+    # A change of another outcome is shown, too; the value is then sent.
+    box(browser, 1, "yield").send_keys("0.75")
+    study.note(1, "cracked")
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: "Trial 1 has now" in text(browser, "unsent"))
+    press(browser, "Send anyway", "#unsent")
+    wait(browser, lambda: not entries(browser))
+    assert values_of(study, 1)["yield"] == 0.75
+
+
+def test_an_entry_whose_answer_is_lost_is_sent_again_with_its_key(study, page, lab):
+    study.suggest(n=2)
+    browser = page(study)
+    # The first answer is lost after the server has stored the value, the next one is cut, and then the server is down.
+    browser.execute_script(
+        "window.bodies = []; let checks = 0; const real = window.fetch; window.fetch = async (path, options) => {"
+        "const found = await real(path, options), cut = new Response('{', {status: 200});"
+        "if (path.includes('/check') && ++checks === 1) return cut; if (!path.includes('/observe')) return found;"
+        "bodies.push(options.body); if (bodies.length === 1) throw new TypeError('lost');"
+        "return bodies.length === 2 ? cut : found; }"
+    )
+    box(browser, 0, "yield").send_keys("0.25")
+    browser.find_element("id", "work-title").click()
+    wait(browser, lambda: note(browser, 0, "yield") == "= 0.25")
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: len(browser.execute_script("return bodies")) == 2)
+    assert values_of(study, 0)["yield"] == 0.25
+    lab.kill()
+    wait(browser, lambda: "It is sent again" in text(browser, "unsent"))
+    assert not box(browser, 0, "yield").is_enabled() and box(browser, 1, "yield").is_enabled()
+    study.observe(0, {"yield": 0.5}, amend=True)  # a correction by somebody else
+    lab.start()
+    wait(browser, lambda: not entries(browser))
+    bodies = browser.execute_script("return bodies")
+    assert len(bodies) >= 3 and len(set(bodies)) == 1
+    browser.get_log("browser")  # the server was not there
+    # The repetition does not undo the correction.
+    assert values_of(study, 0)["yield"] == 0.5
+
+
+def test_values_of_another_user_are_not_sent(study, page):
+    study.suggest(n=2)
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.25")
+    box(browser, 0, "purity").send_keys("9")
+    browser.find_element("id", "forget").click()
+    wait(browser, lambda: "2 values are not sent" in text(browser, "dialog"))
+    press(browser, "Cancel", "dialog")
+    assert browser.find_element("id", "study").is_displayed()
+    browser.find_element("id", "forget").click()
+    press(browser, "Forget token", "dialog")
+    wait(browser, lambda: browser.find_element("id", "login").is_displayed())
+    browser.find_element("id", "token").send_keys(TOKENS["report"])
+    browser.find_element("css selector", "#login button").click()
+    wait(browser, lambda: "2 values of another user are not sent" in text(browser, "unsent"))
+    assert box(browser, 0, "yield").get_attribute("value") == ""
+    press(browser, "Show", "#unsent")
+    assert "anna, test_values_of_another_user_are_not_sent: trial 0: yield 0.25, purity 9" in text(browser, "unsent")
+    box(browser, 1, "yield").send_keys("0.75")
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: len(entries(browser)) == 1)
+    assert study.trial(1).outcomes["yield"].value == 0.75 and values_of(study, 0)["yield"] is None
+    # The first user gets them back.
+    page(study)
+    wait(browser, lambda: box(browser, 0, "purity").get_attribute("value") == "9")
+    send(browser)
+    assert values_of(study, 0) == {"yield": 0.25, "purity": 9.0}
+
+
+def test_a_token_is_forgotten_after_eight_hours_without_input(study, page):
+    browser = page(study)
+    browser.execute_script("lastInput -= 8 * 3600e3")
+    wait(browser, lambda: "nothing was typed for 8 hours" in text(browser, "message"))
+    assert browser.execute_script("return sessionStorage.length") == 0
+
+
+def shown_trial(browser, number):
+    """Open the dialog of a trial by its button in a table, and wait for its history."""
+    browser.find_element("css selector", f"#study button[aria-label='Trial {number}']").click()
+    wait(browser, lambda: "History" in text(browser, "dialog"))
+
+
+def fill(browser, title, label, **fields):
+    """Open a part of the dialog, fill its fields by their labels, and press its button."""
+    for part in browser.find_elements("css selector", "dialog details"):
+        if part.find_element("css selector", "summary").text == title:
+            if part.get_attribute("open") is None:
+                part.find_element("css selector", "summary").click()
+            for control in part.find_elements("css selector", "input, textarea, select"):
+                if control.accessible_name in fields:
+                    control.send_keys(fields[control.accessible_name])
+            press(browser, label, "dialog")
+            return
+    raise AssertionError(text(browser, "dialog"))
+
+
+def stored(browser, what):
+    """Wait until an entry is stored."""
+    wait(browser, lambda: what in text(browser, "stored") and not entries(browser))
+
+
+def test_a_trial_is_corrected_withdrawn_and_remarked(study, page):
+    study.suggest(n=3)
+    study.as_user("robot").observe(0, {"yield": 1.0, "purity": 2.0})
+    browser = page(study)
+    shown_trial(browser, 0)
+    fill(browser, "Correct a value", "Read the value", Outcome="yield", Value="0,25")
+    wait(browser, lambda: "Replace 1 by 0.25" in text(browser, "dialog"))
+    press(browser, "Replace 1 by 0.25", "dialog")
+    stored(browser, "trial 0: yield 0.25 in place of 1")
+    shown_trial(browser, 0)
+    fill(browser, "Write a remark", "Add the remark", Remark="cracked\ncolumn")
+    stored(browser, "remark")
+    shown_trial(browser, 0)
+    fill(browser, "Withdraw the result", "Withdraw", Outcome="purity")
+    assert "Write the reason." in text(browser, "dialog")
+    fill(browser, "Withdraw the result", "Withdraw", Outcome="purity", Reason="wrong flask")
+    stored(browser, "withdraw purity")
+    assert values_of(study, 0) == {"yield": 0.25, "purity": None}
+    assert study.trial(0).remarks[0].text == "cracked\ncolumn" and study.trial(0).remarks[0].by == "anna"
+    shown_trial(browser, 1)
+    fill(browser, "It failed", "Report the failure", **{"What went wrong": "spilled"})
+    stored(browser, "trial 1: failed")
+    assert study.trial(1).error.message == "spilled"
+    shown_trial(browser, 2)
+    fill(browser, "Abandon it", "Abandon", Outcome="purity")
+    stored(browser, "abandon purity")
+    assert study.trial(2).outcomes["purity"].state == "abandoned"
+    # The history says who did what, and what was replaced.
+    shown_trial(browser, 0)
+    history = [each.text.partition(": ")[2] for each in browser.find_elements("css selector", ".history li")]
+    assert history == [
+        "suggested",
+        "new yield 1; new purity 2",
+        "amended yield 0.25 (before: 1)",
+        "remark: cracked column",
+        "withdrawn purity (before: 2); reason: wrong flask",
+    ]
+    assert ", robot: " in text(browser, "dialog") and ", anna: " in text(browser, "dialog")
+
+
+def test_a_correction_that_another_client_races_is_not_lost(study, page):
+    study.suggest()
+    study.observe(0, {"yield": 1.0, "purity": 2.0})
+    browser = page(study)
+    shown_trial(browser, 0)
+    study.as_user("robot").observe(0, {"yield": 0.5}, amend=True)
+    fill(browser, "Correct a value", "Read the value", Value="0.25")
+    wait(browser, lambda: "Replace 1 by 0.25" in text(browser, "dialog"))
+    press(browser, "Replace 1 by 0.25", "dialog")
+    wait(browser, lambda: "Trial 0 has now: yield 0.5, purity 2." in text(browser, "unsent"))
+    assert values_of(study, 0)["yield"] == 0.5
+    press(browser, "Send anyway", "#unsent")
+    wait(browser, lambda: not entries(browser))
+    assert values_of(study, 0)["yield"] == 0.25 and not browser.find_element("id", "unsent").is_displayed()
+
+
+def test_several_trials_are_abandoned(study, page):
+    study.suggest(n=4)
+    browser = page(study)
+    for number in (1, 3):
+        browser.execute_script("rows.get(arguments[0]).tick.click()", number)
+    press(browser, "Abandon 2 trials")
+    press(browser, "Abandon", "dialog")
+    stored(browser, "abandon trials 1, 3")
+    assert [trial.state for trial in study.trials] == ["pending", "abandoned", "pending", "abandoned"]
+
+
+def test_a_plate_is_started_printed_and_saved(study, page, downloads):
+    pandas = pytest.importorskip("pandas")
+    study.suggest()
+    browser = page(study)
+    browser.find_element("id", "next").click()
+    wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
+    answers = {"Wells, such as A1-B12 or A1, A3 (may be empty)": "A1-B2, =C3", "T": "60"}
+    answers |= {"Results are expected within (may be empty)": "2"}
+    for control in browser.find_elements("css selector", "dialog input, dialog textarea"):
+        if control.accessible_name in answers and control.get_attribute("type") != "checkbox":
+            control.send_keys(answers[control.accessible_name])
+    press(browser, "Start the trials", "dialog")
+    stored(browser, "5 new trials")
+    new = study.trials[1:]
+    assert [trial.attrs["well"] for trial in new] == ["A1", "A2", "B1", "B2", "=C3"]
+    assert {trial.params["T"] for trial in new} == {60.0} and new[0].started_by == "anna"
+    assert all(trial.expires_at - trial.started_at.timestamp() == pytest.approx(7200, abs=1) for trial in new)
+    assert "The new trials 1 to 5 are selected" in text(browser, "plate")
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    printed = [each.text for each in browser.find_elements("css selector", "#worklist tbody tr") if each.is_displayed()]
+    assert len(printed) == 5 and all("60 " in each for each in printed)
+    assert not browser.find_element("id", "best").is_displayed()
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    press(browser, "Download worklist (CSV)")
+    file = downloads / f"{study.name} worklist.csv"
+    wait(browser, file.exists)
+    assert "'=C3" in file.read_text(encoding="utf-8")
+    # The file is a worklist that `observe` reads.
+    table = pandas.read_csv(file)
+    table["outcome_yield"] = [0.5, 0.25, None, None, 1.0]
+    assert study.observe(table).new == [(1, "yield"), (2, "yield"), (5, "yield")]
+
+
+def test_an_experiment_that_was_not_planned_is_added(study, page):
+    browser = page(study)
+    browser.find_element("id", "off-plan").click()
+    wait(browser, lambda: "solvent" in text(browser, "dialog"))
+    for control in browser.find_elements("css selector", "dialog input, dialog select"):
+        answer = {"T": "1e2", "solvent": "ethanol", "yield (may be empty)": "0,5"}.get(control.accessible_name)
+        control.send_keys(answer or "")
+    press(browser, "Add the experiment", "dialog")
+    assert "yield: write a number" in text(browser, "dialog")
+    [control] = [
+        c for c in browser.find_elements("css selector", "dialog input") if c.accessible_name.startswith("yield")
+    ]
+    control.clear()
+    control.send_keys("0.5")
+    press(browser, "Add the experiment", "dialog")
+    stored(browser, "experiment at T = 100, solvent = ethanol")
+    assert study.trial(0).params == {"T": 100.0, "solvent": "ethanol"} and values_of(study, 0)["yield"] == 0.5
+
+
+def paste(browser, target, content):
+    """Paste a text into a box."""
+    browser.execute_script(
+        "const clipboardData = new DataTransfer(); clipboardData.setData('text/plain', arguments[1]);"
+        "arguments[0].focus();"
+        "arguments[0].dispatchEvent(new ClipboardEvent('paste', {clipboardData, bubbles: true, cancelable: true}))",
+        target,
+        content,
+    )
+
+
+def lines(browser):
+    """Return the rows that a paste would fill in."""
+    return [each.text for each in browser.find_elements("css selector", "dialog tbody tr")]
+
+
+def test_cells_are_pasted_by_number_or_well(study, page):
+    study.suggest(n=3, attrs=WELLS[:3])
+    browser = page(study)
+    paste(browser, box(browser, 0, "yield"), "well\tyield\tnotes\r\nA3\t0,5\tfine\r\nA1\t0.25\t\r\nD6\t1\t\r\n")
+    wait(browser, lambda: lines(browser))
+    assert lines(browser) == ["2 A3 yield 0,5", "0 A1 yield 0.25", "– D6 yield 1 left out: D6 is not in the worklist"]
+    assert browser.execute_script("return [...rows.values()].every(each => each.boxes.get('yield').value === '')")
+    press(browser, "Fill 2 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 2 values")
+    # A block by number fills in several outcomes; a number that is there twice is not used twice.
+    paste(browser, box(browser, 1, "purity"), "number\tpurity\toutcome_yield\n1\t9\t8\n0\t7\t\n1\t6\t5")
+    wait(browser, lambda: lines(browser))
+    assert lines(browser)[:3] == ["1 A2 purity 9", "1 A2 yield 8", "0 A1 purity 7"]
+    assert [each.rpartition(" left out: ")[2] for each in lines(browser)[3:]] == ["it is there twice"] * 2
+    press(browser, "Fill 3 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 5 values")
+    send(browser)
+    assert [values_of(study, i) for i in range(3)] == [
+        {"yield": 0.25, "purity": 7.0},
+        {"yield": 8.0, "purity": 9.0},
+        {"yield": 0.5, "purity": None},
+    ]
+
+
+def test_a_single_column_must_have_the_length_of_the_worklist(study, page):
+    study.suggest(n=3)
+    browser = page(study)
+    paste(browser, box(browser, 0, "purity"), "1\n2")
+    wait(browser, lambda: "The column has 2 cells, and the worklist shows 3 rows" in text(browser, "dialog"))
+    browser.find_element("id", "dialog-close").click()
+    paste(browser, box(browser, 0, "purity"), "1\t2\n3\t4\n5\t6")
+    wait(browser, lambda: "Copy the block with its first line" in text(browser, "dialog"))
+    browser.find_element("id", "dialog-close").click()
+    paste(browser, box(browser, 0, "purity"), "1\n2\n3\n")
+    wait(browser, lambda: lines(browser))
+    press(browser, "Fill 3 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 3 values")
+    send(browser)
+    assert [values_of(study, i)["purity"] for i in range(3)] == [1.0, 2.0, 3.0]
+
+
+def drop(browser, name, content):
+    """Drop a file on the page."""
+    browser.execute_script(
+        "const data = new DataTransfer(); data.items.add(new File([new Uint8Array(arguments[1])], arguments[0]));"
+        "document.body.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}))",
+        name,
+        list(content),
+    )
+
+
+def test_a_dropped_file_is_stored_after_one_confirmation(study, page):
+    pytest.importorskip("pandas")
+    study.suggest(n=4)
+    table = study.worklist()
+    table["outcome_yield"] = [0.5, 0.25, "12 %", None]
+    content = table.to_csv(sep=";", index=False).encode("utf-16")
+    browser = page(study)
+    drop(browser, "plate.xlsx", b"PK")
+    wait(browser, lambda: "save it as CSV" in text(browser, "dialog"))
+    browser.find_element("id", "dialog-close").click()
+    drop(browser, "results<b>.csv", content)
+    wait(browser, lambda: "12 %" in text(browser, "dialog"))
+    assert "results<b>.csv" in text(browser, "dialog") and values_of(study, 0)["yield"] is None
+    # A trial of the table changes before the confirmation: there is a new summary.
+    study.note(1, "cracked")
+    press(browser, "Store 2 values", "dialog")
+    wait(browser, lambda: "have changed since the last summary" in text(browser, "dialog"))
+    assert values_of(study, 0)["yield"] is None
+    press(browser, "Store 2 values", "dialog")
+    stored(browser, "2 values of results<b>.csv")
+    assert [values_of(study, i)["yield"] for i in range(4)] == [0.5, 0.25, None, None]
+
+
+@pytest.mark.parametrize("role", USERS)
+def test_each_role_sees_what_it_may(study, page, role):
+    study.suggest(n=2)
+    study.observe(0, {"yield": 1.0, "purity": 1.0})
+    browser = page(study, role)
+    assert len(browser.find_elements("css selector", ".box")) == (0 if role == "read" else 2)
+    for name in ("next", "off-plan", "open-file"):
+        assert browser.find_element("id", name).is_displayed() == (role in ("work", "all"))
+    shown_trial(browser, 0)
+    titles = {each.text for each in browser.find_elements("css selector", "dialog summary")}
+    expected = {"read": set(), "report": {"Write a remark"}}
+    assert titles == expected.get(role, {"Correct a value", "Withdraw the result", "Write a remark"})
+    if role == "read":  # the server refuses, and the text is kept with the reason
+        browser.find_element("id", "dialog-close").click()
+        browser.execute_script("user.role = 'work'; drawWorklist(latest.study, true)")
+        box(browser, 1, "yield").send_keys("0.5")
+        browser.find_element("id", "send").click()
+        wait(browser, lambda: "has the role 'read'" in browser.find_element("tag name", "body").text)
+        assert entries(browser)[0]["texts"] == {"yield": "0.5"} and values_of(study, 1)["yield"] is None
+
+
+def test_hostile_texts_are_shown_as_text(lab, browser, page):
+    evil = "<img src=x onerror='window.hit=1'>"
+    turned, long = "\u202egnp.\u2069\u05d0", "a name of a parameter that is long " + "x" * 80
+    optimizer = bl.RandomSearch(
+        {evil: [turned, long], turned: (0.0, 1.0), long: (0.0, 1.0)}, outcomes={evil: "maximize"}, seed=0
+    )
+    study = bl.Study("hostile " + evil, lab.url, optimizer)
+    study.suggest(n=2, attrs={"well": turned, evil: evil})
+    study.as_user(evil).note(0, evil + turned)
+    browser = page(study)
+    assert evil in text(browser, "worklist")
+    shown_trial(browser, 0)
+    assert evil in text(browser, "dialog")
+    # Text that changes the direction is isolated, so that it cannot reorder the text after it.
+    history = browser.find_elements("css selector", ".history li")[-1].text
+    assert history.endswith("\u2068" + evil + "\ufffdgnp.\ufffd\u05d0\u2069")
+    browser.find_element("id", "dialog-close").click()
+    box(browser, 1, evil).send_keys(evil)
+    browser.find_element("id", "work-title").click()
+    wait(browser, lambda: "cannot be sent yet" in text(browser, "open"))
+    assert browser.execute_script("return window.hit") is None
+    assert browser.find_elements("css selector", "main img, dialog img") == []
+    for width in (360, 1280):
+        set_width(browser, width)
+        assert overflow(browser) == 0
+
+
+def test_all_trials_are_shown_in_pages(study, page):
+    from selenium.webdriver.support.ui import Select
+
+    study.suggest(n=60)
+    for number in range(55):
+        study.observe(number, {"yield": float(number % 7), "purity": 1.0})
+    browser = page(study)
+
+    def numbers():
+        return [int(row.split()[0]) for row in text(browser, "all").splitlines()[1:]]
+
+    assert numbers() == list(range(50)) and text(browser, "all-page") == "1 to 50 of 60"
+    browser.find_element("id", "all-next").click()
+    assert numbers() == list(range(50, 60)) and not browser.find_element("id", "all-next").is_enabled()
+    Select(browser.find_element("id", "all-kind")).select_by_visible_text("observed")
+    Select(browser.find_element("id", "all-order")).select_by_visible_text("yield")
+    browser.find_element("id", "all-down").click()
+    assert numbers() == sorted(range(55), key=lambda number: (-(number % 7), number))[:50]
+    # The filter stays when the study changes.
+    study.fail(58)
+    study.observe(59, {"yield": 9.0, "purity": 1.0})
+    wait(browser, lambda: numbers()[0] == 59)
+
+
+def test_two_tabs_send_a_value_once(study, page, lab):
+    study.suggest(n=2)
+    browser = page(study)
+    first = browser.current_window_handle
+    box(browser, 0, "yield").send_keys("0.5")
+    wait(browser, lambda: note(browser, 0, "yield") == "" and entries(browser))
+    # A duplicated tab has the token and the entries.
+    browser.execute_script("window.open(location.href)")
+    [second] = set(browser.window_handles) - {first}
+    browser.switch_to.window(second)
+    wait(browser, lambda: box(browser, 0, "yield") and box(browser, 0, "yield").get_attribute("value") == "0.5")
+    box(browser, 1, "yield").send_keys("0.75")
+    browser.switch_to.window(first)
+    wait(browser, lambda: box(browser, 1, "yield").get_attribute("value") == "0.75")
+    for tab in (second, first):
+        browser.switch_to.window(tab)
+        browser.execute_script("find('send').click()")
+    wait(browser, lambda: not entries(browser))
+    browser.switch_to.window(second)
+    browser.close()
+    browser.switch_to.window(first)
+    assert [values_of(study, i)["yield"] for i in range(2)] == [0.5, 0.75]
+    assert len(study._log.history.events_of(0)) == len(study._log.history.events_of(1)) == 2
+    wait(browser, lambda: not browser.find_element("id", "unsent").is_displayed())
+
+
+def test_values_of_a_study_that_was_created_again_are_not_sent(study, page, lab):
+    study.suggest()
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.5")
+    bl.Study.delete(study.name, lab.url)
+    again = bl.Study(study.name, lab.url, bl.RandomSearch({"T": (20.0, 120.0)}, outcomes=OUTCOMES, seed=1))
+    again.suggest()
+    wait(browser, lambda: "trial 0: yield 0.5" in text(browser, "unsent"))
+    assert box(browser, 0, "yield").get_attribute("value") == ""
+    press(browser, "Send", "#unsent")
+    wait(browser, lambda: "it was deleted and created again" in text(browser, "unsent"))
+    press(browser, "Discard", "#unsent")
+    assert entries(browser) == [] and again.trial(0).outcomes["yield"].value is None
+    browser.get_log("browser")  # the study was not there for a moment
+
+
+def test_a_study_of_candidates_without_outcomes(lab, browser, page, request):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"reagent": ["a", "b", "c"], "mass": [1.0, 2.0, 3.0]})
+    study = bl.Study(request.node.name, lab.url, bl.RandomSearch(candidates=table, seed=0))
+    study.suggest(fixed={"reagent": "a"})
+    browser = page(study)
+    box(browser, 0, "").send_keys("0.5")
+    send(browser)
+    assert study.trial(0).value == 0.5
+    browser.find_element("id", "off-plan").click()
+    wait(browser, lambda: "Candidate" in text(browser, "dialog"))
+    for control in browser.find_elements("css selector", "dialog input, dialog select"):
+        control.send_keys({"Candidate": "1: reagent = b, mass = 2"}.get(control.accessible_name, "0.75"))
+    press(browser, "Add the experiment", "dialog")
+    stored(browser, "experiment at candidate = 1")
+    assert study.trial(1).params == {"reagent": "b", "mass": 2.0} and study.trial(1).value == 0.75
+    browser.find_element("id", "next").click()
+    wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
+    for control in browser.find_elements("css selector", "dialog fieldset select"):
+        control.send_keys({"reagent": "c"}.get(control.accessible_name, ""))
+    press(browser, "Start the trials", "dialog")
+    stored(browser, "1 new trial")
+    assert study.trial(2).params["reagent"] == "c"
+    # Without outcomes, a withdrawn trial takes a new value.
+    shown_trial(browser, 1)
+    fill(browser, "Withdraw the result", "Withdraw", Reason="wrong flask")
+    stored(browser, "trial 1: withdraw")
+    shown_trial(browser, 1)
+    fill(browser, "Enter a value", "Read the value", Value="0.25")
+    wait(browser, lambda: "Send 0.25" in text(browser, "dialog"))
+    press(browser, "Send 0.25", "dialog")
+    stored(browser, "trial 1: value 0.25")
+    assert study.trial(1).value == 0.25
