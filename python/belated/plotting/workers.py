@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
+from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import GREY, LOOKS, Axes
@@ -28,8 +30,10 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
 
     Trials do not record their workers. Therefore a trial is assigned to the worker that became free last, and to a new
     worker if none is free. The number of rows is the maximum number of concurrent trials, but a row may join trials of
-    different workers. The title has the idle share: the share of the time from the first start to the last end in
-    which a worker did not have a trial, in the mean over the workers. A pending trial ends at the current time. If
+    different workers. The title has the idle share: the share of the time from the first suggestion to the last end in
+    which a worker did not have a trial, in the mean over the workers. A trial starts with its suggestion. If the
+    duration of its evaluation is known, as in runs, it starts this duration before its end. The time before a later run
+    started the trial again (``retry_pending=True``) is therefore idle. A pending trial ends at the current time. If
     trials started or ended only in the first third of the time until now, the axis ends after the last of these events,
     and the idle share still includes all times. The states of trials have different colours and hatches; `plot_trials`
     explains *late*.
@@ -72,12 +76,16 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
         fates = ["observed"] * len(spans)
         shown = max((end for _, end in spans), default=0.0)
         unit, xlabel = figures.time_scale(clock, shown)
+        first = min((start for start, _ in spans), default=0.0)
     else:
         drawn, shown, unit, xlabel = figures.shown_time(search, clock, "plot_workers")
+        first = min((start for _, start, end in drawn if end > start), default=0.0)
+        if clock == "seconds":
+            drawn = sorted(((each[0], _last_start(*each), each[2]) for each in drawn), key=itemgetter(1))
         spans, fates = [(start, end) for _, start, end in drawn], fates_of(search, [trial for trial, _, _ in drawn])
     kept = [(span, fate) for span, fate in zip(spans, fates, strict=True) if span[1] > span[0]]
     spans, fates = [span for span, _ in kept], [fate for _, fate in kept]
-    first, last = min((start for start, _ in spans), default=0.0), max((end for _, end in spans), default=0.0)
+    last = max((end for _, end in spans), default=0.0)
     workers = workers_of(spans)
     n = max(workers, default=0)
     ax = figures.axes_for(ax, n)
@@ -99,6 +107,11 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
         idle = 1 - sum(end - start for start, end in spans) / (n * (last - first))
         title = f"{n} worker{'s' * (n > 1)}, idle {100 * abs(idle):.0f} % of the time"
     return figures.finished(ax, axis="x", xlabel=xlabel, ylabel="Worker", title=title)
+
+
+def _last_start(trial: Trial, start: float, end: float) -> float:
+    """Return the start of the last evaluation of a trial that ended, if its duration is known."""
+    return start if trial.state == "pending" or trial.duration is None else max(start, end - trial.duration)
 
 
 def workers_of(spans: Iterable[tuple[float, float]]) -> list[int]:
