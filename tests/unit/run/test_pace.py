@@ -7,6 +7,7 @@ import pytest
 
 import belated as bl
 from belated.run.pace import Pace
+from belated.store.memory import MemoryStore
 from tests.clock import Clock
 from tests.unit.run.runs import SPACE
 
@@ -82,6 +83,8 @@ def test_advice_names_only_searches_that_support_the_problem():
         (bl.BayesOpt(parts, constraints=[bl.Mixture(list("abc"))]), ["RandomSearch"]),
         (bl.BayesOpt(SPACE, context={"t": (0.0, 1.0)}), ["RandomSearch"]),
         (bl.BayesOpt(candidates=[[0.0], [1.0]]), ["RandomSearch"]),
+        (bl.BayesOpt(SPACE, outcomes={"y": "maximize", "z": bl.Record()}), ["RandomSearch"]),
+        (bl.Study("s", MemoryStore(), bl.BayesOpt(SPACE)), ["TreeSearch", "RandomSearch"]),
     ):
         pace = Pace(2, clock)
         pace.submitted[0] = clock.now
