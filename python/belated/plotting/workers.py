@@ -33,9 +33,9 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
     which a worker did not evaluate a trial, in the mean over the workers. A bar begins with the suggestion. If the
     duration of the evaluation is known, as in runs, it begins this duration before the end of the trial. The time
     before a later run started the trial again (``retry_pending=True``) is therefore idle. A pending trial ends at the
-    current time. If trials started or ended only in the first third of the time until now, the axis ends after the last of
-    these events, and the idle share still includes all times. The states of trials have different colours and hatches;
-    `plot_trials` explains *late*.
+    current time. If trials started or ended only in the first third of the time until now, the axis ends after the
+    last of these events, and the idle share still includes all times. The states of trials have different colours and
+    hatches; `plot_trials` explains *late*.
 
     Parameters
     ----------
