@@ -100,7 +100,7 @@ class Evaluations:
     absent: list[tuple[str, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.pace = Pace(self.n_workers, monotonic)
+        self.pace = Pace(self.n_workers)
 
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
         """Evaluate trials until the run ends; return the reason for the end.
@@ -142,9 +142,8 @@ class Evaluations:
         """
         trial = self.next_waiting()
         if trial is None and len(self.trials) < self.n_trials:
-            since = monotonic()
-            trial = self.suggest() if self.total is None else self.total.suggest(self.request)
-            self.pace.suggested(since)
+            with self.pace.suggestion():
+                trial = self.suggest() if self.total is None else self.total.suggest(self.request)
         if trial is None:
             self.n_trials = len(self.trials)
             return
@@ -173,7 +172,7 @@ class Evaluations:
     def submit(self, trial: Trial) -> None:
         """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
-        self.pace.submitted.setdefault(trial.number, monotonic())
+        self.pace.submit(trial.number)
         try:
             curve = () if self.reports is None else (self.reports,)
             future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity, *curve)

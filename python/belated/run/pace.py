@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from time import monotonic
 
 from belated.optimizers.optimizer import Optimizer
 from belated.space.candidates import Candidates, NamedCandidates
@@ -16,10 +18,10 @@ _LEAST = 30.0
 
 @dataclass
 class Pace:
-    """The seconds that a run spends on suggestions and evaluations; `clock` returns seconds."""
+    """The seconds that a run spends on suggestions and evaluations."""
 
     n_workers: int
-    clock: Callable[[], float]
+    start: float = field(default_factory=lambda: monotonic())
     #: The number of suggestions, their seconds, and the seconds for which f ran in finished evaluations.
     n_suggested: int = 0
     suggesting: float = 0.0
@@ -28,17 +30,21 @@ class Pace:
     #: The time at which each running evaluation was submitted, by trial number.
     submitted: dict[int, float] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        self.start = self.clock()
-
-    def suggested(self, since: float) -> None:
-        """Add a suggestion that began at a time."""
+    @contextmanager
+    def suggestion(self) -> Iterator[None]:
+        """Add the time of the ``with`` block, which makes a suggestion."""
+        since = monotonic()
+        yield
         self.n_suggested += 1
-        self.suggesting += self.clock() - since
+        self.suggesting += monotonic() - since
+
+    def submit(self, number: int) -> None:
+        """Add the start of an evaluation, unless it was started before."""
+        self.submitted.setdefault(number, monotonic())
 
     def finished(self, number: int, duration: float | None) -> None:
         """Add an evaluation; without a duration, its worker counts as busy since the evaluation was submitted."""
-        elapsed = self.clock() - self.submitted.pop(number)
+        elapsed = monotonic() - self.submitted.pop(number)
         self.n_finished += 1
         self.evaluating += elapsed if duration is None else min(duration, elapsed)
 
@@ -46,7 +52,7 @@ class Pace:
         """Return what would make the run faster, or None if workers do not mostly wait for suggestions."""
         if self.suggesting < _LEAST or not optimizer._has_model:
             return None
-        now = self.clock()
+        now = monotonic()
         running = sum(now - since for since in self.submitted.values())
         busy = (self.evaluating + running) / (self.n_workers * (now - self.start))
         if self.suggesting < 0.5 * (now - self.start) or busy >= 0.5:

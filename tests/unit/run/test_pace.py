@@ -24,7 +24,7 @@ class AtOnce(Executor):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr("belated.run.evaluations.monotonic", clock)
+    monkeypatch.setattr("belated.run.pace.monotonic", clock)
     monkeypatch.setattr("belated.run.objective.perf_counter", clock)
     return clock
 
@@ -75,8 +75,7 @@ def test_the_share_of_several_workers_and_searches_without_models(clock, monkeyp
     assert warned(clock, monkeypatch, 3.0, 1.0, 40, optimizer=bl.RandomSearch(SPACE, seed=0)) == []
 
 
-def test_advice_names_only_searches_that_support_the_problem():
-    clock = Clock()
+def test_advice_names_only_searches_that_support_the_problem(clock):
     parts = dict.fromkeys("abc", (0.0, 1.0))
     for optimizer, names in (
         (bl.BayesOpt(SPACE, direction="minimize"), ["TreeSearch", "RandomSearch"]),
@@ -86,11 +85,11 @@ def test_advice_names_only_searches_that_support_the_problem():
         (bl.BayesOpt(SPACE, outcomes={"y": "maximize", "z": bl.Record()}), ["RandomSearch"]),
         (bl.Study("s", MemoryStore(), bl.BayesOpt(SPACE)), ["TreeSearch", "RandomSearch"]),
     ):
-        pace = Pace(2, clock)
-        pace.submitted[0] = clock.now
+        pace = Pace(2)
+        pace.submit(0)
         pace.finished(0, None)
-        clock.now += 40.0
-        pace.suggested(clock.now - 40.0)
+        with pace.suggestion():
+            clock.now += 40.0
         advice = pace.advice(optimizer)
         assert [name for name in ("TreeSearch", "RandomSearch") if name in advice] == names
         assert ("direction='minimize'" in advice) == (optimizer.direction == "minimize")
