@@ -17,7 +17,7 @@ use crate::ledger::revise::RevisedTrial;
 use crate::ledger::{Action, Event, Ledger, Mark, Reading, Suggested, TrialNumber, View, What};
 use crate::maximize::feasible::Feasible;
 use crate::numerics::threads;
-use crate::problem::{Fixed, Member, Point, Problem, Restriction};
+use crate::problem::{Fixed, Point, Problem, Restriction};
 use crate::random::Call;
 use crate::random::{RECOMMENDATION, SETUP, stream};
 use crate::stopping::{Stopping, divergence};
@@ -438,18 +438,11 @@ impl Optimizer {
                 self.strategy.recommend(log, query, n, call)
             })?,
         };
-        let point_of = |best: &Member| {
-            let mut point = problem.decode(&best.x, best.index);
-            if let (Point::Numbers(numbers), Some(restriction)) = (&mut point, &restriction) {
-                restriction.hold(numbers);
-            }
-            point
-        };
         let recommended = |best: Recommendation| Recommended {
             point: match self.ledger.between_steps(&best.point.x) {
                 // The nearest member was not measured.
                 Some(number) => self.ledger.point(number),
-                None => point_of(&best.point),
+                None => problem.decode(&best.point, restriction.as_ref()),
             },
             mean: problem.direction.oriented(best.mean),
             std: best.std,

@@ -140,7 +140,11 @@ impl Optimizer {
                 // A requested fidelity is logged unchanged.
                 let z = proposal.fidelity.filter(|_| queued.is_none());
                 let fidelity = requested.or_else(|| z.and_then(|z| problem.fidelity_at(z)));
-                let point = point_of(&proposal, restriction, &problem);
+                let member = match restriction {
+                    None => proposal.point,
+                    Some(restriction) => restriction.lift_member(proposal.point),
+                };
+                let point = problem.decode(&member, restriction);
                 let (is_queued, attrs) = (queued.is_some(), queued.and_then(|next| next.attrs));
                 let event = suggested(point, fidelity, is_queued, proposal.note, attrs);
                 (event, proposal.warning)
@@ -264,19 +268,6 @@ fn agrees(next: &Queued, (fixed, restriction): (&Fixed, &Restriction), problem: 
             .encode(&next.point)
             .is_ok_and(|x| restriction.lower(&x, next.point.index()).is_some()),
     }
-}
-
-/// The proposed point in the user's units, with the fixed values unchanged.
-fn point_of(proposal: &Proposal, restriction: Option<&Restriction>, problem: &Problem) -> Point {
-    let Some(restriction) = restriction else {
-        return problem.decode(&proposal.point.x, proposal.point.index);
-    };
-    let member = restriction.lift_member(proposal.point.clone());
-    let mut point = problem.decode(&member.x, member.index);
-    if let Point::Numbers(numbers) = &mut point {
-        restriction.hold(numbers);
-    }
-    point
 }
 
 /// The fixed values together with the shared values of a point.

@@ -54,6 +54,14 @@ impl Linear {
         self.between(sum, |bound| format!("{bound:?}"))
     }
 
+    /// The sum of the parts, if the constraint is a mixture of real parts: equal coefficients, and a fixed sum.
+    pub(super) fn total(&self) -> Option<f64> {
+        let a = self.terms.first()?.1;
+        let is_mixture = self.at_least == self.at_most && self.terms.iter().all(|term| term.1 == a);
+        let sum = self.at_least.filter(|_| is_mixture)?;
+        (!self.counts && self.step.is_none()).then_some(sum / a)
+    }
+
     /// A sum with its bounds.
     fn between(&self, sum: String, text: impl Fn(f64) -> String) -> String {
         match (self.at_least.map(&text), self.at_most.map(&text)) {

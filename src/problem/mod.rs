@@ -357,13 +357,21 @@ impl Problem {
         }
     }
 
-    /// Returns the point with these columns. `index` is the row number of the point among candidates.
-    pub(crate) fn decode(&self, x: &[f64], index: Option<usize>) -> Point {
-        match (&self.members, index) {
-            (Members::Space(space), _) => Point::Numbers(space.decode_searched(x)),
+    /// Returns the point of a member. The values that a restriction fixes are unchanged.
+    pub(crate) fn decode(&self, member: &Member, restriction: Option<&Restriction>) -> Point {
+        match (&self.members, member.index) {
+            (Members::Space(space), _) => {
+                let mut numbers = space.decode_exactly(&member.x);
+                if let Some(restriction) = restriction {
+                    restriction.hold(&mut numbers);
+                }
+                let closest = |k, number| restriction.map_or(number, |own| own.closest(k, number));
+                space.round_parts(&mut numbers, closest);
+                Point::Numbers(numbers)
+            }
             (Members::Candidates(_), Some(index)) => Point::Candidate(index),
             (Members::Candidates(list), None) => {
-                let nearest = list.domain().snap(&mut x.to_vec());
+                let nearest = list.domain().snap(&mut member.x.clone());
                 Point::Candidate(nearest.unwrap_or_default())
             }
         }

@@ -379,23 +379,27 @@ impl Restriction {
 
     /// Writes the values that the user gave to the numbers of a member, because decoding may round them.
     pub fn hold(&self, numbers: &mut [Option<f64>]) {
-        let Form::Box(map) = &self.form else {
-            return;
+        for (k, number) in numbers.iter_mut().enumerate() {
+            *number = number.map(|number| self.closest(k, number));
+        }
+    }
+
+    /// The closest number to this number that the user's values of parameter k include.
+    pub fn closest(&self, k: usize, number: f64) -> f64 {
+        let held = match &self.form {
+            Form::Rows(_) => None,
+            Form::Box(map) => map.held.get(k).and_then(Option::as_ref),
         };
-        for (number, held) in numbers.iter_mut().zip(&map.held) {
-            let (Some(decoded), Some(held)) = (&mut *number, held) else {
-                continue;
-            };
-            *decoded = match held {
-                Held::Range(low, high) => decoded.clamp(*low, *high),
-                Held::Values(values) => {
-                    let distance = |value: &&f64| (**value - *decoded).abs();
-                    let nearest = values
-                        .iter()
-                        .min_by(|a, b| distance(a).total_cmp(&distance(b)));
-                    nearest.copied().unwrap_or(*decoded)
-                }
-            };
+        match held {
+            None => number,
+            Some(Held::Range(low, high)) => number.clamp(*low, *high),
+            Some(Held::Values(values)) => {
+                let distance = |value: &&f64| (**value - number).abs();
+                let nearest = values
+                    .iter()
+                    .min_by(|a, b| distance(a).total_cmp(&distance(b)));
+                nearest.copied().unwrap_or(number)
+            }
         }
     }
 

@@ -43,6 +43,10 @@ const MAX_PATTERNS: u64 = 10_000;
 const MAX_LINEAR: usize = 64;
 /// The largest number of steps with which the points of a lattice are counted.
 const MAX_SUMS: f64 = 1e6;
+/// A part of a mixture is 0 or at least this share of the total.
+const LEAST_PART: f64 = 1e-9;
+/// A part may be at its bound if the bound differs from the sum of two parts by this share of the total.
+const ROUNDING: f64 = 1e-11;
 
 impl Space {
     /// Creates a space. Refuses conditions on unknown or continuous parameters, conditions that can never hold, circles
@@ -624,8 +628,70 @@ impl Space {
         x
     }
 
-    /// The numbers of the searched parameters (None if inactive) at the point nearest to these columns.
+    /// The numbers of the searched parameters (None if inactive) at the point nearest to these columns, with rounded
+    /// parts of mixtures.
     pub(crate) fn decode_searched(&self, x: &[f64]) -> Vec<Option<f64>> {
+        let mut numbers = self.decode_exactly(x);
+        self.round_parts(&mut numbers, |_, number| number);
+        numbers
+    }
+
+    /// Rounds the parts of mixtures: a part that is smaller than [`LEAST_PART`] of the total becomes 0, and its amount
+    /// is added to the largest part for which the point remains a member. A part for which there is no such change
+    /// stays. `closest` returns the number nearest to a number that parameter k may have.
+    pub(crate) fn round_parts(
+        &self,
+        numbers: &mut [Option<f64>],
+        closest: impl Fn(usize, f64) -> f64,
+    ) {
+        let bounded = |k: usize, number: f64| {
+            let (low, high) = self.range(k);
+            closest(k, number).clamp(low, high)
+        };
+        for mixture in &self.linear {
+            let total = mixture.total().unwrap_or_default();
+            let (least, rounding) = (LEAST_PART * total.abs(), ROUNDING * total.abs());
+            let is_tiny = |number: f64| number != 0.0 && number.abs() < least;
+            if !numbers.iter().flatten().any(|&number| is_tiny(number)) {
+                continue;
+            }
+            let places = mixture.terms.iter().map(|term| self.place(&term.0));
+            let mut parts: Vec<(usize, f64)> =
+                places.filter_map(|k| Some((k, numbers[k]?))).collect();
+            parts.sort_by(|one, other| other.1.total_cmp(&one.1));
+            let off = |numbers: &[Option<f64>]| {
+                let amounts = parts.iter().filter_map(|part| numbers[part.0]);
+                (amounts.sum::<f64>() - total).abs()
+            };
+            for &(k, amount) in parts.iter().rev() {
+                if !is_tiny(amount) || bounded(k, 0.0) != 0.0 {
+                    continue;
+                }
+                let mut without = numbers.to_vec();
+                without[k] = Some(0.0);
+                let with_amount_at = |&(to, _): &(usize, f64)| {
+                    let mut point = without.clone();
+                    let number = point[to].as_mut().filter(|_| to != k)?;
+                    let sum = *number + amount;
+                    *number = bounded(to, sum);
+                    let is_near = (*number - sum).abs() <= rounding && !is_tiny(*number);
+                    (is_near && self.is_member(&point)).then_some(point)
+                };
+                // The sum may be as near to the total without this part.
+                let is_near = off(&without) <= off(numbers) && self.is_member(&without);
+                let found = match is_near {
+                    true => Some(without.clone()),
+                    false => parts.iter().find_map(with_amount_at),
+                };
+                if let Some(point) = found {
+                    numbers.copy_from_slice(&point);
+                }
+            }
+        }
+    }
+
+    /// The numbers of the searched parameters (None if inactive) at the point nearest to these columns.
+    pub(super) fn decode_exactly(&self, x: &[f64]) -> Vec<Option<f64>> {
         let active = self.domain.product().and_then(|product| product.active(x));
         let is_active = |k: usize| active.as_ref().is_none_or(|active| active[k]);
         let all = self.searched.iter().zip(&self.at).enumerate();

@@ -5,12 +5,14 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 use super::{
-    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Integer, Members, Parameter,
-    Point, Problem, Real, Role, Space,
+    Candidates, Choices, Clock, Declaration, Direction, Fidelity, Fixed, Held, Integer, Linear,
+    Member, Members, Parameter, Point, Problem, Real, Role, Space,
 };
 use crate::error::Error;
 use crate::ledger::{Action, Event, Ledger, Observation};
 use crate::problem::Domain;
+use crate::random::Rng;
+use rand::SeedableRng;
 
 fn labels(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("'c{i}'")).collect()
@@ -321,6 +323,67 @@ proptest! {
     }
 }
 
+proptest! {
+    /// The parts have lower bounds 0, far below 1e-9 of the total, or above it. One part is tiny, and its amount is at
+    /// another part.
+    #[test]
+    fn parts_of_mixtures_are_zero_or_can_be_weighed(
+        lows in prop::collection::vec(0..4usize, 2..6), seed: u64, exponent in 6.0..17.0f64, total in 0.1..200.0f64,
+        coefficient in 0.5..2.0f64, is_bounded: bool, is_held: bool, at in 0..5usize, to in 0..5usize,
+    ) {
+        let n = lows.len();
+        let (at, to) = (at % n, to % n);
+        prop_assume!(at != to);
+        let name = |i: usize| format!("p{i}");
+        let low = |i: usize| [0.0, 0.0, 1e-12, 1e-3][lows[i]] * total;
+        let declared = (0..n).map(|i| Declaration::new(&name(i), real(low(i), total, false, None)));
+        let constraint = |terms: Vec<(String, f64)>, at_least, at_most| Linear {
+            terms, at_least, at_most, step: None, tolerance: 0.0, counts: false,
+        };
+        let sum = Some(coefficient * total);
+        let mut linear = vec![constraint((0..n).map(|i| (name(i), coefficient)).collect(), sum, sum)];
+        if is_bounded {
+            linear.push(constraint(vec![(name(0), 2.0), (name(n - 1), 1.0)], None, Some(0.9 * total)));
+        }
+        let Ok(space) = Space::new(Role::Params, declared.collect()).unwrap().with_linear(linear) else {
+            return Ok(());
+        };
+        let mut rng = Rng::seed_from_u64(seed);
+        let mut before = space.decode_exactly(&space.domain().sample_uniform(&mut rng).0);
+        let tiny = total * 10f64.powf(-exponent);
+        let moved = before[at].unwrap() - tiny;
+        before[at] = Some(tiny);
+        before[to] = before[to].map(|amount| amount + moved);
+        prop_assume!(space.is_member(&before));
+        let x = space.encode_searched(|k| before[k]);
+        let before = space.decode_exactly(&x);
+        let problem = Problem::new(space.clone());
+        let held = |k: usize| (is_held && k == to).then(|| Held::Values(vec![before[k].unwrap()]));
+        let fixed = Fixed::Parameters((0..n).map(held).collect());
+        let Ok(restriction) = problem.restrict(&fixed) else { return Ok(()) };
+        let Point::Numbers(after) = problem.decode(&Member::new(x, None), Some(&restriction)) else { unreachable!() };
+        prop_assert!(space.is_member(&after));
+        let off = |point: &[Option<f64>]| (point.iter().flatten().sum::<f64>() - total).abs();
+        prop_assert!(off(&after) <= off(&before).max(1e-11 * total), "{:?} {:?}", before, after);
+        for (k, (a, b)) in before.iter().zip(&after).enumerate() {
+            let (a, b) = (a.unwrap(), b.unwrap());
+            prop_assert!((a - b).abs() <= 1e-9 * n as f64 * total && (a == b || !is_held || k != to));
+            let least = 1e-9 * total;
+            let others = |i: &usize| *i != k && !(is_held && *i == to);
+            let can_grow = |i: usize| {
+                let mut point = after.clone();
+                (point[k], point[i]) = (Some(0.0), Some(after[i].unwrap() + b));
+                space.is_member(&point) && point[i].unwrap() >= least
+            };
+            let can_be_zero = !(is_held && k == to) && (0..n).filter(others).any(can_grow);
+            prop_assert!(b == 0.0 || b >= least || !can_be_zero, "{:?} {:?}", before, after);
+            // Without further limits, every small part becomes 0.
+            let is_free = !is_bounded && !is_held && low(k) == 0.0;
+            prop_assert!(b == 0.0 || b >= least || !is_free, "{:?} {:?}", before, after);
+        }
+    }
+}
+
 #[test]
 fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
     let space = svm();
@@ -411,7 +474,8 @@ fn numbers_that_are_not_a_point_of_the_problem_are_refused() {
                 .all(|it| matches!(it, Some(Error::InvalidPoint(_))))
         );
     }
-    assert_eq!(problem.decode(&[0.3], None), Point::Candidate(1));
+    let near = Member::new(vec![0.3], None);
+    assert_eq!(problem.decode(&near, None), Point::Candidate(1));
 }
 
 #[test]

@@ -33,11 +33,20 @@ def total_effects(space: Space, draw: Callable[[Array, int], Array]) -> tuple[li
     # Merge equal rows, which occur if points differ only in inactive parameters, for example.
     different, place = np.unique(_rows(space, n), axis=0, return_inverse=True)
     draws = draw(different, _N_DRAWS)[:, place.ravel()].reshape(_N_DRAWS, -1, n)
-    variance = draws[:, 0].var(axis=1)
-    squares = ((draws[:, :1] - draws[:, 1:]) ** 2).mean(axis=2)
-    effects = np.where(variance[:, None] > 0, squares / (2 * np.where(variance > 0, variance, 1.0)[:, None]), 0.0)
+    effects = shares(draws)
     searched = [i for i, name in enumerate(space) if name in space.searched]
     return [list(space)[i] for i in searched], effects[:, searched]
+
+
+def shares(values: Array) -> Array:
+    """Return total effects, shape (draws, d), from f at points a, then at a with parameter i of b; (draws, d + 1, n).
+
+    By the law of total variance, Var f = E[Var(f | others)] + Var(E[f | others]), where the first part is the numerator
+    of a total effect. Therefore the estimate of Var f, from all values, is at least the estimate of each first part.
+    """
+    parts = ((values[:, :1] - values[:, 1:]) ** 2).mean(axis=2) / 2
+    variance = np.maximum(values.var(axis=(1, 2)), parts.max(axis=1))[:, None]
+    return np.where(variance > 0, parts / np.where(variance > 0, variance, 1.0), 0.0)
 
 
 def can_be_zero(space: Space, model: GaussianProcess) -> NDArray[np.bool_]:

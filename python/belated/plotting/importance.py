@@ -23,14 +23,16 @@ def plot_importance(
 
     The total effect of parameter i is T_i = E[Var(f | all other parameters)] / Var(f), where params are drawn uniformly
     from the space (on the scales of the parameters). T_i is 0 if f does not depend on the parameter. The sum of the
-    effects exceeds 1 if parameters interact. The estimator is T_i = mean (f(a) - f(a with parameter i of b))² / (2 Var
-    f(a)) over evenly spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). T_i is computed for each of
-    100 draws of f from the posterior (Le Gratiet, Cannamela and Iooss 2014). A bar and a number show the median of T_i
-    over the draws, and a line shows the interval from the 5 % to the 95 % quantile of T_i. A long line means that the
-    model is too uncertain to show the importance. The line begins at 0 if the parameter is without effect with a
-    probability of 5 % or more: if the evidence of the model is at most 19 times the evidence without the parameter, or
-    if there are at most as many values as parameters. If this holds for all parameters, the title says so. With more
-    than 1000 values, evidences are not compared. A parameter does not have an effect at points where it is inactive.
+    effects exceeds 1 if parameters interact. The estimator of the numerator is W_i = mean (f(a) - f(a with parameter i
+    of b))² / 2 over evenly spread points a and b (Jansen 1999; Saltelli et al. 2010, table 2f). The denominator is the
+    variance of f at all of these points, or the largest W_i if this is larger, because no part of a variance exceeds
+    the variance. T_i is computed for each of 100 draws of f from the posterior (Le Gratiet, Cannamela and Iooss 2014).
+    A bar and a number show the median of T_i over the draws, and a line shows the interval from the 5 % to the 95 %
+    quantile of T_i. A long line means that the model is too uncertain to show the importance. The line begins at 0 if
+    the parameter is without effect with a probability of 5 % or more: if the evidence of the model is at most 19 times
+    the evidence without the parameter, or if there are at most as many values as parameters. If this holds for all
+    parameters, the title says so. With more than 1000 values, evidences are not compared. A parameter does not have an
+    effect at points where it is inactive.
 
     Parameters
     ----------

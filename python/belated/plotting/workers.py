@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from belated.optimizers.trial import Trial
 from belated.optimizers.trials import Reading
 from belated.plotting import figures
 from belated.plotting.figures import GREY, LOOKS, Axes
@@ -29,10 +30,12 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
     Trials do not record their workers. Therefore a trial is assigned to the worker that became free last, and to a new
     worker if none is free. The number of rows is the maximum number of concurrent trials, but a row may join trials of
     different workers. The title has the idle share: the share of the time from the first start to the last end in
-    which a worker did not have a trial, in the mean over the workers. A pending trial ends at the current time. If
-    trials started or ended only in the first third of the time until now, the axis ends after the last of these events,
-    and the idle share still includes all times. The states of trials have different colours and hatches; `plot_trials`
-    explains *late*.
+    which a worker did not evaluate a trial, in the mean over the workers. A bar begins with the suggestion. If the
+    duration of the evaluation is known, as in runs, it begins this duration before the end of the trial. The time
+    before a later run started the trial again (``retry_pending=True``) is therefore idle. A pending trial ends at the
+    current time. If trials started or ended only in the first third of the time until now, the axis ends after the
+    last of these events, and the idle share still includes all times. The states of trials have different colours and
+    hatches; `plot_trials` explains *late*.
 
     Parameters
     ----------
@@ -72,11 +75,13 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
         fates = ["observed"] * len(spans)
         shown = max((end for _, end in spans), default=0.0)
         unit, xlabel = figures.time_scale(clock, shown)
+        begun = [start for start, _ in spans]
     else:
         drawn, shown, unit, xlabel = figures.shown_time(search, clock, "plot_workers")
+        begun = [_last_start(*each) if clock == "seconds" else each[1] for each in drawn]
         spans, fates = [(start, end) for _, start, end in drawn], fates_of(search, [trial for trial, _, _ in drawn])
-    kept = [(span, fate) for span, fate in zip(spans, fates, strict=True) if span[1] > span[0]]
-    spans, fates = [span for span, _ in kept], [fate for _, fate in kept]
+    kept = [each for each in zip(spans, fates, begun, strict=True) if each[0][1] > each[0][0]]
+    spans, fates, begun = [span for span, _, _ in kept], [fate for _, fate, _ in kept], [start for _, _, start in kept]
     first, last = min((start for start, _ in spans), default=0.0), max((end for _, end in spans), default=0.0)
     workers = workers_of(spans)
     n = max(workers, default=0)
@@ -86,8 +91,8 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
     for fate, (colour, _) in LOOKS.items():
         own = [i for i, each in enumerate(fates) if each == fate]
         if own:
-            starts = [spans[i][0] / unit for i in own]
-            widths = [(spans[i][1] - spans[i][0]) / unit for i in own]
+            starts = [begun[i] / unit for i in own]
+            widths = [(spans[i][1] - begun[i]) / unit for i in own]
             look: Any = {"color": colour, "edgecolor": "white", "linewidth": 0.5, "hatch": _HATCHES[fate], "zorder": 2}
             ax.barh([workers[i] for i in own], widths, left=starts, height=0.7, label=fate, **look)
     ax.set_ylim(max(n, 1) + 0.6, 0.4)
@@ -96,9 +101,15 @@ def plot_workers(search: Reading | History, ax: Axes | None = None, *, clock: st
     figures.integer_ticks(ax.yaxis)
     title = ""
     if n:
-        idle = 1 - sum(end - start for start, end in spans) / (n * (last - first))
+        busy = sum(end - start for (_, end), start in zip(spans, begun, strict=True))
+        idle = 1 - busy / (n * (last - first))
         title = f"{n} worker{'s' * (n > 1)}, idle {100 * abs(idle):.0f} % of the time"
     return figures.finished(ax, axis="x", xlabel=xlabel, ylabel="Worker", title=title)
+
+
+def _last_start(trial: Trial, start: float, end: float) -> float:
+    """Return the start of the last evaluation of a trial that ended, if its duration is known."""
+    return start if trial.state == "pending" or trial.duration is None else max(start, end - trial.duration)
 
 
 def workers_of(spans: Iterable[tuple[float, float]]) -> list[int]:

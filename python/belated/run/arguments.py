@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from typing import Any, Literal, TypeAlias, TypedDict
@@ -226,8 +228,16 @@ def check_picklable(f: Any, executor: Executor | None, processes: bool) -> None:
     if executor is not None and not isinstance(executor, ProcessPoolExecutor):
         return
     try:
-        ForkingPickler.dumps(f)
+        sent = bytes(ForkingPickler.dumps(f))
     except Exception as error:
         raise InvalidSetting(
             f"f={short_repr(f)} cannot be sent to another process: {format_error(error)}; {PICKLING_ADVICE}"
         ) from error
+    # The processes of the run import the main module by its name or from its file, which notebooks and prompts lack.
+    main = sys.modules["__main__"]
+    is_importable = getattr(main, "__spec__", None) is not None or os.path.isfile(getattr(main, "__file__", None) or "")
+    if processes and b"__main__" in sent and not is_importable:
+        raise InvalidSetting(
+            f"f={short_repr(f)} is defined in a notebook or at a prompt, from where the processes of processes=True "
+            f"cannot import it: {PICKLING_ADVICE}"
+        )

@@ -26,6 +26,7 @@ from belated.optimizers.request import Facts, ObserveArguments, Request
 from belated.optimizers.trial import Trial
 from belated.run.budget import Budget
 from belated.run.objective import Evaluation, Objective, Reports, evaluate
+from belated.run.pace import Pace
 from belated.run.progress import Progress, arriving_text
 from belated.run.raised import Place, without_objects
 from belated.run.total import Total
@@ -98,6 +99,9 @@ class Evaluations:
     # For each of the first results, the declared outcomes that it lacks; see `Evaluation`.
     absent: list[tuple[str, ...]] = field(default_factory=list)
 
+    def __post_init__(self) -> None:
+        self.pace = Pace(self.n_workers)
+
     def run(self) -> Literal["n_trials", "timeout", "budget"]:
         """Evaluate trials until the run ends; return the reason for the end.
 
@@ -138,7 +142,8 @@ class Evaluations:
         """
         trial = self.next_waiting()
         if trial is None and len(self.trials) < self.n_trials:
-            trial = self.suggest() if self.total is None else self.total.suggest(self.request)
+            with self.pace.suggestion():
+                trial = self.suggest() if self.total is None else self.total.suggest(self.request)
         if trial is None:
             self.n_trials = len(self.trials)
             return
@@ -167,6 +172,7 @@ class Evaluations:
     def submit(self, trial: Trial) -> None:
         """Submit the evaluation of a trial."""
         fidelity = None if self.optimizer._problem.fidelity is None else trial.fidelity
+        self.pace.submit(trial.number)
         try:
             curve = () if self.reports is None else (self.reports,)
             future = self.executor.submit(evaluate, self.f, trial.number, trial.params, fidelity, *curve)
@@ -219,6 +225,9 @@ class Evaluations:
             evaluation = _lost_evaluation(died)
         self.report(trial, evaluation)
         del self.running[future]
+        self.pace.finished(trial.number, evaluation.duration)
+        if "pace" not in self.warned and (advice := self.pace.advice(self.optimizer)) is not None:
+            self.warn_once("pace", advice)
         if self.budget is not None:
             self.budget.end(trial)
         if evaluation.error is not None and not evaluation.caught:

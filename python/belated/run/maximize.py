@@ -284,7 +284,7 @@ def maximize(*args: Any, **kwargs: Any) -> Result:
     processes : bool
         Whether to call f in `n_workers` processes, which the run starts. A process that dies is replaced. All processes
         end with the run. The processes import f, so define f in a module, or in a script that calls this function under
-        ``if __name__ == "__main__":``.
+        ``if __name__ == "__main__":``. A function that is defined in a notebook or at a prompt is refused.
     retries : int
         If a worker dies, or the executor loses an evaluation for another reason, the evaluation is started again at
         most this number of times. If the worker dies again after the last restart, the trial has failed, independent of

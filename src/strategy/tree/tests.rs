@@ -12,7 +12,7 @@ use crate::ledger::{Action, Again, Data, Event, Observation, Suggested, What};
 use crate::maximize::feasible::Feasible;
 use crate::optimizer::{Definition, Optimizer, Request};
 use crate::problem::{
-    Choices, Declaration, Domain, Integer, Parameter, Problem, Real, Role, Space,
+    Choices, Declaration, Domain, Integer, Member, Parameter, Problem, Real, Role, Space,
 };
 use crate::random::Rng;
 use crate::strategy::tree::note::{self, Step};
@@ -187,7 +187,7 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
                     observation: Observation::new(value, None).with(Data {
                         point: place
                             .clone()
-                            .map(|x| opt.definition().problem.decode(&x, None)),
+                            .map(|x| opt.definition().problem.decode(&Member::new(x, None), None)),
                         ..Data::default()
                     }),
                     again: Again::Amend,
@@ -202,7 +202,8 @@ fn check_history(seed: u64, exact: bool, given: bool, n_steps: usize) -> Result<
             11 if n > 0 => drop(opt.record(Action::abandon(any), now)),
             12 => {
                 let value = rng.random::<bool>().then_some(value);
-                let point = opt.definition().problem.decode(&x, None);
+                let near = Member::new(x.clone(), None);
+                let point = opt.definition().problem.decode(&near, None);
                 opt.record(Action::add(point, vec![], value, None), now)
                     .unwrap();
                 let path = plain.settle(&x);

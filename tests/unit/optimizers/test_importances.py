@@ -1,5 +1,6 @@
 """`importances`: shares of the parameters in the variance of f."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import plotting
-from belated.optimizers.importance import paired_points
+from belated.optimizers.importance import paired_points, shares
 
 
 def searched(space, f, n=24, **arguments):
@@ -25,6 +26,35 @@ def test_points_are_evenly_spread_in_each_dimension_and_pair(n, d, seed):
     assert a.shape == b.shape == (n, d)
     assert (np.sort((a * n).astype(int), axis=0) == np.arange(n)[:, None]).all()
     assert ((a - b) ** 2).mean(axis=0) == pytest.approx(np.full(d, 1 / 6), abs=1 / n)
+
+
+@given(st.integers(1, 3), st.integers(1, 3), st.integers(0, 99))
+def test_effects_of_all_pairs_are_the_shares_of_the_variance(n_rows, n_columns, seed):
+    """All pairs of points are listed, and the conditional variances are computed from the table of f."""
+    table = np.random.default_rng(seed).normal(size=(n_rows, n_columns)) * 10.0 ** (seed % 9 - 4)
+    i, j, k, m = np.array(list(itertools.product(*map(range, table.shape * 2)))).T
+    values = np.array([[table[i, j], table[k, j], table[i, m]]])
+    variance = table.var() or 1.0
+    expected = [table.var(axis=0).mean() / variance, table.var(axis=1).mean() / variance]
+    assert shares(values) == pytest.approx(np.array([expected]), abs=1e-12)
+
+
+@given(st.integers(1, 4), st.integers(1, 9), st.integers(0, 9999))
+def test_no_effect_exceeds_one(d, n, seed):
+    values = np.random.default_rng(seed).normal(size=(3, d + 1, n)).round(seed % 3)
+    found = shares(values)
+    assert found.shape == (3, d) and (found >= 0).all() and (found <= 1).all()
+
+
+def test_intervals_of_a_function_of_one_parameter_end_at_one():
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0), "z": (0.0, 1.0)}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        opt = bl.BayesOpt(space, seed=seed)
+        points = [dict(zip(space, row, strict=True)) for row in rng.random((27, 3))]
+        opt.add(points, [(p["x"] - 0.4) ** 2 + 0.002 * rng.standard_normal() for p in points])
+        _, (low, middle, high) = opt._effect_intervals(None, "test")
+        assert 0.97 < low[0] <= middle[0] <= high[0] <= 1 and (high <= 1).all() and (low >= 0).all()
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])

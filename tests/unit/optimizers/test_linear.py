@@ -34,6 +34,62 @@ def value(params):
     return -((params["a"] - 0.6) ** 2) - (params["b"] - 0.4) ** 2 - params["c"]
 
 
+# Tiny parts.
+
+
+MIXTURES = {
+    "parts": (PARTS, [TOTAL]),
+    "percent": (dict.fromkeys("abc", (0.0, 100.0)), [bl.Mixture(list("abc"), total=100.0)]),
+    "lower bounds": ({"a": (0.1, 1.0), "b": (0.0, 0.7), "c": (0.0, 0.5)}, [TOTAL]),
+    "linear": ({**PARTS, "d": 0.25}, [bl.Linear({name: 2.0 for name in "abcd"}, equals=2.0)]),
+    "further": (PARTS, [TOTAL, bl.Linear({"a": 1, "b": 2}, at_most=1.1), bl.Linear({"a": 1, "c": -1}, at_least=-0.3)]),
+    "function": (PARTS, [TOTAL, lambda p: p["c"] == 0 or p["c"] >= 0.05]),
+    "steps": (PARTS, [bl.Mixture(list("abc"), step=0.05)]),
+    "conditional": ({**PARTS, "k": ["u", "v"], "c": bl.Real(0.0, 1.0, when={"k": "u"})}, [TOTAL]),
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize("make", [bl.BayesOpt, bl.RandomSearch])
+def test_suggested_parts_are_zero_or_can_be_weighed(make, name):
+    space, constraints = MIXTURES[name]
+    scale = 100.0 if name == "percent" else 1.0
+    total = 0.75 if name == "linear" else scale
+
+    def check(params):
+        parts = {part: params[part] for part in "abc" if part in params}
+        assert all(each == 0 or each >= 1e-9 * total for each in parts.values()), params
+        assert abs(sum(parts.values()) - total) <= 1e-11 * total
+        for part, each in parts.items():
+            low, high = space[part] if isinstance(space[part], tuple) else (0.0, 1.0)
+            assert low <= each <= high
+        assert all(limit(params) for limit in constraints if not isinstance(limit, (bl.Mixture, bl.Linear)))
+        if name == "further":
+            assert params["a"] + 2 * params["b"] <= 1.1 + 1e-12 and params["a"] - params["c"] >= -0.3 - 1e-12
+
+    optimizer = make(space, constraints=constraints, context={"t": (0.0, 1.0)}, seed=0)
+    for k, fixed in enumerate([{}, {}, {"b": 0.25 * scale}, {"a": (0.3 * scale, 0.5 * scale)}, {}, {"b": 0.0}]):
+        for trial in optimizer.suggest(n=3, fixed=fixed, context={"t": k / 6}):
+            check(trial.params)
+            assert fixed.get("b") in (None, trial.params["b"])
+            trial.observe((trial.params["a"] - 0.3 * trial.params["b"]) / scale)
+        for each in optimizer.recommend(n=2, fixed=fixed, context={"t": k / 6}) if make is bl.BayesOpt else ():
+            check(each)
+    optimizer.enqueue({"b": 0.2 * scale})
+    check(optimizer.suggest(context={"t": 0.5}).params)
+
+
+def test_an_amount_that_a_user_fixes_is_not_changed():
+    optimizer = bl.BayesOpt(PARTS, constraints=[TOTAL], seed=0)
+    for trial in optimizer.suggest(n=6, fixed={"b": 1e-12}):
+        assert trial.params["b"] == 1e-12 and abs(sum(trial.params.values()) - 1) <= 1e-15
+        trial.observe(trial.params["a"])
+    best = optimizer.suggest(fixed={"b": 1e-12}).params
+    assert best == {"a": pytest.approx(1.0, abs=1e-11), "b": 1e-12, "c": 0.0}
+    optimizer.add({"a": 0.5, "b": 0.5 - 1e-12, "c": 1e-12}, 2.0)
+    assert optimizer.best_params_["c"] == 1e-12
+
+
 # Uniformity.
 
 

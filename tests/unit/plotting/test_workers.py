@@ -10,6 +10,7 @@ import belated as bl
 from belated import plotting
 from belated.plotting.workers import workers_of
 from belated.simulate import Exponential, Uniform, simulate, simulate_workers
+from tests.clock import Clock
 from tests.unit.plotting.searches import drawn
 
 pytest.importorskip("matplotlib").use("Agg")
@@ -72,6 +73,41 @@ def test_bars_gaps_and_the_idle_share():
     assert len({colour for colour, _ in looks}) == len({hatch for _, hatch in looks}) == 4
     ax = plotting.plot_workers(opt, clock="iterations")
     assert sorted(bar[2:] for bar in bars_of(ax)) == [(0, 2), (1, 2), (2, 4), (3, 4)]
+
+
+def test_a_trial_that_is_started_again_counts_from_its_last_start(monkeypatch):
+    now = Clock()
+    opt = bl.RandomSearch(SPACE, time=now, seed=0)
+    first, _ = opt.suggest(n=2)  # the program that asked for the trials is killed
+    now.now = 100.0
+    monkeypatch.setattr("belated.run.objective.perf_counter", now)
+
+    def f(params, trial):
+        now.now += 5.0
+        if trial.number == 1:
+            raise OSError
+        return 1.0
+
+    with pytest.warns(bl.BelatedWarning, match="trial 1 failed"):
+        bl.maximize(f, optimizer=opt, n_trials_total=4, retry_pending=True)
+    ax = plotting.plot_workers(opt)
+    # Two trials were in flight at a time. Of 2 * 120 seconds, 220 seconds are idle.
+    starts = [100.0, 105.0, 110.0, 115.0]
+    assert sorted(bar[2:] for bar in bars_of(ax)) == [(start, start + 5.0) for start in starts]
+    assert {bar[2] for bar in bars_of(ax) if bar[0] == "failed"} == {105.0}
+    assert ax.get_title() == "2 workers, idle 92 % of the time"
+    # The delay is counted from the suggestion.
+    assert first.ended_at - first.suggested_at == 2 and len(drawn(plotting.plot_trials(opt))) > 0
+
+
+def test_durations_do_not_move_starts_before_the_suggestion():
+    now = Clock(50.0)
+    opt = bl.RandomSearch(SPACE, time=now, seed=0)
+    a, b = opt.suggest(n=2)
+    now.now = 60.0
+    a.observe(1.0, duration=30.0)
+    b.observe(1.0, duration=4.0)
+    assert bars_of(plotting.plot_workers(opt)) == [("observed", 1, 0.0, 10.0), ("observed", 2, 6.0, 10.0)]
 
 
 @pytest.mark.parametrize("mode", ["asynchronous", "synchronous"])

@@ -239,27 +239,31 @@ def test_a_result_that_cannot_be_read_here():
 
 
 PROMPT = """
+import functools
 import belated as bl
 
-def f(params):
-    return 1.0
+def f(params, shift=0.0):
+    return params["x"] - shift
 
-try:
-    bl.maximize(f, {"x": (0.0, 1.0)}, n_trials=3, processes=True)
-except bl.errors.RunError as error:
-    print(error, *[trial.state for trial in error.result.trials])
+opt = bl.RandomSearch({{"x": (0.0, 1.0)}}, seed=0)
+objective = {objective}
+print(len(bl.maximize(objective, optimizer=opt, n_trials=2, n_workers=2).trials))
+bl.maximize(objective, optimizer=opt, n_trials=3, n_workers=2, processes=True)
 """
 
 
-def test_a_function_defined_at_the_prompt():
-    run = subprocess.run([sys.executable, "-c", PROMPT], capture_output=True, text=True, timeout=SECONDS)
-    assert (run.returncode, run.stderr) == (0, "") and run.stdout.endswith("for threads abandoned\n")
-    assert "a worker process cannot read it: AttributeError: Can't get attribute 'f'" in run.stdout
-
-
-def test_a_script_from_standard_input():
-    run = subprocess.run([sys.executable, "-"], input=PROMPT, capture_output=True, text=True, timeout=SECONDS)
-    assert run.returncode == 0 and "loky.get_reusable_executor()" in run.stdout, run.stderr
+@pytest.mark.parametrize("how", ["-c", "-"])
+@pytest.mark.parametrize("objective", ["f", "functools.partial(f, shift=0.3)"])
+def test_a_function_defined_at_the_prompt_is_refused_at_once(how, objective):
+    program = PROMPT.format(objective=objective)
+    command, standard_input = [sys.executable, how], program
+    if how == "-c":
+        command, standard_input = [*command, program], None
+    run = subprocess.run(command, input=standard_input, capture_output=True, text=True, timeout=SECONDS)
+    *traceback, message = run.stderr.strip().splitlines()
+    assert run.returncode == 1 and run.stdout == "2\n" and len(traceback) < 12
+    assert message.startswith("belated.errors.InvalidSetting: f=") and "defined in a notebook or at a prompt" in message
+    assert "at the top level of a module" in message and message.endswith("n_workers, for threads")
 
 
 LIMITED = """

@@ -68,7 +68,7 @@ fn log_suggestion(log: &mut Ledger, point: &Member, note: Option<String>) {
         by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
-            point: log.problem().decode(&point.x, None),
+            point: log.problem().decode(point, None),
             context: vec![],
             fidelity: None,
             expires_at: None,

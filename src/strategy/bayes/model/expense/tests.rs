@@ -76,7 +76,7 @@ fn suggest(bayes: &mut BayesOpt, log: &mut Ledger, context: &[f64]) -> Vec<f64> 
         by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
-            point: log.problem().decode(&point.x, None),
+            point: log.problem().decode(&point, None),
             context: context.to_vec(),
             fidelity: None,
             expires_at: None,

@@ -474,7 +474,7 @@ fn step(bayes: &mut BayesOpt, log: &mut Ledger, number: usize) {
         by: None,
         now: 0.0,
         what: What::Suggested(Suggested {
-            point: log.problem().decode(&x, None),
+            point: log.problem().decode(&proposal.point, None),
             context: vec![],
             fidelity: None,
             expires_at: None,
