@@ -332,8 +332,8 @@ proptest! {
         coefficient in 0.5..2.0f64, is_bounded: bool, is_held: bool, at in 0..5usize, to in 0..5usize,
     ) {
         let n = lows.len();
-        let (at, to) = (at % n, to % n);
-        prop_assume!(at != to);
+        let at = at % n;
+        let to = (at + 1 + to % (n - 1)) % n;
         let name = |i: usize| format!("p{i}");
         let low = |i: usize| [0.0, 0.0, 1e-12, 1e-3][lows[i]] * total;
         let declared = (0..n).map(|i| Declaration::new(&name(i), real(low(i), total, false, None)));
