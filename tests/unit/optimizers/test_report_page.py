@@ -184,7 +184,8 @@ def test_a_page_has_the_numbers_of_all_trials(name, pictures):
         assert row.get("fidelity") == (None if trial.fidelity is None else f"{trial.fidelity:.5g}")
     front = "Front" if search._problem.front else "Best"
     assert {row["number"] for row in page.rows(front)} == best
-    assert {row["number"] for row in page.rows("Experiments in progress")} == {str(trial.number) for trial in search.pending}
+    in_progress = {row["number"] for row in page.rows("Experiments in progress")}
+    assert in_progress == {str(trial.number) for trial in search.pending}
     came = {
         str(trial.number)
         for trial in search.trials

@@ -99,7 +99,8 @@ def test_trials_whose_lease_has_ended_are_counted_apart(tmp_path):
     now[0] += 3600.0
     page = Page(study.report_html())
     assert any("2 more were added, or their lease has ended" in text for text in page.texts)
-    assert [row["state"] for row in page.rows("Experiments in progress")] == ["pending, late", "pending, late", "pending"]
+    in_progress = [row["state"] for row in page.rows("Experiments in progress")]
+    assert in_progress == ["pending, late", "pending, late", "pending"]
 
 
 def test_values_and_positions_of_outcomes_are_read_across_revisions(tmp_path):
