@@ -13,7 +13,7 @@ Each file of the two folders has the name of a page. A file of data/measurements
 A file of data/replays/ has the same entries, but its tables have the names of their runs instead of a command and a
 commit. It also has these entries:
 
-* ``runs``: name → command, commit, seeds, counts, and minutes on two cores.
+* ``runs``: name → command, commit, seeds, counts, minutes on two cores, and a sample of replay_samples.py.
 * ``results``: the rows of the page's main table. A row names its run, and has a figure, what was compared, the
   published outcome, our outcome, and a verdict.
 
