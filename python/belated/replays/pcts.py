@@ -402,5 +402,5 @@ REJECTS_LINE = "Wang et al. 2022, Figure 5: PCTS with DUCBV and the rejection of
 REPLAYS = [
     Replay("pcts", __doc__, make, table, figure, 10, wang.DURATION, 3, 200, ["scipy"], ["quick", "keep"]),
     Replay("pcts-noise", NOISE_LINE, make_noise, table_noise, figure_noise, 10, wang.DURATION, 3, options=["quick"]),
-    Replay("pcts-sr", REJECTS_LINE, make_rejects, table_rejects, figure_rejects, 5, wang.DURATION, options=["quick"]),
+    Replay("pcts-sr", REJECTS_LINE, make_rejects, table_rejects, figure_rejects, 10, wang.DURATION, options=["quick"]),
 ]
