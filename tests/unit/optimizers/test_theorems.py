@@ -9,6 +9,7 @@ import pytest
 
 import belated as bl
 from belated._core import GaussianProcess
+from tests.ids import without_address
 from tests.unit.optimizers.test_theory import GRID, SIGNAL, kernel, posterior
 
 THEORY = bl.papers.Theory(rkhs_bound=2.0, noise_bound=0.1, value_bound=1.5, delta=0.2)
@@ -237,7 +238,7 @@ def test_the_bayes_regret_of_thompson_sampling_is_below_its_bound():
         (([1.0, 2.0], lambda a, b: np.ones(3), 0.1), r"shape \(3,\)"),
         (([1.0, 2.0], lambda a, b: np.full((2, 2), np.nan), 0.1), "not finite"),
     ],
-    ids=str,
+    ids=without_address,
 )
 def test_points_and_kernels_that_are_not_usable_are_refused(arguments, message):
     for function in (bl.papers.information_gain, bl.papers.effective_dimension):
