@@ -57,9 +57,10 @@ def plot_convergence(
     trial is pending and forbidden (`Study.forbidden`).
 
     If a fidelity was declared, the best value is taken over the trials at the highest fidelity observed so far. If
-    outcomes were declared, values are values of the objective, drawn when the outcomes with bounds have arrived, too;
-    the best value is taken over the trials within the bounds. With several objectives, the plot shows the hypervolume
-    of the front so far, with the references of `hypervolume` at the end.
+    outcomes were declared, values are values of the objective, drawn at the arrival of the last known outcome among the
+    objective and the outcomes with bounds. The best value is taken over the trials whose outcomes with bounds have all
+    arrived and lie within them. With several objectives, the plot shows the hypervolume of the front so far, with the
+    references of `hypervolume` at the end.
 
     For several runs, a line shows the median of their best values so far, and a band shows the interval from the lower
     to the upper quartile. Both begin when each run has a value. After the last value of a run, its best value is kept.
