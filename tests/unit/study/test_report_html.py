@@ -168,3 +168,14 @@ def test_print_of_a_deleted_study_says_why(lab):
     assert settings.startswith("Study('lab'") and "deleted" in line
     with pytest.raises(StoreError):
         lab.report_html()
+
+
+def test_a_report_without_the_functions_of_constraints_says_so(tmp_path):
+    def half(params):
+        return params["a"] <= 0.5
+
+    store = f"sqlite:///{tmp_path}/a.db"
+    study = bl.Study("s", store, bl.BayesOpt({"a": (0.0, 1.0)}, constraints=[half], seed=0))
+    text = "the constraints ['half'] were not passed"
+    assert text not in " ".join(Page(study.report_html()).texts)
+    assert text in " ".join(Page(bl.Study.load("s", store).report_html()).texts)

@@ -89,11 +89,14 @@ def report_page(search: Any, since: Any) -> str:
     counts = Counter(record.state for record in records)
     goals = ", ".join(f"{name} ({_goal(problem.outcomes, name)})" for name, goal in problem.outcomes.items())
     n_new = sum(number in came for number in best)
+    functions = [] if search._constraints is not None else list(getattr(search, "_stored_constraints", ()))
+    caution = f". The functions of the constraints {functions} were not passed, so violations are not recognised"
     texts = {
         "title": str(vars(search).get("name", search._strategy_name)),
         "written": f"{_shown(moment(now))}, as of event {n_events}",
         "goal": f"{search._strategy_name}, {goals or f'{problem.direction} the value'}",
-        "counts": ", ".join([f"{len(records)} trials", *(f"{n} {state}" for state, n in counts.items())]),
+        "counts": ", ".join([f"{len(records)} trials", *(f"{n} {state}" for state, n in counts.items())])
+        + caution * bool(functions),
         "since": period[2],
         "news": f"{n_started} trials started, {len(came)} have new results, {len(changes)} changes; "
         + (f"{n_new} of the front are new" if problem.front else f"the best trial is {'' if n_new else 'not '}new"),
