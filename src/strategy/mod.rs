@@ -306,7 +306,7 @@ fn best_of_front(
         excluded.extend(violating);
     };
     if left.is_empty() {
-        let mut found = best_by_value(log, query, n, stop)?;
+        let mut found = best_by_value(log.log.objective(), query, n, stop)?;
         found.iter_mut().for_each(|each| each.mean = f64::NAN);
         return Ok(found);
     }

@@ -79,7 +79,8 @@ class ServedStudy(Study):
     def _author(self) -> str | None:
         return _SENT.get().by
 
-    def _key(self) -> str | None:
+    @property
+    def _key(self) -> str | None:  # type: ignore[override]
         return _SENT.get().key
 
     def _start_trials(self, request: Request, *, key: str | None = None, **options: Any) -> list[int]:

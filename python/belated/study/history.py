@@ -15,6 +15,7 @@ class History:
     def __init__(self) -> None:
         # The number of the trial of each event, or _NONE.
         self._concerned = array("q")
+        self._n_events = 0
         # The time of each event, and the numbers of the first and of the last event of each trial.
         self._times = array("d")
         self._first: dict[int, int] = {}
@@ -26,14 +27,16 @@ class History:
         """Add new events; `numbers` contains, for each event, the number of its trial."""
         for record, number in zip(records, numbers, strict=True):
             if number is not None:
-                self._first.setdefault(number, len(self._times))
-                self._last[number] = len(self._times)
+                if number not in self._first:
+                    self._first[number] = self._n_events
+                self._last[number] = self._n_events
             self._concerned.append(_NONE if number is None else number)
             self._times.append(record.at)
+            self._n_events += 1
 
     def note_revision(self) -> None:
         """Record that the last event changed the points of all trials."""
-        self._revised.append(len(self._concerned) - 1)
+        self._revised.append(self._n_events - 1)
 
     def concerned(self, event: int) -> int | None:
         """Return the number of the trial of an event."""

@@ -203,9 +203,8 @@ class Study(Trials[SharedLog]):
     def _author(self) -> str | None:
         return self._user
 
-    def _key(self) -> str | None:
-        """Return the key of a call whose method has no argument ``key``."""
-        return None
+    # The key of a call whose method has no argument ``key``.
+    _key: str | None = None
 
     # The number of the revision that is read. None: the present problem.
     _revision: int | None = None
@@ -509,7 +508,7 @@ class Study(Trials[SharedLog]):
         fits: bool = False,
     ) -> list[int | None]:
         submission = Submission(verb, trial, revision, given)
-        key = self._key() if key is None else key
+        key = self._key if key is None else key
         call = None if key is None else (verb, key, submission.digest(self._author()))
         return self._record_from(partial(self._read_submission, submission), revision, call, notice, fits=fits)
 

@@ -53,7 +53,7 @@ def test_the_text_cites_only_numbers_of_the_tables(name, script):
 def test_each_result_has_a_run_with_its_command_commit_and_seeds(name, script, tmp_path):
     page = script.read()[name]
     for run in page["runs"].values():
-        assert set(run) - {"note"} == {"command", "commit", "seeds", "counts", "minutes"}
+        assert set(run) - {"note", "sample"} == {"command", "commit", "seeds", "counts", "minutes"}
         assert re.fullmatch(r"[0-9a-f]{8}", run["commit"]) and run["seeds"]
         program, *arguments = shlex.split(run["command"].replace("DIR", str(tmp_path)))
         assert program == "belated"
