@@ -1,5 +1,6 @@
 """The HTTP API: its paths, the functions that answer requests, and the answers for errors."""
 
+import json
 import logging
 import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -121,7 +122,7 @@ _REPORT = _NO_TRIAL | _problems({409: "The trial has a value already, or the stu
 
 async def _check_role(request: Request) -> None:
     """Refuse a request for which the role of the user is not enough. The gate has checked the token and the body."""
-    body = await request.json() if await request.body() else {}
+    body = {} if request.method == "GET" else json.loads(await request.body() or "{}")
     problem = roles.refused(request.user, request.scope["route"].name, body)
     if problem is not None:
         raise HTTPException(403, problem)

@@ -83,7 +83,9 @@ class Gate:
                 app = self._pages()[scope["path"]]
             if b"%00" in scope["raw_path"].split(b"?")[0]:
                 raise Refused(404, "the path has the character NUL, which is not in the name of any study")
-            if scope["method"] not in ("GET", "HEAD"):
+            if scope["method"] in ("GET", "HEAD"):
+                check_no_body(scope)
+            else:
                 receive = replaying(await checked_body(scope, receive), receive)
         except Refused as refused:
             await refused.answer(scope, receive, answer)
@@ -115,6 +117,13 @@ def path_of(scope: Scope) -> str:
     """Return the decoded path. An encoded slash stays within its segment."""
     segments = scope["raw_path"].split(b"?")[0].split(b"/")
     return "/".join(unquote_to_bytes(part).decode(errors="replace").replace("/", SLASH) for part in segments)
+
+
+def check_no_body(scope: Scope) -> None:
+    """Raise Refused if a request that only reads has a body, which nobody would check."""
+    headers = dict(scope["headers"])
+    if headers.get(b"content-length", b"0").strip(b"0") or b"transfer-encoding" in headers:
+        raise Refused(400, f"{scope['method']} has no body: leave it out", {"connection": "close"})
 
 
 async def checked_body(scope: Scope, receive: Receive) -> bytes:

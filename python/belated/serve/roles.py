@@ -60,7 +60,9 @@ def refused(user: User, route: str, body: Mapping[str, Any]) -> str | None:
         return f"{route} is not open to any role"
     what, role = route, NEEDED[route]
     for (name, field), more in NEEDED_BY_FIELD.items():
-        if name == route and body.get(field) not in (None, False) and ROLES.index(more) > ROLES.index(role):
+        given = body.get(field)
+        is_given = given is not None and given is not False  # the number of a candidate may be 0
+        if name == route and is_given and ROLES.index(more) > ROLES.index(role):
             what, role = f"{route} with {field}", more
     if ROLES.index(user.role) >= ROLES.index(role):
         return None

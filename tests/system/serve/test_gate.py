@@ -293,3 +293,18 @@ def test_answers_without_a_token_cost_no_more_than_a_refusal():
     for path in open_paths:
         n_calls(path)  # the first request makes the answer
     assert max(map(n_calls, open_paths)) <= refused
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize("header", [(b"content-length", b"7"), (b"transfer-encoding", b"chunked")])
+def test_requests_that_read_have_no_body(method, header):
+    sent, token = [], "token-0123456789"
+
+    async def send(message):
+        sent.append(message)
+
+    # Neither the application nor the body is reached.
+    made, scope = gate.Gate(None, one_token(token)), scope_of(b"/v1/user", token, method)
+    scope["headers"].append(header)
+    asyncio.run(made(scope, None, send))
+    assert sent[0]["status"] == 400 and (b"connection", b"close") in sent[0]["headers"]

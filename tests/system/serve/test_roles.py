@@ -27,6 +27,7 @@ FLAGS = [
     {"amend": False},
     {"replicate": True},
     {"params": {"x": 0.5}},
+    {"params": 0},
     {"params": None},
     {"amend": True, "params": {"x": 0.5}},
 ]
@@ -65,7 +66,9 @@ def least(method, path, flags):
     if last in WORKS:
         return "work"
     assert last in REPORTS, path
-    is_changed = last == "observe" and (flags.get("amend") or flags.get("replicate") or flags.get("params"))
+    # The number of a candidate may be 0.
+    has_params = flags.get("params") is not None
+    is_changed = last == "observe" and (flags.get("amend") or flags.get("replicate") or has_params)
     return "work" if is_changed else "report"
 
 
