@@ -162,7 +162,7 @@ def _happened(
             number, n_trials, n_started = n_trials, n_trials + 1, n_started + is_new
         elif kind == "Revised":
             era += 1
-            found = [f"revision {era + 1}: {search._revision_text(era)}"]
+            found = [f"revision {era + 1}: {search._revision_text(era) or 'nothing changed'}"]
         names: list[Any] = [*search._problem_of(era).outcomes] or [None]
         for position, given in what.get("results", ()):
             if position < len(names):  # the last position is the trial as a whole
