@@ -731,3 +731,26 @@ def test_a_file_with_misplaced_quotation_marks_is_refused(study, page):
     press(browser, "Store 1 value", "dialog")
     stored(browser, "1 value of plate.csv")
     assert values_of(study, 0)["yield"] == 1.5 and 'a "b"' in study.trial(0).remarks[0].text
+
+
+def test_another_study_is_not_shown_in_place_of_a_deleted_one(study, page, lab):
+    other = bl.Study("0 before others", lab.url, bl.RandomSearch({"T": (0.0, 1.0)}, outcomes=OUTCOMES, seed=0))
+    other.suggest()
+    study.suggest()
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.5")
+    bl.Study.delete(study.name, lab.url)
+    wait(browser, lambda: f"The study {study.name} was deleted" in text(browser, "message"))
+    assert browser.execute_script("return find('name').value") == study.name
+    assert not browser.find_element("id", "study").is_displayed()
+    label = f"{study.name} (a former study), trial 0: yield 0.5"
+    assert label in text(browser, "unsent")
+    again = bl.Study(study.name, lab.url, bl.RandomSearch({"T": (20.0, 120.0)}, outcomes=OUTCOMES, seed=1))
+    again.suggest()
+    wait(browser, lambda: "was created again while this page was open" in text(browser, "message"))
+    assert box(browser, 0, "yield").get_attribute("value") == "" and label in text(browser, "unsent")
+    browser.refresh()
+    wait(browser, lambda: label in text(browser, "unsent"))
+    press(browser, "Discard", "#unsent")
+    browser.get_log("browser")  # the study was not there for a moment
+    bl.Study.delete(other.name, lab.url)
