@@ -754,3 +754,12 @@ def test_another_study_is_not_shown_in_place_of_a_deleted_one(study, page, lab):
     press(browser, "Discard", "#unsent")
     browser.get_log("browser")  # the study was not there for a moment
     bl.Study.delete(other.name, lab.url)
+
+
+def test_trials_become_late_in_the_table_without_an_event(study, page):
+    from selenium.webdriver.support.ui import Select
+
+    study.suggest(n=2, expires_after=4)
+    browser = page(study)
+    Select(browser.find_element("id", "all-kind")).select_by_visible_text("late")
+    wait(browser, lambda: text(browser, "all-page") == "1 to 2 of 2")
