@@ -415,6 +415,8 @@ find("login").addEventListener("submit", event => {
   event.preventDefault();
   token = find("token").value.trim();
   find("token").value = "";
+  // A request cannot have other characters.
+  if (!/^[\x21-\x7e]+$/.test(token)) { forget("The token is wrong: it has a space, or a letter with an accent.", true); return; }
   lastInput = Date.now();
   refresh();
 });

@@ -763,3 +763,9 @@ def test_trials_become_late_in_the_table_without_an_event(study, page):
     browser = page(study)
     Select(browser.find_element("id", "all-kind")).select_by_visible_text("late")
     wait(browser, lambda: text(browser, "all-page") == "1 to 2 of 2")
+
+
+def test_a_token_that_no_request_can_have_is_refused(lab, browser):
+    log_in(browser, lab, "t\u00f6ken\u20ac-0123456789")
+    wait(browser, lambda: "The token is wrong" in text(browser, "message"))
+    assert browser.find_element("id", "login").is_displayed() and complaints(browser) == []
