@@ -9,7 +9,8 @@ const KINDS = {
   "": () => true,
   ...Object.fromEntries(["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
     .map(state => [state, trial => trial.state === state])),
-  late: trial => trial.lease_ended, marked: trial => trial.warnings.length > 0, forbidden: trial => trial.forbidden !== null,
+  late: trial => trial.state === "pending" && trial.lease_ends_at !== null && trial.lease_ends_at <= Date.now() / 1000 + skew,
+  marked: trial => trial.warnings.length > 0, forbidden: trial => trial.forbidden !== null,
 };
 
 // Return [title, sorting value of a trial, cell] for the columns.
@@ -26,9 +27,11 @@ function allColumns(study, list) {
 
 function drawAll(study) {
   const table = find("all"), chooser = find("all-order"), kind = find("all-kind").value;
-  const key = () => JSON.stringify([study.study_id, events, trials.size, kind, chooser.value, find("all-down").checked, page]);
+  const found = [...trials.values()].filter(KINDS[kind]);  // trials become late without an event
+  const key = () => JSON.stringify([study.study_id, events, trials.size, kind, found.length, chooser.value,
+    find("all-down").checked, page]);
   if (table.key === key()) return;
-  const found = [...trials.values()].filter(KINDS[kind]), head = allColumns(study, found.slice(0, 1000));
+  const head = allColumns(study, found.slice(0, 1000));
   const titles = head.map(each => each[0]);
   if (table.head !== JSON.stringify(titles)) {
     table.head = JSON.stringify(titles);

@@ -127,7 +127,7 @@ function drawEntries() {
   // An entry that is being sent for the first time is not listed.
   const isListed = entry => !isInBoxes(entry) && (entry.status !== "waiting" || entry.reason);
   const own = ownEntries().filter(isListed), others = foreignEntries(), list = find("entries");
-  const state = JSON.stringify([own, others.length, own.map(presentTrials)]);
+  const state = JSON.stringify([own, others.length, own.map(presentTrials), own.map(isFormer)]);
   if (list.state === state) return;
   list.state = state;
   find("unsent").hidden = own.length + others.length === 0;
@@ -157,7 +157,8 @@ function presentTrials(entry) {
 }
 
 function entryItem(entry) {
-  const item = group("li", entry.status, element("p", `${isolated(entry.study)}, ${entry.label}`));
+  const former = isFormer(entry) ? " (a former study)" : "";
+  const item = group("li", entry.status, element("p", `${isolated(entry.study)}${former}, ${entry.label}`));
   if (entry.reason) item.append(element("p", entry.reason, "reason"));
   for (const reading of Object.values(entry.readings)) if (reading.reason) item.append(element("p", reading.reason, "reason"));
   if (entry.status === "waiting") item.append(element("p", "It is sent again until the server answers.", "reason"));

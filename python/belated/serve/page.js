@@ -4,13 +4,14 @@
 const PERIOD = 2000, MOST_ROWS = 50;
 const trials = new Map();  // number → trial, as the server last described it
 let shown = null, shownId = null, events = 0, skew = 0, round = 0;
-let latest = null;  // the study and the forecast that are drawn
+let latest = null, notice = "";  // the study and the forecast that are drawn; what the user must know about the study
+const known = new Map();  // name → the id of the study as this page last saw it; null if there was no study of this name
 const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
 
 function forget(text, wrong) {
   storage?.removeItem(KEY);
   for (const name of ["updated", "stored"]) find(name).textContent = "";
-  token = null; user = null; shown = null; round += 1;
+  token = null; user = null; shown = null; notice = ""; round += 1;
   if (find("dialog").open) closeDialog();
   find("login").hidden = false; find("chooser").hidden = true; find("study").hidden = true; find("unsent").hidden = true;
   find("entries").state = null;
@@ -43,10 +44,12 @@ async function listStudies() {
     names.push(...page.studies.map(each => each.name));
     start = page.next;
   }
+  // A study that is deleted stays chosen: values must not be entered into another one by mistake.
+  const chosen = select.value || nameInAddress();
+  if (chosen && !names.includes(chosen)) names.push(chosen);
   if (names.join("\n") !== [...select.options].map(each => each.value).join("\n")) {
-    const chosen = select.value || nameInAddress();
     select.replaceChildren(...names.map(name => new Option(name, name)));
-    select.value = names.includes(chosen) ? chosen : names[0] ?? "";
+    select.value = chosen || (names[0] ?? "");
   }
   return select.value;
 }
@@ -98,6 +101,10 @@ async function fetchTrials(study, query) {
 // Fetch the trials that changed since the last call; the first call fetches all trials.
 async function follow(name) {
   const study = await ask(pathOf(name));
+  const before = known.get(name);
+  if (before !== undefined && before !== study.study_id)
+    notice = `The study ${isolated(name)} was created again while this page was open: its trials are new.`;
+  known.set(name, study.study_id);
   if (study.study_id !== shownId) shown = null;  // the id also differs after a deletion and a new start
   if (name !== shown) { trials.clear(); events = 0; }
   skew = study.now - Date.now() / 1000;
@@ -116,14 +123,31 @@ async function follow(name) {
   return study;
 }
 
+// Show that there is no study of the name that is chosen.
+function showMissing(name) {
+  known.set(name, null);
+  if (boxInFocus()) document.activeElement.blur();
+  trials.clear(); rows.clear(); selected.clear();
+  find("worklist").key = null;
+  shown = null; shownId = null; latest = null; events = 0; notice = "";
+  find("study").hidden = true; find("updated").textContent = "";
+  say(`The study ${isolated(name)} was deleted, or was never created. Choose another study, or wait until it is created.`, true);
+  drawEntries();
+  deliver();
+}
+
+// Return whether an entry belongs to a study that was deleted. Its name may have been given to a new study.
+const isFormer = entry => known.has(entry.study) && known.get(entry.study) !== entry.study_id;
+
 async function refresh() {
   const mine = ++round;
+  let name = null;
   try {
     if (token && Date.now() - lastInput > LONGEST_REST) forget("The token is forgotten, because nothing was typed for 8 hours.", false);
     if (token) {
       if (!user) await learnUser();
       if (mine !== round) return;
-      const name = await listStudies();
+      name = await listStudies();
       if (mine !== round) return;
       storage?.setItem(KEY, token);  // the server accepted it
       find("login").hidden = true; find("chooser").hidden = false;
@@ -133,7 +157,7 @@ async function refresh() {
         const forecast = study?.counts.pending ? await ask(`${pathOf(name)}/forecast`) : null;
         if (study && mine === round) {
           latest = {study, forecast};
-          draw(study, forecast); say(""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
+          draw(study, forecast); say(notice); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
           deliver();
           drawEntries();
           readDrafts();
@@ -144,7 +168,8 @@ async function refresh() {
   } catch (error) {
     if (mine === round) {
       if (error.status === 401) forget("The token is wrong.", true);
-      else { if (error.status === 404) find("name").replaceChildren(); say(error.message, true); }
+      else if (error.status === 404 && name) showMissing(name);
+      else say(error.message, true);
     }
   }
   if (mine === round) setTimeout(() => mine === round && (document.hidden ? pause(mine) : refresh()), PERIOD);
@@ -390,13 +415,15 @@ find("login").addEventListener("submit", event => {
   event.preventDefault();
   token = find("token").value.trim();
   find("token").value = "";
+  // A request cannot have other characters.
+  if (!/^[\x21-\x7e]+$/.test(token)) { forget("The token is wrong: it has a space, or a letter with an accent.", true); return; }
   lastInput = Date.now();
   refresh();
 });
 find("forget").addEventListener("click", forgetToken);
 for (const kind of ["keydown", "pointerdown", "input"]) document.addEventListener(kind, () => { lastInput = Date.now(); }, true);
 find("download").addEventListener("click", download);
-find("name").addEventListener("change", () => { find("study").hidden = true; refresh(); });
+find("name").addEventListener("change", () => { find("study").hidden = true; notice = ""; refresh(); });
 const redraw = () => latest && !find("study").hidden && draw(latest.study, latest.forecast);
 for (const id of ["chart-log", "curves-log"]) find(id).addEventListener("change", redraw);
 window.addEventListener("resize", redraw);

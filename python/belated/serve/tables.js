@@ -1,24 +1,29 @@
 "use strict";
 // Tables that a person pastes into the worklist, and CSV files.
 
-// Return the cells of a text, whose cells may be in quotes.
+// Return the cells of a text, whose cells may be in quotes; raise an error if a quotation mark is at a wrong place.
 function cellsIn(text, separator) {
-  const found = [[]];
-  let cell = "", isQuoted = false, isStart = true;
-  const end = () => { found.at(-1).push(cell); cell = ""; isStart = true; };
-  for (let i = 0; i < text.length; i++) {
-    const each = text[i];
+  const found = [[]], plain = text.replace(/\r(?=\n|$)/g, "");
+  let cell = "", isQuoted = false, isStart = true, isClosed = false;
+  const end = () => { found.at(-1).push(cell); cell = ""; isStart = true; isClosed = false; };
+  for (let i = 0; i < plain.length; i++) {
+    const each = plain[i];
     if (isQuoted) {
       if (each !== '"') cell += each;
-      else if (text[i + 1] === '"') { cell += each; i++; } else isQuoted = false;
+      else if (plain[i + 1] === '"') { cell += each; i++; } else { isQuoted = false; isClosed = true; }
     } else if (each === '"' && isStart) { isQuoted = true; isStart = false; }
     else if (each === separator) end();
     else if (each === "\n") { end(); found.push([]); }
-    else if (each !== "\r") { cell += each; isStart = false; }
+    else if (isClosed && each !== " ") throw new Error(`Row ${found.length} has text after a closing quotation mark.`);
+    else if (!isClosed) { cell += each; isStart = false; }
   }
+  if (isQuoted) throw new Error(`Row ${found.length} has no closing quotation mark.`);
   end();
-  return found.filter(row => row.some(each => each.trim() !== ""));
+  if (found.at(-1).join("") === "" && found.at(-1).length === 1) found.pop();  // the text ends with a line break
+  return found;
 }
+
+const hasText = row => row.some(each => each.trim() !== "");
 
 // Return the separator of a file: the most frequent one in its first line.
 function separatorOf(text) {
@@ -37,57 +42,93 @@ function decoded(buffer) {
 // Several cells that are pasted into a box.
 
 function pasteInto(study, box, event) {
-  const grid = cellsIn(event.clipboardData.getData("text/plain"), "\t");
+  const refuse = reason => { event.preventDefault(); openDialog("Nothing was pasted", element("p", reason)); };
+  let grid;
+  try { grid = cellsIn(event.clipboardData.getData("text/plain"), "\t"); } catch (error) { refuse(error.message); return; }
   if (grid.length < 2 && (grid[0] ?? []).length < 2) return;
-  event.preventDefault();
   const {lines, reason} = planOf(study, box.outcome, grid);
-  if (reason) { openDialog("Nothing was pasted", element("p", reason)); return; }
+  if (reason) { refuse(reason); return; }
+  event.preventDefault();
   showPlan(study, lines);
+}
+
+// Return whether a cell of a block has a value of a trial. Files of the worklist have a quote before some texts.
+function isEqual(given, value) {
+  if (typeof value === "number" && given !== "" && Number(given.replace(",", ".")) === value) return true;
+  return [given, given.replace(/^'(?=[=+\-@])/, "")].includes(String(value ?? "").trim());
+}
+
+// Return whether a cell of a block contradicts a value of a trial. Spreadsheets round numbers, and trials are kept
+// without long texts.
+function isOther(given, value) {
+  if (given === "" || isEqual(given, value) || (value === undefined && given.length > 40)) return false;
+  const plain = given.replace(",", "."), digits = plain.split(".")[1]?.length ?? 0;
+  return typeof value !== "number" || Number(value.toFixed(Math.min(digits, 100))) !== Number(plain);
 }
 
 // Return a line {number, well, outcome, text, reason} for each cell with a value, or why the cells cannot be used.
 function planOf(study, outcome, grid) {
-  const inOrder = [...find("worklist").tBodies[0].rows].map(row => [...rows.values()].find(each => each.row === row));
+  const inOrder = [...find("worklist").tBodies[0].rows].map(row => [...rows.values()].find(each => each.row === row).trial);
   const columnNames = name => name === "" ? [["value", ""]] : [[name, name], [`outcome_${name}`, name]];
   const outcomes = new Map(namesOf(study).flatMap(columnNames));
-  const wells = columns.filter(([kind]) => kind === "well"), head = grid[0].map(each => each.trim());
-  const isNumber = name => ["number", "trial"].includes(name.toLowerCase());
-  const wellOf = name => wells.find(each => [each[1], `attrs_${each[1]}`].includes(name));
-  const used = new Set(), line = (trial, given, name, text) => {
-    const box = trial && rows.get(trial.number).boxes.get(name), key = `${trial?.number} ${name}`;
+  const wells = columns.filter(([kind]) => kind === "well"), start = Math.max(0, grid.findIndex(hasText));
+  const head = grid[start].map(each => each.trim()), isNumber = name => ["number", "trial"].includes(name.toLowerCase());
+  const wellOf = name => wells.find(each => `attrs_${each[1]}` === name || (each[1] === name && !outcomes.has(name)
+    && !(isNumber(name) && head.includes(`attrs_${name}`))));
+  const used = new Set(), line = (trial, given, name, text, wrong) => {
+    const box = trial && rows.get(trial.number)?.boxes.get(name), key = `${trial?.number} ${name}`;
     let reason = null;
     if (!trial) reason = `${given} is not in the worklist`;
+    else if (wrong) reason = wrong;
+    else if (!rows.has(trial.number)) reason = "its row is not shown in the worklist: show more rows, and paste again";
     else if (!box) reason = "this trial has a result already";
     else if (used.has(key)) reason = "it is there twice";
     else if (text.length > 100) reason = "the text is too long";
-    used.add(key);
+    if (!wrong) used.add(key);
     const well = trial ? wells.map(each => each[2](trial) ?? "").join(" ") : given;
     return {number: trial?.number ?? "–", well, name, text, reason, replaced: box?.value ?? ""};
   };
   if (!head.some(name => isNumber(name) || wellOf(name) || outcomes.has(name))) {
-    const [n, shownRows] = [count(grid.length, "cell"), count(inOrder.length, "row")];
     if (grid.some(row => row.length > 1))
       return {reason: "Copy the block with its first line, which has the names of the columns: number or well, and the outcomes."};
+    // A column may have empty cells; empty cells below the last row of the worklist are left out.
+    while (grid.length > inOrder.length && !hasText(grid.at(-1))) grid.pop();
+    const [n, shownRows] = [count(grid.length, "cell"), count(inOrder.length, "row")];
     if (grid.length !== inOrder.length) {
       return {reason: `The column has ${n}, and the worklist shows ${shownRows}. Copy it with a column number or well, `
         + "and with the names of the columns."};
     }
-    return {lines: grid.map(([text], i) => line(inOrder[i].trial, "", outcome, text.trim()))};
+    return {lines: grid.map(([text], i) => line(inOrder[i], "", outcome, text.trim())).filter(each => each.text !== "")};
   }
-  const byNumber = head.findIndex(isNumber), byWell = head.findIndex(wellOf);
-  const filled = head.map((name, i) => [outcomes.get(name), i]).filter(([name]) => name !== undefined);
+  for (const name of head.filter(isNumber)) {
+    const prefixed = wellOf(name) ? `attrs_${name}` : `outcome_${name}`;
+    if ((wellOf(name) || outcomes.has(name)) && !head.includes(prefixed))
+      return {reason: `The column ${name} may have numbers of trials or other values: call it ${prefixed}.`};
+  }
+  const byNumber = head.findIndex(isNumber), byWell = head.findIndex(wellOf), byStudy = head.indexOf("study_id");
+  const filled = head.map((name, i) => [outcomes.get(name), i]).filter(([name, i]) => name !== undefined && i !== byNumber);
   if (byNumber < 0 && byWell < 0)
     return {reason: "The block has neither a column number nor a column of the worklist such as well."};
   if (!filled.length) return {reason: `The block has no column with one of these names: ${[...outcomes.keys()].join(", ")}.`};
-  const lines = [];
-  for (const row of grid.slice(1)) {
-    const given = (row[byNumber >= 0 ? byNumber : byWell] ?? "").trim();
-    const found = inOrder.filter(({trial}) => byNumber >= 0 ? /^\d+$/.test(given) && Number(given) === trial.number
-      : given !== "" && String(wellOf(head[byWell])[2](trial)) === given);
+  const hidden = wantedTrials(Date.now() / 1000 + skew).filter(trial => !rows.has(trial.number)), lines = [];
+  for (const row of grid.slice(start + 1)) {
+    const cell = i => (row[i] ?? "").trim(), given = cell(byNumber >= 0 ? byNumber : byWell);
+    const isMeant = trial => byNumber >= 0 ? /^\d+$/.test(given) && Number(given) === trial.number
+      : given !== "" && isEqual(given, wellOf(head[byWell])[2](trial));
+    const found = [...inOrder, ...hidden].filter(isMeant);
     if (found.length > 1) return {reason: `${given} is in several rows of the worklist: copy the column number, too.`};
+    // The other columns of the block must agree with the trial.
+    const [trial] = found, isWrong = (name, i) => trial && wellOf(name) && isOther(cell(i), wellOf(name)[2](trial));
+    const differing = head.findIndex(isWrong);
+    let wrong = null;
+    if (byStudy >= 0 && cell(byStudy) !== "" && cell(byStudy) !== idOf(study)) wrong = "the row is of another study";
+    else if (differing >= 0) {
+      const [, name, of] = wellOf(head[differing]);
+      const present = isolated(of(trial) ?? "empty");
+      wrong = `${isolated(name)} is ${isolated(cell(differing))} in the block, and ${present} in the worklist`;
+    }
     for (const [name, i] of filled) {
-      const text = (row[i] ?? "").trim();
-      if (text !== "") lines.push(line(found[0]?.trial, given, name, text));
+      if (cell(i) !== "") lines.push(line(trial, given, name, cell(i), wrong));
     }
   }
   return {lines};
@@ -109,6 +150,10 @@ async function showPlan(study, lines) {
   Object.assign(region, {tabIndex: 0, role: "region", ariaLabel: "Cells"});
   const answers = usable.length ? [[`Fill ${count(usable.length, "box", "boxes")}`, true]] : [];
   if (!await choose(`Paste ${count(usable.length, "value")}`, [region], answers)) return;
+  if (latest?.study.study_id !== study.study_id) {
+    openDialog("Nothing was pasted", element("p", "Another study is shown now."));
+    return;
+  }
   const filled = [];
   for (const {number, name, text} of usable) {
     const box = rows.get(number)?.boxes.get(name);
@@ -127,7 +172,11 @@ async function openFile(study, file) {
     openDialog("Open a CSV file", element("p", `${isolated(file.name)} is a workbook: save it as CSV, and open that file.`));
     return;
   }
-  const text = decoded(await file.arrayBuffer()), [head = [], ...body] = cellsIn(text, separatorOf(text));
+  const text = decoded(await file.arrayBuffer());
+  let grid;
+  try { grid = cellsIn(text, separatorOf(text)).filter(hasText); }
+  catch (error) { openDialog("Open a CSV file", element("p", `${isolated(file.name)} cannot be read. ${error.message}`)); return; }
+  const [head = [], ...body] = grid;
   if (!body.length) {
     openDialog("Open a CSV file", element("p", `${isolated(file.name)} has no rows below the names of its columns.`));
     return;

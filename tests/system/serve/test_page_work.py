@@ -634,3 +634,138 @@ def test_a_study_of_candidates_without_outcomes(lab, browser, page, request):
     press(browser, "Send 0.25", "dialog")
     stored(browser, "trial 1: value 0.25")
     assert study.trial(1).value == 0.25
+
+
+def close(browser):
+    browser.find_element("id", "dialog-close").click()
+
+
+def test_a_column_with_empty_cells_is_not_shifted(study, page):
+    study.suggest(n=4)
+    browser = page(study)
+    paste(browser, box(browser, 0, "yield"), "\r\n1\r\n\r\n2\r\n\r\n\r\n")
+    wait(browser, lambda: lines(browser))
+    assert lines(browser) == ["1 yield 1", "3 yield 2"]
+    close(browser)
+    # An empty line is a cell, so these columns have another length than the worklist.
+    for content, n in (("1\r\n\r\n2\r\n", 3), ("1\n\n2\n3\n4", 5)):
+        paste(browser, box(browser, 0, "yield"), content)
+        wait(browser, lambda n=n: f"The column has {n} cells, and the worklist shows 4 rows" in text(browser, "dialog"))
+        close(browser)
+    paste(browser, box(browser, 0, "yield"), "\n\nnumber\tyield\n\n2\t5\n")
+    wait(browser, lambda: lines(browser))
+    assert lines(browser) == ["2 yield 5"]
+    close(browser)
+
+
+def test_pasted_rows_that_contradict_the_worklist_are_left_out(study, page):
+    study.suggest(n=4, attrs=[{"well": "A1", "mass": 0.3125}, {"well": "A2"}, {"well": "=A3"}, {"well": "A4"}])
+    [own] = set(study.worklist()["study_id"])
+    browser = page(study)
+    rows = [
+        (own, 0, "A1", "0,31", 1),
+        (own, 1, "A1", "", 2),
+        (own, 2, "'=A3", "", 3),
+        ("id-000000000001", 3, "A4", "", 4),
+    ]
+    table = "\n".join(
+        "\t".join(map(str, row)) for row in [("study_id", "number", "attrs_well", "mass", "yield"), *rows]
+    )
+    paste(browser, box(browser, 0, "yield"), table)
+    wait(browser, lambda: lines(browser))
+    assert [each.partition(" left out: ")[2] for each in lines(browser)] == [
+        "",
+        "well is A1 in the block, and A2 in the worklist",
+        "",
+        "the row is of another study",
+    ]
+    press(browser, "Fill 2 boxes", "dialog")
+    wait(browser, lambda: text(browser, "send") == "Send 2 values")
+    send(browser)
+    assert [values_of(study, i)["yield"] for i in range(4)] == [1.0, None, 3.0, None]
+
+
+def test_an_attribute_with_the_name_of_the_number_is_not_taken_for_it(study, page):
+    study.suggest(n=3, attrs=[{"trial": 2}, {"trial": 0}, {"trial": 1}])
+    browser = page(study)
+    paste(browser, box(browser, 0, "yield"), "trial\tyield\n2\t5\n0\t6\n")
+    wait(browser, lambda: "may have numbers of trials or other values: call it attrs_trial" in text(browser, "dialog"))
+    close(browser)
+    for head, expected in (("attrs_trial", ["0 2 yield 5", "1 0 yield 6"]), ("Trial", ["2 1 yield 5", "0 2 yield 6"])):
+        paste(browser, box(browser, 0, "yield"), f"{head}\tyield\n2\t5\n0\t6\n")
+        wait(browser, lambda: lines(browser))
+        assert lines(browser) == expected
+        close(browser)
+
+
+def test_rows_that_are_not_shown_are_not_called_missing(study, page):
+    for _ in range(3):
+        study.suggest(n=67, attrs={"plate": "P"})
+    browser = page(study)
+    paste(browser, box(browser, 0, "yield"), "number\tyield\n0\t1\n200\t2\n201\t3\n")
+    wait(browser, lambda: lines(browser))
+    assert "its row is not shown" in lines(browser)[1] and "201 is not in the worklist" in lines(browser)[2]
+    close(browser)
+
+
+def test_a_file_with_misplaced_quotation_marks_is_refused(study, page):
+    study.suggest(n=3)
+    [own] = set(study.worklist()["study_id"])
+    browser = page(study)
+    head = "study_id,number,outcome_yield,remarks\n"
+    for rows, reason in (
+        (f'{own},0,"1"5,\n', "Row 2 has text after a closing quotation mark"),
+        (f'{own},0,1,\n{own},1,2,"bad\n{own},2,3,y\n', "Row 3 has no closing quotation mark"),
+        (f"{own},0,0.5\r1,\n", "0.5"),  # not 0.51
+    ):
+        drop(browser, "plate.csv", (head + rows).encode())
+        wait(browser, lambda reason=reason: reason in text(browser, "dialog"))
+        assert "Store" not in [each.text for each in browser.find_elements("css selector", "dialog button")]
+        assert "0.51" not in text(browser, "dialog")
+        close(browser)
+    paste(browser, box(browser, 0, "yield"), '"1"5\n2\n3\n')
+    wait(browser, lambda: "Row 1 has text after a closing quotation mark" in text(browser, "dialog"))
+    close(browser)
+    drop(browser, "plate.csv", f'{head}\n{own},"0","1.5","a ""b""\r\nc"\r\n\r\n'.encode())
+    wait(browser, lambda: "1 new" in text(browser, "dialog"))
+    press(browser, "Store 1 value", "dialog")
+    stored(browser, "1 value of plate.csv")
+    assert values_of(study, 0)["yield"] == 1.5 and 'a "b"' in study.trial(0).remarks[0].text
+
+
+def test_another_study_is_not_shown_in_place_of_a_deleted_one(study, page, lab):
+    other = bl.Study("0 before others", lab.url, bl.RandomSearch({"T": (0.0, 1.0)}, outcomes=OUTCOMES, seed=0))
+    other.suggest()
+    study.suggest()
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.5")
+    bl.Study.delete(study.name, lab.url)
+    wait(browser, lambda: f"The study {study.name} was deleted" in text(browser, "message"))
+    assert browser.execute_script("return find('name').value") == study.name
+    assert not browser.find_element("id", "study").is_displayed()
+    label = f"{study.name} (a former study), trial 0: yield 0.5"
+    assert label in text(browser, "unsent")
+    again = bl.Study(study.name, lab.url, bl.RandomSearch({"T": (20.0, 120.0)}, outcomes=OUTCOMES, seed=1))
+    again.suggest()
+    wait(browser, lambda: "was created again while this page was open" in text(browser, "message"))
+    assert box(browser, 0, "yield").get_attribute("value") == "" and label in text(browser, "unsent")
+    browser.refresh()
+    wait(browser, lambda: label in text(browser, "unsent"))
+    press(browser, "Discard", "#unsent")
+    browser.get_log("browser")  # the study was not there for a moment
+    bl.Study.delete(other.name, lab.url)
+
+
+def test_trials_become_late_in_the_table_without_an_event(study, page):
+    from selenium.webdriver.support.ui import Select
+
+    study.suggest(n=2, expires_after=4)
+    browser = page(study)
+    Select(browser.find_element("id", "all-kind")).select_by_visible_text("late")
+    wait(browser, lambda: text(browser, "all-page") == "1 to 2 of 2")
+
+
+def test_a_token_that_no_request_can_have_is_refused(lab, browser):
+    log_in(browser, lab, "t\u00f6ken\u20ac-0123456789")
+    wait(browser, lambda: "The token is wrong" in text(browser, "message"))
+    assert browser.find_element("id", "login").is_displayed() and complaints(browser) == []
