@@ -711,7 +711,8 @@ def test_entries_that_the_browser_cannot_store(study, page):
     box(browser, 0, "yield").send_keys("1")
     browser.execute_script(
         "window.setItem = Storage.prototype.setItem;"
-        "Storage.prototype.setItem = function (...item) { if (this === sessionStorage) return setItem.apply(this, item);"
+        "Storage.prototype.setItem = function (...item) {"
+        "if (this === sessionStorage) return setItem.apply(this, item);"
         "throw new DOMException('full', 'QuotaExceededError'); }"
     )
     box(browser, 0, "yield").send_keys("25")
