@@ -9,23 +9,43 @@
 const ENTRY = "belated-entry-", RESTING = 2000;
 const disk = (() => { try { return localStorage; } catch { return null; } })();
 const entries = new Map();  // id → entry
+const unkept = new Set();  // ids of the entries that the browser has not stored
 let isDelivering = false, restsUntil = 0;
 
-function readEntry(key, text) {
-  const id = key.slice(ENTRY.length);
-  try { if (text !== null) { entries.set(id, JSON.parse(text)); return; } } catch { /* not an entry */ }
-  entries.delete(id);
+// Return an object without inherited properties, because outcomes may have names such as "constructor".
+const bare = values => Object.assign(Object.create(null), values);
+
+// Take over an item of the storage. An entry stays the same object, so a function that waits for an answer sees changes.
+function readEntry(id) {
+  if (!disk || unkept.has(id)) return;
+  let found = null;
+  try { found = JSON.parse(disk.getItem(ENTRY + id)); } catch { /* not an entry */ }
+  if (found === null) { entries.delete(id); return; }
+  entries.set(id, Object.assign(entries.get(id) ?? {}, found,
+    {texts: found.texts && bare(found.texts), readings: bare(found.readings)}));
 }
-for (const key of Object.keys(disk ?? {})) if (key.startsWith(ENTRY)) readEntry(key, disk.getItem(key));
+for (const key of Object.keys(disk ?? {})) if (key.startsWith(ENTRY)) readEntry(key.slice(ENTRY.length));
+
+// Take over what other tabs have changed in an entry. Return whether it still exists.
+function isCurrent(entry) {
+  readEntry(entry.id);
+  return entries.get(entry.id) === entry;
+}
 
 function keep(entry) {
   entries.set(entry.id, entry);
-  try { disk.setItem(ENTRY + entry.id, JSON.stringify(entry)); }
-  catch { say("This browser does not store entries: do not close the page before they are sent.", true); }
+  try {
+    disk.setItem(ENTRY + entry.id, JSON.stringify(entry));
+    unkept.delete(entry.id);
+  } catch {
+    unkept.add(entry.id);
+    disk?.removeItem(ENTRY + entry.id);  // otherwise an earlier text would come back after a reload
+  }
 }
 
 function drop(entry) {
   entries.delete(entry.id);
+  unkept.delete(entry.id);
   disk?.removeItem(ENTRY + entry.id);
 }
 
@@ -33,7 +53,7 @@ function drop(entry) {
 // are fields of its body. `number` is null if the request does not concern one trial.
 function newEntry(study, number, expected, route, fields, label) {
   return {id: newKey(), key: newKey(), user: user.name, study: study.name, study_id: study.study_id, revision: study.revision,
-    number, expected, route, fields, label, texts: null, readings: {}, body: null, status: "draft", reason: null, trials: null,
+    number, expected, route, fields, label, texts: null, readings: bare(), body: null, status: "draft", reason: null, trials: null,
     at: Date.now()};
 }
 
@@ -59,12 +79,12 @@ function renew(entry, changes) {
 
 // Send the entries of the user that wait, one after another.
 async function deliver() {
-  if (isDelivering || Date.now() < restsUntil) return;
+  if (isDelivering || performance.now() < restsUntil) return;
   isDelivering = true;
   const stored = [];
   try {
     for (let next; token && (next = ownEntries().find(each => each.status === "waiting"));) {
-      if (!await deliverOne(next, stored)) { restsUntil = Date.now() + RESTING; break; }
+      if (!await deliverOne(next, stored)) { restsUntil = performance.now() + RESTING; break; }
     }
   } finally { isDelivering = false; }
   const n = sizeOfAll(stored);
@@ -76,43 +96,49 @@ async function deliver() {
 
 // Send an entry, and add it to `stored` if the server has stored it. Return whether the server has answered.
 async function deliverOne(entry, stored) {
-  // The body is stored before it is sent, because the key belongs to this body.
-  if (!entry.body) {
-    const {key, expected, revision} = entry;
-    entry.body = {...entry.fields, key, ...(expected === null ? {} : {expected}), ...(entry.route === "table" ? {} : {revision})};
+  // The body is stored before it is sent, because the key belongs to this body. It names the user, so that the server
+  // refuses it if the token has another name now.
+  const {key, expected} = entry, isFirst = !entry.body;
+  if (isFirst) {
+    const {revision, user: by} = entry;
+    entry.body = {...entry.fields, key, by, ...(expected === null ? {} : {expected}), ...(entry.route === "table" ? {} : {revision})};
     keep(entry);
   }
   drawEntries();
   let answer;
   try { answer = await ask(`${pathOf(entry.study)}/${entry.route}?study_id=${entry.study_id}`, entry.body); }
   catch (error) {
-    if (entries.has(entry.id)) {
-      const isLost = error.status === 0 || (error.status >= 500 && error.status !== 501) || error.status === 401;
+    if ([403, 422].includes(error.status)) await learnUser().catch(() => {});
+    if (isCurrent(entry) && entry.key === key && entry.status === "waiting") {
+      // An entry of a user whose name the token does not have any longer waits for this user.
+      const isLost = error.status === 0 || (error.status >= 500 && error.status !== 501) || error.status === 401
+        || user?.name !== entry.user;
       if (!isLost) Object.assign(entry, {status: error.trials ? "changed" : "refused", trials: error.trials ?? null});
       keep(Object.assign(entry, {reason: error.trials ? "The trial has changed since you saw it." : error.message}));
-      if (!isLost && error.status === 403) learnUser().catch(() => {});
       if (!isLost && entry.route === "table" && error.trials) summarizeAgain(entry);
       return !isLost;
     }
     return error.status !== 0;
   }
   drop(entry);
-  for (const trial of answer.trials ?? (answer.number === undefined ? [] : [answer])) accept(entry, trial);
+  // The answer to a repetition may contain changes that the user has not seen.
+  const found = answer.trials ?? (answer.number === undefined ? [] : [answer]);
+  for (const trial of found) accept(entry, trial, isFirst ? expected : Infinity);
   stored.push(entry);
   if (entry.route === "suggest") await showPlate(entry, answer.trials);
   return true;
 }
 
-// Take over a trial from the answer to an entry.
-function accept(entry, trial) {
+// Take over a trial from the answer to an entry. Other entries of the trial that were begun at the event `since` or later
+// are not contradicted by it.
+function accept(entry, trial, since) {
   const shown = latest?.study;
   if (shown?.study_id !== entry.study_id) return;
   receive(trial, shown);
   refreshRow(trials.get(trial.number));
-  // The user has made this change, so it does not contradict other entries of the user.
   for (const other of ownEntries()) {
     const isOfTrial = other.study_id === entry.study_id && other.number === trial.number;
-    if (!isOfTrial || other.body || other.status === "changed" || other.expected < entry.body.expected) continue;
+    if (!isOfTrial || other.body || other.status === "changed" || other.expected < since) continue;
     if (!Object.keys(other.texts ?? {}).every(name => isMissing(trial, name))) continue;
     keep(Object.assign(other, {expected: trial.event}));
   }
@@ -124,6 +150,9 @@ function accept(entry, trial) {
 const isInBoxes = entry => entry.status === "draft" && hasBoxes(entry);
 
 function drawEntries() {
+  for (const id of unkept) keep(entries.get(id));  // there may be room now
+  find("unkept").textContent = unkept.size
+    ? "This browser does not store entries: do not close the page before they are sent." : "";
   // An entry that is being sent for the first time is not listed.
   const isListed = entry => !isInBoxes(entry) && (entry.status !== "waiting" || entry.reason);
   const own = ownEntries().filter(isListed), others = foreignEntries(), list = find("entries");
@@ -177,7 +206,7 @@ function entryItem(entry) {
   }
   const isElsewhere = entry.status === "draft" && !present.length;
   if (isElsewhere || entry.status === "refused")
-    buttons.push(button(isElsewhere ? "Send" : "Send again", () => { renew(entry, {readings: {}}); sendEntry(entry); }));
+    buttons.push(button(isElsewhere ? "Send" : "Send again", () => { renew(entry, {readings: bare()}); sendEntry(entry); }));
   if (entry.number !== null && entry.study_id === latest?.study.study_id)
     buttons.push(button(`Show trial ${entry.number}`, () => showTrial(latest.study, entry.number)));
   buttons.push(button("Discard", () => { drop(entry); drawEntries(); redraw(); }));
@@ -190,7 +219,7 @@ const sendEntry = entry => entry.texts ? sendDrafts([entry]) : submit(entry);
 
 window.addEventListener("storage", event => {
   if (!event.key?.startsWith(ENTRY)) return;
-  readEntry(event.key, event.newValue);
+  readEntry(event.key.slice(ENTRY.length));  // the event may be older than the item
   drawEntries();
   showEntriesInBoxes();
 });

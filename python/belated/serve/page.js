@@ -9,7 +9,7 @@ const known = new Map();  // name → the id of the study as this page last saw 
 const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
 
 function forget(text, wrong) {
-  storage?.removeItem(KEY);
+  for (const key of [KEY, LAST]) storage?.removeItem(key);
   for (const name of ["updated", "stored"]) find(name).textContent = "";
   token = null; user = null; shown = null; notice = ""; round += 1;
   if (find("dialog").open) closeDialog();
@@ -58,7 +58,7 @@ async function listStudies() {
 // choices; it is null for flat params.
 function flat(params, choices, prefix = "") {
   if (!params || !choices) return params;
-  const found = {};
+  const found = Object.create(null);
   for (const [key, value] of Object.entries(params)) {
     const name = prefix + key;
     if (choices.includes(name)) {
@@ -150,6 +150,7 @@ async function refresh() {
       name = await listStudies();
       if (mine !== round) return;
       storage?.setItem(KEY, token);  // the server accepted it
+      storage?.setItem(LAST, String(lastInput));
       find("login").hidden = true; find("chooser").hidden = false;
       if (!name) { find("study").hidden = true; say("The store has no study yet."); }
       else {

@@ -2,12 +2,13 @@
 // Requests, the token, and elements of the page. Names and values of studies become text nodes and attributes, never
 // HTML.
 
-const KEY = "belated-token", ROLES = ["read", "report", "work", "all"], LONGEST_REST = 8 * 3600 * 1000;
+const KEY = "belated-token", LAST = "belated-last-input", ROLES = ["read", "report", "work", "all"], LONGEST_REST = 8 * 3600 * 1000;
 const find = id => document.getElementById(id);
 // The storage of the tab keeps the token. Only the scripts of this page can read it. It is null if the browser has no
 // storage; a reload then asks for the token again.
 const storage = (() => { try { return sessionStorage; } catch { return null; } })();
-let token = storage?.getItem(KEY) ?? null, user = null, lastInput = Date.now();
+let token = storage?.getItem(KEY) ?? null, user = null;
+let lastInput = Math.min(Date.now(), Number(storage?.getItem(LAST) ?? Date.now()));  // a reload is no input
 
 class Problem extends Error {
   constructor(status, data) { super(data.detail); Object.assign(this, {status, trials: data.trials}); }

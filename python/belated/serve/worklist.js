@@ -49,10 +49,13 @@ function columnsOf(study, list) {
     for (const name of Object.keys(trial.context ?? {})) contexts.add(name);
   }
   const valuesOf = trial => trial.params_run ?? trial.params ?? {candidate: trial.index_run ?? trial.index ?? trial.x};
-  return [...[...wells].map(name => ["well", name, trial => trial.wells[name]]),
-    ...[...contexts].map(name => ["context", name, trial => trial.context?.[name]]),
-    ...[...points].map(name => ["param", name, trial => valuesOf(trial)[name]])];
+  return [...[...wells].map(name => ["well", name, trial => valueIn(trial.wells, name)]),
+    ...[...contexts].map(name => ["context", name, trial => valueIn(trial.context, name)]),
+    ...[...points].map(name => ["param", name, trial => valueIn(valuesOf(trial), name)])];
 }
+
+// Return a value by its name, which may be that of an inherited property.
+const valueIn = (values, name) => values && Object.hasOwn(values, name) ? values[name] : undefined;
 
 const cellText = value => value === undefined || value === null ? "–"
   : typeof value === "object" ? JSON.stringify(value) : format(value);
@@ -267,13 +270,13 @@ function labelOf({number}, texts) {
 
 // Take over the text of a box into the entry of its trial.
 function write(study, {trial, outcome}, text) {
-  const own = ownEntries().filter(each => each.texts && each.status !== "waiting"
-    && each.study_id === study.study_id && each.number === trial.number);
+  const own = ownEntries().filter(each => each.study_id === study.study_id && each.number === trial.number
+    && isCurrent(each) && each.texts && each.status !== "waiting");
   let entry = own.find(each => outcome in each.texts) ?? own[0];
   if (!entry) {
     if (text.trim() === "") return;
     entry = newEntry(study, trial.number, trial.event, `trials/${trial.number}/observe`, {}, "");
-    entry.texts = {};
+    entry.texts = bare();
   }
   entry.texts[outcome] = text;
   if (text.trim() === "") delete entry.texts[outcome];
@@ -288,24 +291,31 @@ function write(study, {trial, outcome}, text) {
   showNote(entry, outcome);
 }
 
-// Ask the server for the number in the text of an entry. Return whether the server has answered.
+// Ask the server for the number in the text of an entry. Return whether the server could read it.
 async function readBox(entry, name) {
   const text = entry.texts?.[name];
   if (text === undefined || entry.readings[name] || entry.status === "waiting") return true;
   const body = {text, outcome: name === "" ? null : name};
-  let reading;
+  let reading, reason = null;
   try { reading = await ask(`${pathOf(entry.study)}/trials/${entry.number}/check?study_id=${entry.study_id}`, body); }
   catch (error) {
-    if (error.status === 0 || error.status >= 500 || error.status === 401) return false;
-    reading = {value: null, readings: [], reason: error.message, mark: null};
+    // A missing right or a missing study says nothing about the text, which is read again later.
+    const isLost = error.status === 0 || error.status >= 500 || error.status === 401;
+    if (isLost || [403, 404, 409].includes(error.status)) reading = null;
+    else reading = {value: null, readings: [], reason: error.message, mark: null};
+    if (isLost) return false;
+    reason = error.message;
   }
-  // The text may have changed meanwhile.
-  if (entry.texts[name] !== text || !entries.has(entry.id)) return true;
-  entry.readings[name] = reading;
-  keep(entry);
+  // The text and the entry may have changed meanwhile, also in another tab.
+  if (!isCurrent(entry) || entry.texts[name] !== text || entry.status === "waiting") return true;
+  if (reading) entry.readings[name] = reading;
+  const isOld = !reading && entry.reason === reason;
+  if (entry.status === "draft") entry.reason = reading ? null : reason;
+  if (!isOld) keep(entry);
   showNote(entry, name);
+  drawEntries();
   drawBar();
-  return true;
+  return reading !== null;
 }
 
 // Read the texts that are not read yet, such as those of an earlier visit.
@@ -323,7 +333,7 @@ function showNote(entry, name) {
   if (!box) return;
   const reading = entry.texts[name] === undefined ? undefined : entry.readings[name];
   const isWaiting = entry.status === "waiting", note = box.note;
-  const state = JSON.stringify([reading, entry.status, entry.reason, name in entry.texts]);
+  const state = JSON.stringify([reading, entry.status, entry.reason, name in entry.texts, unkept.has(entry.id)]);
   box.classList.toggle("unsent", name in entry.texts);
   box.disabled = isWaiting && name in entry.texts;
   box.setAttribute("aria-invalid", String(Boolean(reading && reading.value === null)));
@@ -334,7 +344,7 @@ function showNote(entry, name) {
   else if (isWaiting) note.replaceChildren("not stored yet");
   else if (entry.status === "changed") { note.replaceChildren("changed meanwhile: see Not sent"); note.classList.add("wrong"); }
   else if (entry.status === "refused") { note.replaceChildren(entry.reason); note.classList.add("wrong"); }
-  else if (!reading) note.replaceChildren();
+  else if (!reading) { note.replaceChildren(entry.reason ?? ""); note.classList.toggle("wrong", Boolean(entry.reason)); }
   else if (reading.readings.length > 1) {
     const take = text => {
       box.value = text;
@@ -348,6 +358,10 @@ function showNote(entry, name) {
   else {
     note.replaceChildren(`= ${reading.value}`);
     if (reading.mark) { note.append(`, ${rangeOf({...reading.mark, outcome: null})}`); note.classList.add("far"); }
+  }
+  if (name in entry.texts && unkept.has(entry.id)) {
+    note.append(element("div", "not kept if the page is closed"));
+    note.classList.add("wrong");
   }
 }
 
@@ -388,19 +402,26 @@ function drawBar() {
   find("open").textContent = open ? `${open} of ${count(n, "value")} cannot be sent yet: see below the boxes` : "";
 }
 
-// Read the texts of entries, and send those that are numbers.
+// Read the texts of entries, and send those that are numbers. A text that changes meanwhile is not sent, nor is the text
+// of a box to which the person moves meanwhile.
 async function sendDrafts(list) {
-  for (const entry of list) {
-    for (const name of Object.keys(entry.texts)) {
-      if (await readBox(entry, name)) continue;
-      find("stored").textContent = "The server does not answer. The values are kept in this browser; send them later.";
+  const asked = list.map(entry => [entry, new Map(Object.entries(entry.texts))]), focused = document.activeElement;
+  for (const [entry, texts] of asked) {
+    const isLeft = name => entry.texts[name] === texts.get(name)
+      && (document.activeElement === focused || boxOf(entry, name) !== document.activeElement);
+    for (const name of texts.keys()) {
+      if (!isCurrent(entry) || !isLeft(name) || await readBox(entry, name)) continue;
+      find("stored").textContent = entry.reason
+        ?? "The server does not answer. The values are kept in this browser; send them later.";
       return;
     }
-    const usable = Object.keys(entry.texts).filter(name => typeof entry.readings[name]?.value === "number");
-    if (!usable.length || !entries.has(entry.id) || entry.status === "waiting") continue;
+    if (!isCurrent(entry) || !["draft", "refused"].includes(entry.status)) continue;
+    const usable = Object.keys(entry.texts).filter(name => isLeft(name) && typeof entry.readings[name]?.value === "number");
+    if (!usable.length) continue;
     const rest = Object.keys(entry.texts).filter(name => !usable.includes(name));
     if (rest.length) {
-      const other = {...structuredClone(entry), id: newKey(), key: newKey(), body: null};
+      const other = {...structuredClone(entry), id: newKey(), key: newKey(), body: null,
+        texts: bare(entry.texts), readings: bare(entry.readings)};
       for (const name of usable) { delete other.texts[name]; delete other.readings[name]; }
       for (const name of rest) { delete entry.texts[name]; delete entry.readings[name]; }
       keep(Object.assign(other, {label: labelOf(other, other.texts)}));
@@ -441,9 +462,10 @@ async function showPlate(entry, list) {
 
 async function abandonSelected() {
   const numbers = [...selected].sort((a, b) => a - b), what = `trial${numbers.length === 1 ? "" : "s"} ${numbers.join(", ")}`;
+  const {study} = latest, expected = shownAt;  // what the person sees now; both may change before the answer
   const text = `Abandon ${what}? Missing results are no longer expected. A value that arrives later is still accepted.`;
   if (!await choose("Abandon trials", [element("p", text)], [["Abandon", true]])) return;
-  submit(newEntry(latest.study, null, shownAt, "abandon", {numbers}, `abandon ${what}`));
+  submit(newEntry(study, null, expected, "abandon", {numbers}, `abandon ${what}`));
   selected.clear();
   drawSelection();
 }

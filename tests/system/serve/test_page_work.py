@@ -769,3 +769,203 @@ def test_a_token_that_no_request_can_have_is_refused(lab, browser):
     log_in(browser, lab, "t\u00f6ken\u20ac-0123456789")
     wait(browser, lambda: "The token is wrong" in text(browser, "message"))
     assert browser.find_element("id", "login").is_displayed() and complaints(browser) == []
+
+
+def test_what_another_tab_writes_meanwhile_is_not_lost(study, page):
+    study.suggest(n=2)
+    browser = page(study)
+    first = browser.current_window_handle
+    box(browser, 0, "yield").send_keys("0.5")
+    browser.execute_script("window.open(location.href)")
+    [second] = set(browser.window_handles) - {first}
+    browser.switch_to.window(second)
+    wait(browser, lambda: box(browser, 0, "yield") and text(browser, "figures"))
+    # The second tab waits for the reading of a text while the first one writes another text of the same trial.
+    browser.execute_script(
+        "window.open_ = 0; window.isHeld = true; const real = window.fetch; window.fetch = async (path, options) => {"
+        "const found = await real(path, options); if (!path.includes('/check')) return found;"
+        "open_ += 1; while (isHeld) await new Promise(done => setTimeout(done, 50)); return found; };"
+        "for (const entry of drafts()) entry.readings = bare(); readDrafts()"
+    )
+    wait(browser, lambda: browser.execute_script("return open_"))
+    browser.switch_to.window(first)
+    box(browser, 0, "purity").send_keys("99")
+    browser.switch_to.window(second)
+    browser.execute_script("isHeld = false")
+    wait(browser, lambda: note(browser, 0, "yield") == "= 0.5")
+    browser.close()
+    browser.switch_to.window(first)
+    wait(browser, lambda: note(browser, 0, "yield") == "= 0.5")
+    assert entries(browser)[0]["texts"] == {"yield": "0.5", "purity": "99"}
+    send(browser)
+    assert values_of(study, 0) == {"yield": 0.5, "purity": 99.0}
+
+
+def test_values_are_not_stored_under_another_name(study, page):
+    study.suggest()
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("0.5")
+    browser.find_element("id", "work-title").click()
+    wait(browser, lambda: note(browser, 0, "yield") == "= 0.5")
+    # The page knows the token by a former name.
+    browser.execute_script("user.name = 'zoe'; for (const each of entries.values()) keep({...each, user: 'zoe'})")
+    browser.execute_script("find('send').click()")
+    wait(browser, lambda: "1 value of another user is not sent" in text(browser, "unsent"))
+    assert browser.execute_script("return user.name") == "anna" and len(entries(browser)) == 1
+    assert values_of(study, 0)["yield"] is None
+
+
+def test_trials_are_abandoned_as_they_were_when_the_question_was_asked(study, page, lab):
+    study.suggest(n=2)
+    browser = page(study)
+    browser.execute_script("rows.get(0).tick.click()")
+    press(browser, "Abandon 1 trial")
+    before = browser.execute_script("return trials.get(0).event")
+    study.as_user("robot").note(0, "the result arrives soon")
+    wait(browser, lambda: browser.execute_script("return trials.get(0).event") > before)
+    press(browser, "Abandon", "dialog")
+    wait(browser, lambda: "The trial has changed" in text(browser, "unsent"))
+    assert study.trial(0).state == "pending"
+    press(browser, "Discard", "#unsent")
+    # The study is created again during the question.
+    browser.execute_script("selected.clear(); rows.get(1).tick.click()")
+    press(browser, "Abandon 1 trial")
+    bl.Study.delete(study.name, lab.url)
+    again = bl.Study(study.name, lab.url, bl.RandomSearch({"T": (20.0, 120.0)}, outcomes=OUTCOMES, seed=1))
+    again.suggest(n=2)
+    wait(browser, lambda: browser.execute_script("return latest.study.study_id") == again._log.id)
+    press(browser, "Abandon", "dialog")
+    wait(browser, lambda: "it was deleted and created again" in text(browser, "unsent"))
+    assert {trial.state for trial in again.trials} == {"pending"}
+    browser.get_log("browser")
+
+
+def test_entries_that_the_browser_cannot_store(study, page):
+    study.suggest(n=2)
+    browser = page(study)
+    box(browser, 0, "yield").send_keys("1")
+    browser.execute_script(
+        "window.setItem = Storage.prototype.setItem;"
+        "Storage.prototype.setItem = function (...item) {"
+        "if (this === sessionStorage) return setItem.apply(this, item);"
+        "throw new DOMException('full', 'QuotaExceededError'); }"
+    )
+    box(browser, 0, "yield").send_keys("25")
+    # The text "1" must not come back after a reload.
+    assert entries(browser) == [] and "not kept" in note(browser, 0, "yield")
+    updated = text(browser, "updated")
+    wait(browser, lambda: text(browser, "updated") != updated)
+    assert "does not store entries" in text(browser, "unkept")
+    assert box(browser, 0, "yield").get_attribute("value") == "125"
+    # As soon as there is room, the entry is kept.
+    browser.execute_script("Storage.prototype.setItem = setItem")
+    wait(browser, lambda: text(browser, "unkept") == "" and entries(browser))
+    assert entries(browser)[0]["texts"] == {"yield": "125"}
+    send(browser)
+    assert values_of(study, 0)["yield"] == 125.0
+
+
+def test_a_text_that_changes_after_the_click_is_not_sent(study, page):
+    study.suggest(n=3)
+    browser = page(study)
+    browser.execute_script(
+        "window.isHeld = false; const real = window.fetch; window.fetch = async (path, options) => {"
+        "while (isHeld && path.includes('/check')) await new Promise(done => setTimeout(done, 50));"
+        "return real(path, options); };"
+    )
+    for number in range(3):
+        box(browser, number, "yield").send_keys("5")
+    browser.find_element("id", "work-title").click()
+    wait(browser, lambda: note(browser, 2, "yield") == "= 5")
+    # After the click, the person writes on in one box and only goes to another one.
+    browser.execute_script(
+        "isHeld = true; for (const entry of drafts()) entry.readings = bare(); drafts().forEach(keep);"
+        "find('send').focus(); find('send').click()"
+    )
+    box(browser, 1, "yield").send_keys("6")
+    box(browser, 2, "yield").click()
+    browser.execute_script("isHeld = false")
+    wait(browser, lambda: len(entries(browser)) == 2 and "Stored" in text(browser, "stored"))
+    assert [values_of(study, i)["yield"] for i in range(3)] == [5.0, None, None]
+    assert box(browser, 2, "yield") == browser.switch_to.active_element
+    send(browser)
+    assert [values_of(study, i)["yield"] for i in range(3)] == [5.0, 56.0, 5.0]
+
+
+def test_changes_during_a_lost_answer_contradict_other_entries(study, page):
+    study.suggest()
+    browser = page(study)
+    # The first answer is lost; the repetitions wait.
+    browser.execute_script(
+        "window.bodies = []; window.isHeld = true; const real = window.fetch; window.fetch = async (path, options) => {"
+        "if (!path.includes('/observe')) return real(path, options); bodies.push(options.body);"
+        "while (isHeld && bodies.length > 1) await new Promise(done => setTimeout(done, 50));"
+        "const found = await real(path, options); if (bodies.length === 1) throw new TypeError('lost'); return found; }"
+    )
+    box(browser, 0, "yield").send_keys("0.5")
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: len(browser.execute_script("return bodies")) == 2)
+    box(browser, 0, "purity").send_keys("7")
+    study.as_user("robot").note(0, "do not report the purity")
+    browser.execute_script("isHeld = false")
+    wait(browser, lambda: len(entries(browser)) == 1)
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: "Trial 0 has now" in text(browser, "unsent"))
+    assert values_of(study, 0) == {"yield": 0.5, "purity": None}
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__"])
+def test_outcomes_and_parameters_with_names_of_javascript(lab, page, name):
+    space = {name: (0.0, 1.0), "x": (0.0, 1.0)}
+    study = bl.Study(
+        f"named {name}", lab.url, bl.RandomSearch(space, outcomes={"y": "maximize", name: bl.Record()}, seed=0)
+    )
+    study.suggest(attrs={name: "A1"})
+    study.suggest()
+    browser = page(study)
+    assert "function" not in text(browser, "worklist") and "A1" in text(browser, "worklist")
+    box(browser, 0, "y").send_keys("3")
+    assert box(browser, 0, name).get_attribute("value") == ""
+    box(browser, 0, name).send_keys("7")
+    browser.refresh()
+    wait(browser, lambda: box(browser, 0, name) and box(browser, 0, name).get_attribute("value") == "7")
+    send(browser)
+    assert values_of(study, 0) == {"y": 3.0, name: 7.0}
+
+
+def test_a_refusal_is_not_kept_as_the_reading_of_a_text(study, page):
+    study.suggest(n=2)
+    browser = page(study)
+    browser.execute_script(
+        "window.isRefused = true; const real = window.fetch; window.fetch = async (path, options) =>"
+        "isRefused && path.includes('/check') ? new Response('{\"detail\": \"no right\"}', {status: 403})"
+        ": real(path, options)"
+    )
+    box(browser, 0, "yield").send_keys("0.5")
+    browser.find_element("id", "work-title").click()
+    wait(browser, lambda: note(browser, 0, "yield") == "no right")
+    browser.execute_script("isRefused = false")
+    wait(browser, lambda: note(browser, 0, "yield") == "= 0.5")
+    send(browser)
+
+
+def test_a_reload_does_not_renew_the_eight_hours(study, page):
+    browser = page(study)
+    wait(browser, lambda: browser.execute_script("return sessionStorage.getItem(LAST)"))
+    browser.execute_script("round += 1; sessionStorage.setItem(LAST, String(Date.now() - 9 * 3600e3))")
+    browser.refresh()
+    wait(browser, lambda: "nothing was typed for 8 hours" in text(browser, "message"))
+
+
+def test_the_bar_does_not_cover_the_box_with_the_focus(study, page):
+    from selenium.webdriver import Keys
+
+    study.suggest(n=12)
+    browser = page(study)
+    set_width(browser, 360)
+    box(browser, 0, "yield").send_keys("1")
+    hidden = "const e = document.activeElement, r = e.getBoundingClientRect();"
+    hidden += "return document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2) !== e"
+    for _ in range(23):
+        browser.switch_to.active_element.send_keys(Keys.ENTER)
+        assert not browser.execute_script(hidden)
