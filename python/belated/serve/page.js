@@ -4,7 +4,7 @@
 const PERIOD = 2000, MOST_ROWS = 50;
 const trials = new Map();  // number → trial, as the server last described it
 let shown = null, shownId = null, events = 0, skew = 0, round = 0;
-let latest = null, notice = "";  // the study and the forecast that are drawn; what the user must know about the study
+let latest = null, notice = "";  // the study that is drawn; what the user must know about the study
 const known = new Map();  // name → the id of the study as this page last saw it; null if there was no study of this name
 const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
 
@@ -112,7 +112,7 @@ async function follow(name) {
     // The worklist is drawn before the other trials are fetched.
     if (name !== shown && study.trials > 1000) {
       if (await fetchTrials(study, "state=pending") === null) return null;
-      latest = {study, forecast: null};
+      latest = {study};
       drawWorklist(study);
       find("study").hidden = false;
     }
@@ -149,20 +149,19 @@ async function refresh() {
       if (mine !== round) return;
       name = await listStudies();
       if (mine !== round) return;
-      storage?.setItem(KEY, token);  // the server accepted it
-      storage?.setItem(LAST, String(lastInput));
+      try { storage?.setItem(KEY, token); storage?.setItem(LAST, String(lastInput)); }  // the server accepted it
+      catch { /* the storage is full: the tab asks again for the token after a reload */ }
       find("login").hidden = true; find("chooser").hidden = false;
       if (!name) { find("study").hidden = true; say("The store has no study yet."); }
       else {
         const study = await follow(name);
-        const forecast = study?.counts.pending ? await ask(`${pathOf(name)}/forecast`) : null;
         if (study && mine === round) {
-          latest = {study, forecast};
-          draw(study, forecast); say(notice); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
+          latest = {study};
+          draw(study); say(notice); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
           deliver();
           drawEntries();
           readDrafts();
-          if (await learn(study) && mine === round) draw(study, forecast);
+          if (await learn(study) && mine === round) draw(study);
         }
       }
     }
@@ -180,8 +179,8 @@ function pause(mine) {
   document.addEventListener("visibilitychange", () => mine === round && refresh(), {once: true});
 }
 
-// Request forecasts of curves and the importance; return whether an answer is new. Other requests for the study wait
-// for an answer, so it is requested again only after a change, and at most 2 % of the time is used for it.
+// Request forecasts of results and curves, and the importance; return whether an answer is new. Other requests for the
+// study wait for an answer, so it is requested again only after a change, and at most 2 % of the time is used for it.
 async function learn(study) {
   let isNew = false;
   const inform = async (what, version) => {
@@ -191,6 +190,8 @@ async function learn(study) {
     answers.set(path, {answer, version, again: end + 50 * (end - start)});
     isNew = true;
   };
+  // A forecast depends on the time, too.
+  if (study.counts.pending) await inform("forecast", `${study.events} ${Math.floor(Date.now() / 60000)}`);
   if ([...trials.values()].some(trial => trial.curve.length)) await inform("finals", study.events);
   await inform("importance", [...trials.values()].filter(trial => trial.value !== null).length);
   return isNew;
@@ -306,7 +307,7 @@ function timesOf(all, now) {
   return [first, isRunning ? Math.max(last, Math.min(now, 2 * last - first)) : last];
 }
 
-function draw(study, forecast) {
+function draw(study) {
   const now = Date.now() / 1000 + skew, all = [...trials.values()], best = study.best && kept(study.best, study.choices);
   document.title = `${study.name} – belated`;
   if (nameInAddress() !== study.name) location.replace(`#${encodeURIComponent(study.name)}`);
@@ -332,6 +333,7 @@ function draw(study, forecast) {
   const flight = all.filter(trial => trial.state === "pending");
   for (const [id, role] of [["next", "work"], ["off-plan", "work"], ["open-file", "work"]]) find(id).hidden = !may(role);
   drawWorklist(study);
+  const forecast = study.counts.pending ? answers.get(`${pathOf(study.name)}/forecast`)?.answer : null;
   find("forecast").textContent = forecastText(study, flight, forecast);
   const latestFirst = [...all].sort((a, b) => b.changed_at - a.changed_at);
   const arrived = latestFirst.filter(trial => trial.state !== "pending");
@@ -425,7 +427,7 @@ find("forget").addEventListener("click", forgetToken);
 for (const kind of ["keydown", "pointerdown", "input"]) document.addEventListener(kind, () => { lastInput = Date.now(); }, true);
 find("download").addEventListener("click", download);
 find("name").addEventListener("change", () => { find("study").hidden = true; notice = ""; refresh(); });
-const redraw = () => latest && !find("study").hidden && draw(latest.study, latest.forecast);
+const redraw = () => latest && !find("study").hidden && draw(latest.study);
 for (const id of ["chart-log", "curves-log"]) find(id).addEventListener("change", redraw);
 window.addEventListener("resize", redraw);
 if (token) { find("login").hidden = true; say(""); refresh(); }
