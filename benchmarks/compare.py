@@ -78,6 +78,7 @@ GROUPS = {
     "listed": problems.LISTED,
     "held-out": problems.HELD_OUT,
     "aside": problems.ASIDE,
+    "unseen": problems.UNSEEN,
     **tables.GROUPS,
     **sklearn_tables.GROUPS,
     **dimension.GROUPS,

@@ -129,6 +129,62 @@ def _cosines(x):
     return float(np.sum(0.1 * np.cos(5 * math.pi * x) - x**2))
 
 
+def _michalewicz(x):
+    """Return the Michalewicz function with steepness 10, as a function to be maximised."""
+    x = np.asarray(x)
+    return float(np.sum(np.sin(x) * np.sin(np.arange(1, len(x) + 1) * x**2 / math.pi) ** 20))
+
+
+def _rosenbrock(x):
+    x = np.asarray(x)
+    return -float(np.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2))
+
+
+def _griewank(x):
+    x = np.asarray(x)
+    return float(np.prod(np.cos(x / np.sqrt(np.arange(1, len(x) + 1)))) - np.sum(x**2) / 4000 - 1)
+
+
+def _goldstein_price(x):
+    """Return −log10 of the Goldstein–Price function; its minimum is 3, at (0, −1)."""
+    a, b = x
+    first = 1 + (a + b + 1) ** 2 * (19 - 14 * a + 3 * a**2 - 14 * b + 6 * a * b + 3 * b**2)
+    second = 30 + (2 * a - 3 * b) ** 2 * (18 - 32 * a + 12 * a**2 + 48 * b - 36 * a * b + 27 * b**2)
+    return -math.log10(first * second)
+
+
+def _otl_circuit(x):
+    """Return the midpoint voltage of an output transformerless push-pull circuit (Ben-Ari and Steinberg 2007)."""
+    b1, b2, f, c1, c2, beta = x
+    base = 12 * b2 / (b1 + b2)
+    gain = beta * (c2 + 9)
+    return (base + 0.74) * gain / (gain + f) + 11.35 * f / (gain + f) + 0.74 * f * gain / ((gain + f) * c1)
+
+
+def _wing(x):
+    """Return the negated weight of a light aircraft's wing in pounds (Forrester, Sóbester and Keane 2008)."""
+    area, fuel, aspect, sweep, pressure, taper, thickness, load, weight, paint = x
+    cosine = math.cos(math.radians(sweep))
+    shape = (aspect / cosine**2) ** 0.6 * (100 * thickness / cosine) ** -0.3 * taper**0.04
+    return -(0.036 * area**0.758 * fuel**0.0035 * shape * pressure**0.006 * (load * weight) ** 0.49 + area * paint)
+
+
+def _steps(x):
+    """Return Hartmann3 of three of four coordinates, rounded down to multiples of 1/20."""
+    return math.floor(20 * functions.HARTMANN3.formula([x[0], x[1], x[3]])) / 20
+
+
+def _recipe(values):
+    """Return the yield of a recipe: additives shift the best temperature, and one of them works only with few steps."""
+    solvent, additive, n_steps, temperature, log_time, dose = values
+    base = {"water": 0.7, "ethanol": 0.9, "toluene": 0.6, "acetone": 0.8, "hexane": 0.5}[solvent]
+    shift = {"none": 0.0, "salt": 25.0, "acid": -30.0}[additive]
+    bonus = 0.25 if additive == "acid" and n_steps <= 2 else 0.0
+    best = 80.0 + shift + (20.0 if solvent == "toluene" else 0.0)
+    loss = ((temperature - best) / 30.0) ** 2 + (log_time - 0.5 + 0.1 * n_steps) ** 2 + 2 * (dose - 0.35) ** 2
+    return (base + bonus) * math.exp(-loss) - 0.02 * n_steps
+
+
 CAMEL = Function("camel", box((-3.0, 3.0), (-2.0, 2.0)), 1.0316284534898774, _camel)
 SHEKEL = Function("shekel", box(*[(0.0, 10.0)] * 4), 10.402940566818653, _shekel)
 COSINES8 = Function("cosines8", box(*[(-1.0, 1.0)] * 8), 0.8, _cosines)
@@ -145,6 +201,40 @@ MIXED = Function(
     },
     1.0,
     _mixed,
+)
+
+MICHALEWICZ5 = Function("michalewicz5", box(*[(0.0, math.pi)] * 5), 4.687658179088148, _michalewicz)
+ROSENBROCK4 = Function("rosenbrock4", box(*[(-2.048, 2.048)] * 4), 0.0, _rosenbrock)
+GRIEWANK3 = Function("griewank3", box(*[(-12.0, 8.0)] * 3), 0.0, _griewank)
+GOLDSTEIN_PRICE = Function("goldstein-price", box(*[(-2.0, 2.0)] * 2), -math.log10(3.0), _goldstein_price)
+OTL_CIRCUIT = Function(
+    "otl-circuit",
+    box((50.0, 150.0), (25.0, 70.0), (0.5, 3.0), (1.2, 2.5), (0.25, 1.2), (50.0, 300.0)),
+    _otl_circuit([50.0, 70.0, 3.0, 1.2, 0.25, 50.0]),
+    _otl_circuit,
+)
+WING = Function(
+    "wing",
+    box(
+        (150.0, 200.0), (220.0, 300.0), (6.0, 10.0), (-10.0, 10.0), (16.0, 45.0),
+        (0.5, 1.0), (0.08, 0.18), (2.5, 6.0), (1700.0, 2500.0), (0.025, 0.08),
+    ),
+    _wing([150.0, 220.0, 6.0, 0.0, 16.0, 0.5, 0.18, 2.5, 1700.0, 0.025]),
+    _wing,
+)  # fmt: skip
+STEPS4 = Function("steps4", box(*[(0.0, 1.0)] * 4), 3.85, _steps)
+RECIPE = Function(
+    "recipe",
+    {
+        "solvent": Categorical(["water", "ethanol", "toluene", "acetone", "hexane"]),
+        "additive": Categorical(["none", "salt", "acid"]),
+        "n_steps": Integer(1, 6),
+        "temperature": functions.Real(20.0, 140.0),
+        "log_time": functions.Real(-1.0, 1.0),
+        "dose": functions.Real(0.0, 1.0),
+    },
+    1.15 - 0.02,
+    _recipe,
 )
 
 BRANIN, CURRIN, HARTMANN3 = map(always, (functions.BRANIN, functions.CURRIN_EXPONENTIAL, functions.HARTMANN3))
@@ -182,4 +272,16 @@ ASIDE = {
     "cosines8-uniform": Setting(always(COSINES8), Uniform(), 100, workers=8, noise=Noise(0.05)),
 }
 
-SETTINGS = LISTED | HELD_OUT | ASIDE
+#: Settings on which no optimizer had been run before the defaults of commit 0b9dd080.
+UNSEEN = {
+    "michalewicz5-uniform": Setting(always(MICHALEWICZ5), Uniform(), 100, workers=6, noise=Noise(0.05)),
+    "rosenbrock4-halfnormal": Setting(always(ROSENBROCK4), HalfNormal(), 80, workers=4, noise=Noise(1.0)),
+    "griewank3-poisson10": Setting(always(GRIEWANK3), Poisson(10), 80, noise=Noise(0.05)),
+    "goldstein-uniform": Setting(always(GOLDSTEIN_PRICE), Uniform(), 60, workers=4, noise=Noise(0.1)),
+    "otl-exponential": Setting(always(OTL_CIRCUIT), Exponential(), 80, workers=6, noise=Noise(0.1)),
+    "wing-pareto": Setting(always(WING), Pareto(), 100, workers=8, noise=Noise(5.0, 0.0, 3.0)),
+    "steps4-exponential": Setting(always(STEPS4), Exponential(), 100, workers=6, noise=Noise(0.05)),
+    "recipe-uniform": Setting(always(RECIPE), Uniform(), 80, workers=4, noise=Noise(0.03)),
+}
+
+SETTINGS = LISTED | HELD_OUT | ASIDE | UNSEEN

@@ -10,7 +10,8 @@ neighbours than rows), or if the score is not a finite float32. The score of a c
 log-likelihood if the classifier is a network. The score of a regression is R², which is −1e10 or less if training
 diverged. The rules of a run are in tables.py. The regret of failed points is 10, the maximum.
 
-The tables in `HELD_OUT` were set aside before any optimizer was run on them, and are never used to choose a default.
+The tables in `HELD_OUT` and `UNSEEN` were set aside before any optimizer was run on them, and are never used to choose
+a default.
 """
 
 import argparse
@@ -232,6 +233,61 @@ def regression_pipeline(p, seed):
     return pipeline.make_pipeline(features, *scaler(p["scaler"]), model[p["model"]]())
 
 
+SGD = {
+    "scaler": SCALER,
+    "loss": Categorical(["hinge", "log_loss", "modified_huber", "perceptron"]),
+    "penalty": Categorical(["l2", "l1", "elasticnet"]),
+    "alpha": decades(-6, -1),
+    "l1_ratio": Ordinal([0.1, 0.5, 0.9], when={"penalty": "elasticnet"}),
+    "learning_rate": Categorical(["optimal", "constant", "invscaling"]),
+    "eta0": when(decades(-4, 1), learning_rate=["constant", "invscaling"]),
+}
+
+
+def sgd(p, seed):
+    from sklearn import linear_model, pipeline
+
+    model = linear_model.SGDClassifier(
+        loss=p["loss"],
+        penalty=p["penalty"],
+        alpha=p["alpha"],
+        l1_ratio=p.get("l1_ratio", 0.15),
+        learning_rate=p["learning_rate"],
+        eta0=p.get("eta0", 0.01),
+        max_iter=10,
+        tol=None,
+        random_state=seed,
+    )
+    return pipeline.make_pipeline(*scaler(p["scaler"]), model)
+
+
+GAUSSIAN_PROCESS = {
+    "scaler": SCALER,
+    "kernel": Categorical(["rbf", "matern", "quadratic", "dot"]),
+    "nu": Ordinal([0.5, 1.5, 2.5], when={"kernel": "matern"}),
+    "mixture": when(decades(-2, 2), kernel="quadratic"),
+    "length": when(decades(-2, 3), kernel=["rbf", "matern", "quadratic"]),
+    "noise": decades(-6, 2),
+    "normalize": Categorical([True, False]),
+}
+
+
+def gaussian_process(p, seed):
+    from sklearn import gaussian_process as gp
+    from sklearn import pipeline
+
+    kernels = {
+        "rbf": lambda: gp.kernels.RBF(p["length"]),
+        "matern": lambda: gp.kernels.Matern(p["length"], nu=p["nu"]),
+        "quadratic": lambda: gp.kernels.RationalQuadratic(p["length"], p["mixture"]),
+        "dot": lambda: gp.kernels.DotProduct(),
+    }
+    model = gp.GaussianProcessRegressor(
+        kernels[p["kernel"]](), alpha=p["noise"], optimizer=None, normalize_y=p["normalize"], random_state=seed
+    )
+    return pipeline.make_pipeline(*scaler(p["scaler"]), model)
+
+
 @dataclass(frozen=True)
 class Task:
     """The data set of a table; a fit uses n_train rows, and at most n_valid other rows are used for scoring."""
@@ -258,7 +314,11 @@ HELD_OUT = {
     "mlp-wine": Task(MLP_CLASSIFIER, mlp_classifier, "wine", 60, 118, "neg_log_loss"),
     "pipeline-breast_cancer": Task(PIPELINE, classification_pipeline, "breast_cancer", 100, 469),
 }
-TASKS = OPEN | HELD_OUT
+UNSEEN = {
+    "sgd-breast_cancer": Task(SGD, sgd, "breast_cancer", 100, 469),
+    "gp-diabetes": Task(GAUSSIAN_PROCESS, gaussian_process, "diabetes", 150, 292, "r2"),
+}
+TASKS = OPEN | HELD_OUT | UNSEEN
 
 
 @functools.cache
@@ -320,6 +380,7 @@ TIME = timed({name: setting for name, setting in SETTINGS.items() if name in OPE
 GROUPS = {
     "ours": [name for name in MADE if name in OPEN],
     "ours-held-out": [name for name in MADE if name in HELD_OUT],
+    "ours-unseen": [name for name in MADE if name in UNSEEN],
     "ours-time": list(TIME),
 }
 

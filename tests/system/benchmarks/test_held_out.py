@@ -94,3 +94,28 @@ def test_optima_of_the_added_problems_are_reached(held_out):
         values = [-optimize.minimize(negated, start, bounds=box, tol=1e-12).fun for start in starts]
         assert max(values) == pytest.approx(function.optimum, abs=1e-4)
         assert max(values) <= function.optimum + 1e-9
+
+
+def test_optima_of_the_unseen_problems_are_reached_and_not_exceeded(held_out):
+    optimize = pytest.importorskip("scipy.optimize")
+    problems = importlib.import_module("problems")
+    found = {}
+    for name, setting in problems.UNSEEN.items():
+        function = setting.problem(0)
+        dimensions = list(function.space.values())
+        low = [0 if hasattr(each, "choices") else each.low for each in dimensions]
+        high = [len(each.choices) - 1 if hasattr(each, "choices") else each.high for each in dimensions]
+        whole = [not isinstance(each, problems.functions.Real) for each in dimensions]
+
+        def negated(x, function=function, dimensions=dimensions, whole=whole):
+            point = [int(round(u)) if is_whole else u for u, is_whole in zip(x, whole, strict=True)]
+            return -function.formula(
+                [each.choices[u] if hasattr(each, "choices") else u for u, each in zip(point, dimensions, strict=True)]
+            )
+
+        box = list(zip(low, high, strict=True))
+        found[name] = -optimize.differential_evolution(
+            negated, box, rng=1, tol=1e-8, popsize=40, maxiter=300, integrality=whole, polish=not any(whole)
+        ).fun
+        assert found[name] <= function.optimum + 1e-9, name
+    assert found == pytest.approx({name: s.problem(0).optimum for name, s in problems.UNSEEN.items()}, abs=2e-3)
