@@ -15,7 +15,6 @@ second window shows while one more client gets suggestions and reports values. T
 
 import http.client
 import json
-import multiprocessing
 import os
 import random
 import shutil
@@ -110,7 +109,7 @@ def learn(address, token, seconds, phase, barrier, results):
     for i in range(int(seconds)):
         [trial] = post("suggest", "suggest", {"key": f"{phase}-{i}"})["trials"]
         value = harness.objective(trial["params"])
-        post("observe", f"trials/{trial['number']}/observe", {"value": value, "key": f"{phase}-{i}"})
+        post("observe", f"trials/{trial['number']}/observe", {"value": value, "key": f"{phase}-{i}-value"})
         time.sleep(max(0.0, start + i + 1 - time.perf_counter()))
     results.put((found, errors))
 
@@ -160,7 +159,7 @@ def windows(running, n, names):
 
 def send(running, rate, seconds, clients, seed, phase, model, failures):
     """Let the clients send their requests; return the calls, the seconds and the processor time of the server."""
-    context = multiprocessing.get_context("forkserver")
+    context = harness.processes()
     barrier, results = context.Barrier(clients + bool(model) + 1), context.SimpleQueue()
     given = [(slot, clients, rate, seconds, seed + slot, phase) for slot in range(clients)]
     crowd = [context.Process(target=ask, args=(running.address, running.token, *it, barrier, results)) for it in given]

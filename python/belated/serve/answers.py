@@ -339,8 +339,10 @@ def chart_as_data(study: Study, chart: Chart) -> dict[str, Any]:
     # Other processes or requests may add trials between these calls.
     n = min(len(values), len(marked), len(last))
     found = np.flatnonzero(~np.isnan(values[:n]))
-    if chart.order == "changed":
-        found = found[np.argsort(last[found])]
+    if chart.order == "changed":  # each event belongs to one trial, so this is faster than sorting
+        of_event = np.full(int(last.max(initial=-1)) + 1, -1)
+        of_event[last[found]] = found
+        found = of_event[of_event >= 0]
     goal = problem.outcomes[outcome].core if outcome is not None else (problem.direction, None, None)
     shown, kinds = values[found], np.where(outside[found], 1, np.where(marked[found], 2, 0))
     is_best = np.zeros(len(found), dtype=bool)
@@ -370,13 +372,13 @@ def _thinned(values: Array, is_best: NDArray[np.bool_], kinds: NDArray[np.int64]
     if len(values) <= most:
         return np.arange(len(values))
     kept = [_evenly(np.flatnonzero(chosen), most // 6) for chosen in (is_best, kinds == 1, kinds == 2)]
-    n_parts = (most - sum(map(len, kept))) // 2
-    ends = np.linspace(0, len(values), n_parts + 1).astype(int)
-    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        part = values[start:end]
-        kept.append(np.array([start + part.argmin(), start + part.argmax()]))
-    positions: NDArray[np.int64] = np.unique(np.concatenate(kept))
-    return positions
+    # The values are divided into parts of equal length, and the last value is repeated in the last part.
+    length = math.ceil(len(values) / ((most - sum(map(len, kept))) // 2))
+    positions = np.minimum(np.arange(math.ceil(len(values) / length) * length), len(values) - 1).reshape(-1, length)
+    parts, rows = values[positions], np.arange(len(positions))
+    kept += [positions[rows, parts.argmin(axis=1)], positions[rows, parts.argmax(axis=1)]]
+    found: NDArray[np.int64] = np.unique(np.concatenate(kept))
+    return found
 
 
 def _evenly(positions: NDArray[np.int64], most: int) -> NDArray[np.int64]:

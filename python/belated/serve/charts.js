@@ -206,8 +206,10 @@ const openSpot = () => lookedAt !== null && latest && showTrial(latest.study, lo
   area.addEventListener("keydown", event => {
     const at = spots.findIndex(spot => spot.number === lookedAt), last = spots.length - 1;
     const to = {ArrowLeft: Math.max(0, at - 1), ArrowRight: Math.min(last, at + 1), Home: 0, End: last}[event.key];
+    if (event.key !== "Enter" && (to === undefined || last < 0)) return;
+    event.preventDefault();  // the key would also press the button of the dialog that is opened
     if (event.key === "Enter") openSpot();
-    else if (to !== undefined && last >= 0) { event.preventDefault(); lookAt(spots[to]); }
+    else lookAt(spots[to]);
   });
 }
 

@@ -91,7 +91,7 @@ def test_html_in_a_study_is_text(browser, served):
     shown(browser)
     Select(browser.find_element("id", "name")).select_by_visible_text(EVIL)
     wait(browser, lambda: EVIL in text(browser, "worklist"))
-    assert " of 1 results expected by suggestion " in text(browser, "forecast")
+    wait(browser, lambda: " of 1 results expected by suggestion " in text(browser, "forecast"))
     assert "<script>window.hit=1</script>" in text(browser, "worklist") and EVIL in text(browser, "arrivals")
     assert browser.title == f"{EVIL} – belated"
     assert browser.execute_script("return window.hit") is None
