@@ -165,8 +165,8 @@ _get, _post = partial(_route, "GET"), partial(_route, "POST")
 
 
 def answer(data: Any, status: int = 200) -> Response:
-    """Return an answer that contains JSON."""
-    return Response(as_json(data), status, media_type="application/json")
+    """Return an answer that contains data as JSON; bytes are JSON already."""
+    return Response(data if isinstance(data, bytes) else as_json(data), status, media_type="application/json")
 
 
 async def _studies(request: Request) -> Any:
@@ -242,7 +242,7 @@ async def _beside(
     ) -> Response:
         asked = Estimate(what, lambda study: as_json(work(study)), version, uses_model)
         found = await studies.estimate(name.replace(SLASH, "/"), asked, study_id)
-        return Response(found, media_type="application/json")
+        return answer(found)
 
     return ask
 
@@ -382,7 +382,7 @@ async def add(call: InStudy, body: messages.Add) -> Response:
 
 @_get("/studies/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
 async def list_trials(call: InStudy, page: Annotated[messages.Page, Query()]) -> Response:
-    return await call(lambda study: answers.page_as_data(study, page))
+    return await call(lambda study: answers.page_as_json(study, page))
 
 
 @_get("/studies/{name}/trials/{number}", messages.TrialAnswer, "The current state of a trial", _NO_TRIAL)

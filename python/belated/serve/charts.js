@@ -110,7 +110,7 @@ function chartTitle(study, chart) {
   const best = chart.best.lastIndexOf(true), goal = study.outcomes?.find(each => each.name === chart.outcome)?.goal;
   if (best >= 0)
     return `Best value ${format(chart.value[best])} after ${chart.total} values, ${chart.n_best} of them improvements`;
-  const isObjective = chart.outcome === null || ["maximize", "minimize"].includes(goal);
+  const isObjective = chart.outcome === null || (!study.pareto && ["maximize", "minimize"].includes(goal));
   return `${chart.total} values${isObjective ? ", none within the bounds" : ` of ${isolated(chart.outcome)}`}`;
 }
 

@@ -240,17 +240,17 @@ function pause(mine) {
 // answers with the last one if it has used its time for models.
 async function learn(study) {
   let isNew = false;
-  const inform = async (what, version) => {
+  const inform = async (what, version, rest) => {
     const path = `${pathOf(study.name)}/${what}`, known = answers.get(path);
-    if (known?.version === version) return;
-    answers.set(path, {answer: await ask(path), version});
+    if (known && (known.version === version || performance.now() < known.again)) return;
+    answers.set(path, {answer: await ask(path), version, again: performance.now() + rest});
     isNew = true;
   };
   // A forecast depends on the time, too.
-  if (study.counts.pending) await inform("forecast", `${study.events} ${Math.floor(Date.now() / 60000)}`);
-  const version = `${study.events} ${Math.floor(Date.now() / 20000)}`;
-  if (lists.curved.length) await inform("finals", version);
-  await inform("importance", version);
+  if (study.counts.pending) await inform("forecast", `${study.events} ${Math.floor(Date.now() / 60000)}`, 0);
+  const version = `${study.study_id} ${study.events} ${Math.floor(Date.now() / 60000)}`;  // the last answer may be old
+  if (lists.curved.length) await inform("finals", version, 5 * PERIOD);
+  await inform("importance", version, 5 * PERIOD);
   return isNew;
 }
 
@@ -398,6 +398,7 @@ function draw(study) {
     numberCell(study, trial), [`${roughly(now - trial.changed_at)} ago`, "short"],
     [() => errorOf(study, trial), "error", JSON.stringify([study.name, trial.number, trial.error])],
     [point(trial), "point"]]));
+  if (lists === NOTHING) for (const id of ["no-arrivals", "no-failures"]) find(id).hidden = true;  // it is not known yet
   if (chart) {
     const ends = {state: "", started_at: chart.started_at ?? now, changed_at: chart.ended_at ?? now};
     drawChart(study, chart, ...timesOf([...trials.values(), ends], now), find("chart-log").checked);
@@ -467,6 +468,7 @@ function save(text, name) {
 
 // Fetch all trials, and save them as a file.
 async function download() {
+  if (!latest) return;
   const {study} = latest, button = find("download");
   button.disabled = true;
   try { save(csvOf((await fetchTrials(study, "")).trials), `${study.name}.csv`); }

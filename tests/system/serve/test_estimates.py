@@ -69,7 +69,6 @@ def test_a_thinned_chart_keeps_what_matters(tmp_path, monkeypatch):
     monkeypatch.setattr(answers, "MOST_POINTS", 100)
     chart = answers.chart_as_data(study, Chart())
     assert 90 <= len(chart["value"]) <= 100 and chart["total"] == 3001
-    assert set(chart["number"]) <= set(whole["number"]) or len(whole["value"]) == 2000
     assert {0, 1234, 2345, 3000} <= set(chart["number"]) and chart["kind"][-1] == 1
     steps = [value for value, best in zip(chart["value"], chart["best"], strict=True) if best]
     expected = np.unique(np.maximum.accumulate(values))
