@@ -255,7 +255,8 @@ def test_a_token_is_forgotten_after_eight_hours_without_input(study, page):
 
 def shown_trial(browser, number):
     """Open the dialog of a trial by its button in a table, and wait for its history."""
-    browser.find_element("css selector", f"#study button[aria-label='Trial {number}']").click()
+    selector = f"#study button[aria-label='Trial {number}']"
+    wait(browser, lambda: browser.find_elements("css selector", selector))[0].click()
     wait(browser, lambda: "History" in text(browser, "dialog"))
 
 
