@@ -781,11 +781,21 @@ class Optimizer:
         """The numbers of the trials in a state ("pending", "observed", "failed", "abandoned", "stopped" or
         "withdrawn"), or of all trials."""
 
-    def values(self, outcome: int | None = None) -> list[float | None]:
-        """The values of all trials, in the user's sign: of the outcome at a position, or of the trials."""
+    def values(self, outcome: int | None = None) -> NDArray[np.float64]:
+        """The values of all trials, in the user's sign: of the outcome at a position, or of the trials. NaN stands for
+        a missing value."""
 
-    def marked(self) -> list[int]:
-        """The numbers of the trials with marked values."""
+    def parameter(self, position: int) -> NDArray[np.float64]:
+        """The numbers of a declared parameter at the points where the trials were run. NaN stands for a point without
+        it."""
+
+    def numbers_by(self, author: str) -> list[int]:
+        """The numbers of the trials that an author started or ended."""
+
+    def traits(self) -> list[NDArray[np.uint8]]:
+        """Facts about all trials: the position of the state in the list of states; whether a value is marked, an
+        outcome has failed, and the trial has reported steps; whether it lies outside the domain or is left out; and
+        whether its value may be the best."""
 
     def ending(self, number: int, time: float | None) -> Action | None:
         """The action that ends the evaluation of a trial after its last report, or None if the trial continues: a

@@ -7,6 +7,19 @@ use crate::ledger::trial::Eras;
 use crate::ledger::{Ledger, State, View};
 use crate::problem::Point;
 
+/// Facts about a trial, which lists of trials are filtered by.
+pub(crate) struct Traits {
+    pub state: State,
+    pub is_marked: bool,
+    /// Whether any outcome has failed.
+    pub has_failed: bool,
+    pub has_curve: bool,
+    /// Whether the trial was run outside the domain, or a revision left it out.
+    pub is_outside: bool,
+    /// Whether its value may be the best value.
+    pub counts: bool,
+}
+
 impl Ledger {
     /// The number of trials whose points the strategy chose, without added and enqueued trials, and without trials that a
     /// revision left out.
@@ -81,6 +94,42 @@ impl Ledger {
     /// The marks of the values of a trial that nobody has confirmed.
     pub(crate) fn marks(&self, number: TrialNumber) -> Vec<Mark> {
         self.results(number).filter_map(Entry::mark).collect()
+    }
+
+    /// The number of a declared parameter, or of a column of candidates, at the point where a trial was run. None if the
+    /// point lacks it.
+    pub(crate) fn number_at(&self, number: TrialNumber, parameter: usize) -> Option<f64> {
+        let trial = Some(&self.trials[number]).filter(|trial| !trial.left_out)?;
+        self.problem
+            .number_at(parameter, self.x(number), trial.index)
+    }
+
+    /// Whether a trial was started or ended by this author.
+    pub(crate) fn is_by(&self, number: TrialNumber, author: &str) -> bool {
+        let authors = [self.started_by(number), self.view().finished_by(number)];
+        authors.iter().flatten().any(|name| name == author)
+    }
+
+    /// Facts about each trial, which lists of trials are filtered by.
+    pub(crate) fn traits(&self) -> Vec<Traits> {
+        let objective = self.objective();
+        let counted = |number: TrialNumber| {
+            let trial = objective.of(number);
+            let counts =
+                !trial.is_outside() && (!self.has_outcomes() || self.is_within_bounds(number));
+            trial.value().filter(|_| counts).map(|_| trial.z())
+        };
+        let all = 0..self.trials.len();
+        let highest = all.clone().filter_map(counted).fold(0.0, f64::max);
+        let traits = |number: TrialNumber| Traits {
+            state: self.view().of(number).state(),
+            is_marked: self.results(number).any(|it| it.mark().is_some()),
+            has_failed: self.results(number).any(|it| it.state() == State::Failed),
+            has_curve: !self.trials[number].reports().is_empty(),
+            is_outside: self.trials[number].is_outside() || self.trials[number].left_out,
+            counts: counted(number).is_some_and(|z| z == highest),
+        };
+        all.map(traits).collect()
     }
 
     /// The reported steps of a trial and their values, in the user's sign. The value of a failed step is NaN.

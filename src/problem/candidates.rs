@@ -85,6 +85,12 @@ impl Candidates {
         Ok(Self::of(checked(points)?, Vec::new()))
     }
 
+    /// An entry of a row; None for a gap.
+    pub(super) fn number_at(&self, row: usize, column: usize) -> Option<f64> {
+        let number = self.points.get([row, column]).copied();
+        number.filter(|number| !number.is_nan())
+    }
+
     /// Creates a list of candidates with named columns. Refuses an empty list, equal names, infinite numbers, positions
     /// without a choice, and too many encoded columns.
     pub fn named(points: Array2<f64>, declared: Vec<Column>) -> Result<Self> {

@@ -377,6 +377,15 @@ impl Problem {
         }
     }
 
+    /// The number of a declared parameter, or of a column of candidates, at an encoded point. None if it is inactive or if
+    /// the point is not a candidate.
+    pub(crate) fn number_at(&self, parameter: usize, x: &[f64], index: Option<u32>) -> Option<f64> {
+        match &self.members {
+            Members::Space(space) => space.number_at(parameter, x),
+            Members::Candidates(list) => list.number_at(index? as usize, parameter),
+        }
+    }
+
     /// Converts a predicate on points to a constraint for [`crate::maximize::feasible::Feasible::by`]. The predicate gets
     /// the value of each searched parameter as a number, or None if the parameter is inactive. Candidates always satisfy
     /// the constraint.

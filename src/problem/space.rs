@@ -701,6 +701,16 @@ impl Space {
         all.map(number).collect()
     }
 
+    /// The number of one parameter (None if inactive) at the point nearest to these columns.
+    pub(super) fn number_at(&self, parameter: usize, x: &[f64]) -> Option<f64> {
+        let Some(k) = self.searched.iter().position(|&i| i == parameter) else {
+            return self.constant(parameter);
+        };
+        let active = self.domain.product().and_then(|product| product.active(x));
+        let is_active = active.is_none_or(|active| active[k]);
+        is_active.then(|| self.kind(parameter).decode(&x[self.at[k].clone()]))
+    }
+
     /// The numbers of all parameters (None if inactive) at the point nearest to these columns.
     pub(crate) fn decode(&self, x: &[f64]) -> Vec<Option<f64>> {
         self.spread(&self.decode_searched(x))

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use std::time::Duration;
 
-use numpy::{IntoPyArray, PyReadonlyArray2};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -51,6 +51,21 @@ impl Optimizer {
             problem: RwLock::new(core.definition().problem.clone()),
             core: Mutex::new(core),
         }
+    }
+
+    /// Returns a number of each trial, with NaN in place of None.
+    fn of_all<'py>(
+        &self,
+        py: Python<'py>,
+        number: impl Fn(&Ledger, usize) -> Option<f64> + Sync,
+    ) -> PyResult<Vector<'py>> {
+        let found = self.with_core(py, |core, _| {
+            let ledger = core.ledger();
+            let all = 0..ledger.n_trials();
+            let found: Vec<f64> = all.map(|i| number(ledger, i).unwrap_or(f64::NAN)).collect();
+            Ok(found)
+        })?;
+        Ok(found.into_pyarray(py))
     }
 
     fn problem(&self) -> Arc<CoreProblem> {
@@ -644,30 +659,51 @@ impl Optimizer {
         })
     }
 
-    /// The values of all trials, in the user's sign: of an outcome, or of the trials.
+    /// The values of all trials, in the user's sign: of an outcome, or of the trials. NaN stands for a missing value.
     #[pyo3(signature = (outcome=None))]
-    fn values(&self, py: Python<'_>, outcome: Option<usize>) -> PyResult<Vec<Option<f64>>> {
-        self.with_core(py, |core, _| {
-            let ledger = core.ledger();
-            let numbers = 0..ledger.view().trials().count();
-            Ok(match outcome {
-                Some(i) if i < ledger.problem().outcomes.len() => {
-                    numbers.map(|number| ledger.value_of(number, i)).collect()
-                }
-                _ => numbers.map(|number| ledger.value(number)).collect(),
-            })
+    fn values<'py>(&self, py: Python<'py>, outcome: Option<usize>) -> PyResult<Vector<'py>> {
+        self.of_all(py, move |ledger, number| match outcome {
+            Some(i) if i < ledger.problem().outcomes.len() => ledger.value_of(number, i),
+            _ => ledger.value(number),
         })
     }
 
-    /// The numbers of the trials with values that are marked.
-    fn marked(&self, py: Python<'_>) -> PyResult<Vec<usize>> {
+    /// The numbers of a declared parameter at the points where the trials were run. NaN stands for a point without it.
+    fn parameter<'py>(&self, py: Python<'py>, position: usize) -> PyResult<Vector<'py>> {
+        self.of_all(py, move |ledger, number| ledger.number_at(number, position))
+    }
+
+    /// The numbers of the trials that an author started or ended.
+    fn numbers_by(&self, py: Python<'_>, author: &str) -> PyResult<Vec<usize>> {
         self.with_core(py, |core, _| {
             let ledger = core.ledger();
-            let numbers = 0..ledger.view().trials().count();
-            Ok(numbers
-                .filter(|&number| !ledger.marks(number).is_empty())
-                .collect())
+            let all = 0..ledger.n_trials();
+            Ok(all.filter(|&number| ledger.is_by(number, author)).collect())
         })
+    }
+
+    /// Facts about all trials: the position of the state in the list of states; whether a value is marked, an outcome has
+    /// failed, and the trial has reported steps; whether it lies outside the domain or is left out; and whether its value
+    /// may be the best.
+    fn traits<'py>(&self, py: Python<'py>) -> PyResult<[Bound<'py, PyArray1<u8>>; 6]> {
+        let columns = self.with_core(py, |core, _| {
+            let mut columns: [Vec<u8>; 6] = Default::default();
+            for it in core.ledger().traits() {
+                let facts = [
+                    it.is_marked,
+                    it.has_failed,
+                    it.has_curve,
+                    it.is_outside,
+                    it.counts,
+                ];
+                columns[0].push(it.state as u8);
+                for (column, fact) in columns[1..].iter_mut().zip(facts) {
+                    column.push(u8::from(fact));
+                }
+            }
+            Ok(columns)
+        })?;
+        Ok(columns.map(|column| column.into_pyarray(py)))
     }
 
     /// The action that ends the evaluation of a trial after its last report, or None.

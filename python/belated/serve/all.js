@@ -1,59 +1,93 @@
 "use strict";
-// The table of all trials, in pages.
+// The table of all trials: pages from the server, which sorts and filters. It shows the trials as they were at one event.
 
 const PAGE = 50;
-let page = 0;
-
-// Name → whether a trial is shown.
+// Name → the part of a query.
 const KINDS = {
-  "": () => true,
-  ...Object.fromEntries(["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
-    .map(state => [state, trial => trial.state === state])),
-  late: trial => trial.state === "pending" && trial.lease_ends_at !== null && trial.lease_ends_at <= Date.now() / 1000 + skew,
-  marked: trial => trial.warnings.length > 0, forbidden: trial => trial.forbidden !== null,
+  all: "", ...Object.fromEntries(["pending", "observed", "failed", "abandoned", "stopped", "withdrawn"]
+    .map(state => [state, `&state=${state}`])),
+  late: "&late=true", marked: "&marked=true", forbidden: "&forbidden=true",
 };
+// The page that is shown: the study, its trials, the query, and the queries of the pages before it.
+let table = {study_id: null, trials: [], total: 0, events: 0, query: "", starts: [""], next: null, at: 0}, isTurning = null;
 
-// Return [title, sorting value of a trial, cell] for the columns.
+// Return [title, cell] for the columns.
 function allColumns(study, list) {
   const cell = text => [text, kindOf(text)];
-  const values = columnsOf(study, list).map(([, name, of]) => [name, of, trial => cell(cellText(of(trial)))]);
-  const results = namesOf(study).map(name =>
-    [titleOf(name), trial => resultOf(trial, name).value, trial => outcomeCell(resultOf(trial, name))]);
-  return [["Trial", trial => trial.number, trial => numberCell(study, trial)], ...values, ...results,
-    ["State", trial => trial.state, trial => [trial.warnings.length ? `${trial.state}, marked` : trial.state, trial.state]],
-    ["Reported by", trial => trial.finished_by, trial => cell(trial.finished_by ?? "–")],
-    ["Last change", trial => trial.changed_at, trial => [moment(trial.changed_at), "short"]]];
+  const values = columnsOf(study, list).map(([, name, of]) => [name, trial => cell(cellText(of(trial)))]);
+  const results = namesOf(study).map(name => [titleOf(name), trial => outcomeCell(resultOf(trial, name))]);
+  return [["Trial", trial => numberCell(study, trial)], ...values, ...results,
+    ["State", trial => [trial.warnings.length ? `${trial.state}, marked` : trial.state, trial.state]],
+    ["Reported by", trial => cell(trial.finished_by ?? "–")], ["Last change", trial => [moment(trial.changed_at), "short"]]];
 }
 
-function drawAll(study) {
-  const table = find("all"), chooser = find("all-order"), kind = find("all-kind").value;
-  const found = [...trials.values()].filter(KINDS[kind]);  // trials become late without an event
-  const key = () => JSON.stringify([study.study_id, events, trials.size, kind, found.length, chooser.value,
-    find("all-down").checked, page]);
-  if (table.key === key()) return;
-  const head = allColumns(study, found.slice(0, 1000));
-  const titles = head.map(each => each[0]);
-  if (table.head !== JSON.stringify(titles)) {
-    table.head = JSON.stringify(titles);
-    table.tBodies[0].replaceChildren();  // the cells have the names of their columns
-    table.tHead.rows[0].replaceChildren(...titles.map(title => Object.assign(element("th", title), {scope: "col"})));
-    const chosen = chooser.value;
-    chooser.replaceChildren(...titles.map((title, i) => new Option(title, String(i))));
-    chooser.value = chosen in titles ? chosen : "0";
+// Return [title, query] for the orders.
+function allOrders(study) {
+  const ofOutcome = name => [titleOf(name), `&sort=value${name === "" ? "" : `&outcome=${encodeURIComponent(name)}`}`];
+  const ofParameter = name => [name, `&sort=${encodeURIComponent(`params.${name}`)}`];
+  return [["Trial", "&sort=number"], ["Last change", "&sort=changed"], ...namesOf(study).map(ofOutcome),
+    ...(study.parameters ?? []).map(ofParameter)];
+}
+
+function allQuery() {
+  const by = find("all-by").value.trim();
+  return KINDS[find("all-kind").value] + (find("all-order").value || "&sort=number")
+    + (find("all-down").checked ? "&descending=true" : "") + (by ? `&by=${encodeURIComponent(by)}` : "");
+}
+
+// Fetch the page after the trials that `starts` ends with.
+async function loadAll(study, starts) {
+  const query = allQuery(), mine = isTurning = {};
+  let page;
+  try { page = await ask(`${pathOf(study.name)}/trials?study_id=${study.study_id}&limit=${PAGE}${query}${starts.at(-1)}`); }
+  catch (error) {
+    if (isTurning === mine) { isTurning = null; find("all-page").textContent = error.message; }
+    return;
   }
-  const of = head[Number(chooser.value)][1], sign = find("all-down").checked ? -1 : 1;
-  found.sort((a, b) => sign * compare(of(a), of(b)) || a.number - b.number);
-  page = Math.max(0, Math.min(page, Math.ceil(found.length / PAGE) - 1));
-  const shownNow = found.slice(page * PAGE, (page + 1) * PAGE);
-  fill("all", shownNow.map(trial => head.map(each => each[2](trial))));
-  find("all-page").textContent = found.length ? `${page * PAGE + 1} to ${page * PAGE + shownNow.length} of ${found.length}` : "";
-  find("all-back").disabled = page === 0;
-  find("all-next").disabled = (page + 1) * PAGE >= found.length;
-  table.key = key();
+  if (isTurning !== mine) return;
+  isTurning = null;
+  if (latest?.study.study_id !== study.study_id) return;
+  table = {study_id: study.study_id, trials: page.trials.map(trial => kept(trial, study.choices)), query, starts, next: nextOfPage(page),
+    total: starts.length > 1 ? table.total : page.total, events: page.events, at: Date.now()};
+  showAll(study);
 }
 
-const turn = change => { page += change; if (latest) drawAll(latest.study); };
-for (const id of ["all-kind", "all-order", "all-down"]) find(id).addEventListener("change", () => turn(-page));
-find("all-back").addEventListener("click", () => turn(-1));
-find("all-next").addEventListener("click", () => turn(1));
-find("all-kind").replaceChildren(...Object.keys(KINDS).map(kind => new Option(kind || "all", kind)));
+function showAll(study) {
+  const head = allColumns(study, table.trials), shown = find("all"), titles = JSON.stringify(head.map(each => each[0]));
+  if (shown.head !== titles) {
+    shown.head = titles;
+    shown.tBodies[0].replaceChildren();  // the cells have the names of their columns
+    shown.tHead.rows[0].replaceChildren(...head.map(([title]) => Object.assign(element("th", title), {scope: "col"})));
+  }
+  fill("all", table.trials.map(trial => head.map(([, cell]) => cell(trial))));
+  const first = (table.starts.length - 1) * PAGE + 1, last = first + table.trials.length - 1;
+  find("all-page").textContent = table.trials.length ? `${first} to ${last} of ${table.total}` : "";
+  drawAll(study);
+}
+
+// Show whether the table is outdated. Its rows stay, because a person may be reading them.
+function drawAll(study) {
+  const orders = allOrders(study), chooser = find("all-order"), key = JSON.stringify(orders);
+  if (chooser.key !== key) {
+    chooser.key = key;
+    chooser.replaceChildren(...orders.map(each => new Option(...each)));
+  }
+  if (table.study_id !== study.study_id) {
+    if (isTurning === null) loadAll(study, [""]);
+    return;
+  }
+  // Trials become late without an event.
+  if (find("all-kind").value === "late" && isTurning === null && Date.now() > table.at + PERIOD) loadAll(study, table.starts);
+  const n = Math.max(0, study.events - table.events);
+  find("all-changes").hidden = n === 0;
+  find("all-changes").textContent = `${n} changed: refresh`;
+  find("all-back").disabled = table.starts.length === 1;
+  find("all-next").disabled = table.next === null;
+}
+
+const reloadAll = starts => latest && loadAll(latest.study, starts);
+for (const id of ["all-kind", "all-order", "all-down", "all-by"]) find(id).addEventListener("change", () => reloadAll([""]));
+find("all-back").addEventListener("click", () => reloadAll(table.starts.slice(0, -1)));
+find("all-next").addEventListener("click", () => reloadAll([...table.starts, table.next]));
+find("all-changes").addEventListener("click", () => reloadAll([""]));
+find("all-kind").replaceChildren(...Object.keys(KINDS).map(kind => new Option(kind, kind)));

@@ -1,10 +1,14 @@
 """Information about a study, as JSON data for answers. All functions of this module run in a study's thread."""
 
+import json
+import math
+import re
 import time
 from bisect import bisect_left
 from typing import Any, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated._core import BelatedError, InvalidSetting, NumericalError, TrialRecord, facts_of
 from belated.optimizers.actions import actions_of
@@ -16,7 +20,7 @@ from belated.optimizers.tables.cells import readings_of
 from belated.optimizers.tables.files import table_of_rows
 from belated.optimizers.tables.table import row_at
 from belated.optimizers.trial import Trial
-from belated.serve.messages import Page, State, Table
+from belated.serve.messages import Chart, Page, State, Table
 from belated.serve.problems import as_json
 from belated.space.arguments import finite
 from belated.space.space import Space
@@ -29,8 +33,16 @@ LARGEST_PAGE = 4 << 20
 #: The model of a study with more values is not used, because other requests for the study would wait too long.
 MOST_VALUES = 1000
 
-# : For the same reason, importance is not computed for more parameters than this.
+#: For the same reason, importance is not computed for more parameters than this.
 MOST_PARAMS = 200
+
+
+Array = NDArray[np.float64]
+
+_STATES = get_args(State)
+
+# The orders whose keys are numbers, which an answer has for the next page.
+_NUMERIC = ("number", "value", "changed", "params")
 
 
 def study_as_data(study: Study) -> dict[str, Any]:
@@ -48,7 +60,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
         "revision": len(log.stages),
         "events": log.n_events(),
         "trials": len(log),
-        "counts": {state: len(log.numbers(state)) for state in get_args(State)},
+        "counts": dict(zip(_STATES, np.bincount(log.core.traits()[0], minlength=len(_STATES)).tolist(), strict=True)),
         "best": None if best is None else _trial(study, best),
         "pareto": study._numbers_in_front(),
         "parameters": list(problem.domain) if isinstance(problem.domain, Space) else None,
@@ -56,6 +68,7 @@ def study_as_data(study: Study) -> dict[str, Any]:
             dict(zip(("name", "goal", "low", "high"), (name, *goal.core), strict=True))
             for name, goal in problem.outcomes.items()
         ],
+        "steps": None if problem.curve is None else problem.curve.steps,
         "choices": None if nesting is None else sorted(nesting.choices),
     }
 
@@ -87,7 +100,7 @@ def finals_as_data(study: Study) -> dict[str, Any]:
     log, problem = study._current_log(), study._problem
     if problem.curve is None:
         return {"step": None, "finals": [], "unknown": "the study has no learning curves"}
-    unknown, found = _no_model(study), {}
+    unknown, found = no_model(study), {}
     numbers = [number for number in log.numbers("pending") if log.trial(number).curve] if unknown is None else []
     try:
         found = {number: log.forecast_value(number, problem.wall_time()) for number in numbers}
@@ -100,7 +113,7 @@ def finals_as_data(study: Study) -> dict[str, Any]:
 def importance_as_data(study: Study) -> dict[str, Any]:
     """Return the importance of each parameter, or why it is not known."""
     log, domain, contexts = study._current_log(), study._problem.domain, study._problem.context_space
-    unknown, context, importance = _no_model(study), None, []
+    unknown, context, importance = no_model(study), None, []
     if not isinstance(domain, Space):
         unknown = "the study has candidates and no parameters"
     elif len(domain) > MOST_PARAMS:
@@ -122,14 +135,12 @@ def importance_as_data(study: Study) -> dict[str, Any]:
     return {"importance": importance, "context": context, "unknown": unknown}
 
 
-def _no_model(study: Study) -> str | None:
+def no_model(study: Study) -> str | None:
     """Return why a request does not use the model of a study; None if it does."""
     log = study._current_log()
-    n_values = len(log.numbers("observed"))
-    if study._problem.outcomes:
-        n_values = sum(log.trial(number).value is not None for number in log.numbers(None))
     if not study._has_model:
         return f"{study._strategy_name} has no model"
+    n_values = int(np.isfinite(log.core.values()).sum())
     if n_values == 0:
         return "no trial has a value"
     if n_values > MOST_VALUES:
@@ -153,75 +164,225 @@ def trials_as_data(study: Study, trials: list[Trial]) -> dict[str, Any]:
     return {"study_id": log.id, "revision": len(log.stages), "trials": started}
 
 
-def page_as_data(study: Study, page: Page) -> dict[str, Any]:
-    """Return the requested trials of a study in the requested order."""
+def page_as_json(study: Study, page: Page) -> bytes:
+    """Return the requested trials of a study in the requested order, as JSON."""
     # The answer contains the number of the last event that it includes, so the store must still have all events up to
     # this number after a crash.
     study._log.sync_to_disk()
-    log = study._log
-    numbers = log.numbers(page.state)
-    if page.since > 0:
-        wanted = set(numbers)
-        numbers = [number for number in log.history.changed(page.since) if number in wanted]
-    if page.marked:
-        marked = set(log.core.marked())
-        numbers = [number for number in numbers if number in marked]
-    if page.late or page.forbidden:
-        wanted = set(numbers)
-        numbers = [number for number in log.numbers("pending") if number in wanted]
-    if page.late:
-        numbers = [number for number in numbers if _is_late(study, log.trial(number))]
-    if page.forbidden:
-        numbers = [number for number in numbers if study._why_forbidden(log.trial(number)) is not None]
-    numbers = numbers[bisect_left(numbers, page.start) :]
-    keys = None if page.sort == "number" else _keys(study, page)
-    if keys is not None:
-        numbers = _sorted(numbers, keys, page)
-    elif page.descending or page.after is not None or page.outcome is not None:
-        raise InvalidSetting('descending, after and outcome are for another order: pass sort="value" or "changed"')
-    trials: list[dict[str, Any]] = []
+    log, numbers = study._log, _chosen(study, page)
+    keys = None
+    if page.sort != "number" or page.descending:
+        numbers, keys = _sorted(study, page, numbers)
+    elif page.after is not None or page.outcome is not None:
+        raise InvalidSetting('after and outcome are for another order: pass sort="value" or "changed"')
+    trials: list[bytes] = []
     size = 0
-    for number in numbers[: page.limit]:
-        trial = _trial(study, number)
-        size += len(as_json(trial))
+    for number in numbers[: page.limit].tolist():
+        trial = as_json(_trial(study, number))
+        size += len(trial)
         if trials and size > LARGEST_PAGE:
             break
         trials.append(trial)
-    rest = numbers[len(trials) :]
-    found: dict[str, Any] = {
-        "trials": trials,
-        "next": None,
-        "after": None,
-        "total": len(numbers),
-        "events": log.n_events(),
+    following = after = None
+    if len(trials) < len(numbers) and keys is None:
+        following = int(numbers[len(trials)])
+    elif len(trials) < len(numbers) and keys is not None:
+        last, key = int(numbers[len(trials) - 1]), float(keys[len(trials) - 1])
+        after = {"number": last, "value": key if page.sort.startswith(_NUMERIC) and math.isfinite(key) else None}
+    rest = {"next": following, "after": after, "total": len(numbers), "events": log.n_events()}
+    return b'{"trials":[' + b",".join(trials) + b"]," + as_json(rest)[1:]
+
+
+def _chosen(study: Study, page: Page) -> NDArray[np.int64]:
+    """Return the trials that a request asks for, in ascending order."""
+    log = study._log
+    if page.numbers is not None:
+        wanted = {int(number) for number in page.numbers.split(",")}
+        numbers = np.array(sorted(number for number in wanted if number < len(log)), dtype=np.int64)
+    elif page.since > 0:
+        numbers = np.array(log.history.changed(page.since), dtype=np.int64)
+    else:
+        numbers = np.arange(len(log))
+    numbers = numbers[np.searchsorted(numbers, page.start) :]
+    if page.by is not None:
+        numbers = np.intersect1d(numbers, np.array(log.core.numbers_by(page.by), dtype=np.int64))
+    state, *others = log.core.traits()
+    marked, failed, curve, *_ = (column[numbers].astype(bool) for column in others)
+    state, is_chosen = state[numbers], np.ones(len(numbers), dtype=bool)
+    is_pending = state == _STATES.index("pending")
+    if page.state is not None:
+        is_chosen &= state == _STATES.index(page.state)
+    conditions = [
+        (page.worklist, is_pending | marked),
+        (page.ended, ~is_pending),
+        (page.late or page.forbidden, is_pending),
+    ]
+    conditions += [(page.marked, marked), (page.failed, failed), (page.curve, curve)]
+    for is_asked, condition in conditions:
+        if is_asked:
+            is_chosen &= condition
+    numbers = numbers[is_chosen]
+    if page.late or page.forbidden:
+        records = [log.trial(number) for number in numbers.tolist()]
+        meets = [
+            (not page.late or _is_late(study, record))
+            and (not page.forbidden or study._why_forbidden(record) is not None)
+            for record in records
+        ]
+        numbers = numbers[np.array(meets, dtype=bool)]
+    return numbers
+
+
+def _sorted(study: Study, page: Page, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:
+    """Return the trials after `page.after` by their keys, and the keys of the first ones, which a page may have.
+
+    The order of the others is not determined. A trial without a key has the key NaN, and is among the last.
+    """
+    sign = -1.0 if page.descending else 1.0
+    if page.after is None:
+        keys = sign * _keys(study, page, numbers)
+    elif page.sort.startswith(_NUMERIC):
+        last = math.nan if page.after_value is None else page.after_value
+        keys = sign * np.append(_keys(study, page, numbers), last)
+    else:
+        keys = sign * _keys(study, page, np.append(numbers, study._number_of(page.after)))
+    keys = np.where(np.isnan(keys), np.inf, keys)
+    if page.after is not None:
+        keys, last = keys[:-1], keys[-1]
+        is_left = (keys > last) | ((keys == last) & (numbers > page.after))
+        numbers, keys = numbers[is_left], keys[is_left]
+    if len(numbers) > page.limit:
+        # Sorting all trials would take ten times as long.
+        largest = np.partition(keys, page.limit - 1)[page.limit - 1]
+        is_first = keys <= largest
+        first, rest = np.flatnonzero(is_first), np.flatnonzero(~is_first)
+    else:
+        first, rest = np.arange(len(numbers)), np.arange(0)
+    first = first[np.lexsort((numbers[first], keys[first]))]
+    return numbers[np.concatenate([first, rest])], sign * keys[first]
+
+
+def _keys(study: Study, page: Page, numbers: NDArray[np.int64]) -> Array:
+    """Return what trials are sorted by; NaN for a trial that has no value."""
+    log, problem = study._log, study._problem
+    kind, _, name = page.sort.partition(".")
+    if kind == "value":
+        found: Array = log.core.values(None if page.outcome is None else position(problem.outcomes, page.outcome))[
+            numbers
+        ]
+        return found
+    if kind == "number":
+        return numbers.astype(float)
+    if kind == "changed":
+        return log.history.last_of_all()[0][numbers].astype(float)
+    if kind == "params":
+        if not isinstance(problem.domain, Space) or name not in list(problem.domain):
+            raise InvalidSetting(f"sort={page.sort!r} does not name a parameter of the study: see its `parameters`")
+        found = log.core.parameter(list(problem.domain).index(name))[numbers]
+        return found
+    records = [log.trial(number) for number in numbers.tolist()]
+    if kind == "state":
+        return np.array([_urgency(study, record) for record in records])
+    if kind == "attrs":
+        return _ranks([merged_attrs(record.attrs).get(name) for record in records])
+    contexts = [study._problem_of(record.era_of_context).context_space for record in records]
+    values = [
+        None if space is None else space.params_at(list(record.context)).get(name)
+        for record, space in zip(records, contexts, strict=True)
+    ]
+    return _ranks(values)
+
+
+def _urgency(study: Study, record: TrialRecord) -> float:
+    """Return the position of a trial in a worklist by state: what must not be overlooked comes first."""
+    if study._why_forbidden(record) is not None:
+        return 0.0
+    if marked_of(study._problem.outcomes, record):
+        return 1.0
+    if record.state != "pending":
+        return 5.0
+    lease = _lease_end(study, record)
+    rest = math.inf if lease is None else lease - time.time()
+    return 2.0 if rest <= 0 else 3.0 if rest <= 86400 else 4.0
+
+
+def _ranks(values: list[Any]) -> Array:
+    """Return numbers with the order of the values: numbers before texts, and A2 before A10. None becomes NaN."""
+
+    def key(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, (int, float)):
+            return 0, float(value)
+        parts = re.split(r"(\d+)", value if isinstance(value, str) else json.dumps(value))
+        return 1, [(int(part), "") if i % 2 else (0, part.casefold()) for i, part in enumerate(parts)]
+
+    keys = [None if value is None else key(value) for value in values]
+    ordered = sorted(each for each in keys if each is not None)
+    return np.array([math.nan if each is None else float(bisect_left(ordered, each)) for each in keys])
+
+
+#: The maximum number of points of a chart.
+MOST_POINTS = 2000
+
+
+def chart_as_data(study: Study, chart: Chart) -> dict[str, Any]:
+    """Return the values of a study for a chart, thinned to `MOST_POINTS`."""
+    log, problem = study._current_log(), study._problem
+    outcome = problem.objective if chart.outcome is None else chart.outcome
+    i = position(problem.outcomes, outcome) if outcome is not None else None
+    n_events = log.n_events()
+    values, (_, marked, _, _, outside, counts) = log.core.values(i), log.core.traits()
+    last, at = log.history.last_of_all()
+    # Other processes or requests may add trials between these calls.
+    n = min(len(values), len(marked), len(last))
+    found = np.flatnonzero(~np.isnan(values[:n]))
+    if chart.order == "changed":  # each event belongs to one trial, so this is faster than sorting
+        of_event = np.full(int(last.max(initial=-1)) + 1, -1)
+        of_event[last[found]] = found
+        found = of_event[of_event >= 0]
+    goal = problem.outcomes[outcome].core if outcome is not None else (problem.direction, None, None)
+    shown, kinds = values[found], np.where(outside[found], 1, np.where(marked[found], 2, 0))
+    is_best = np.zeros(len(found), dtype=bool)
+    if outcome == problem.objective and len(found):
+        worst, sign = -np.inf, -1.0 if problem.direction == "minimize" else 1.0
+        oriented = np.where(counts[found].astype(bool), sign * shown, worst)
+        is_best = oriented > np.concatenate([[worst], np.maximum.accumulate(oriented)[:-1]])
+    kept = _thinned(shown, is_best, kinds, MOST_POINTS)
+    columns = {"number": found, "value": shown, "changed_at": at[found], "kind": kinds, "best": is_best}
+    return {
+        "events": n_events,
+        "outcome": outcome,
+        "low": goal[1],
+        "high": goal[2],
+        "total": len(found),
+        "n_best": int(is_best.sum()),
+        "order": chart.order,
+        "started_at": log.history.written(0)[0] if n else None,
+        "ended_at": float(at.max()) if n else None,
+        **{name: column[kept].tolist() for name, column in columns.items()},
     }
-    if rest and keys is None:
-        found["next"] = rest[0]
-    elif rest and keys is not None:
-        last = trials[-1]["number"]
-        found["after"] = {"number": last, "value": keys[last]}
+
+
+def _thinned(values: Array, is_best: NDArray[np.bool_], kinds: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return the positions of at most `most` values: the best values so far, marked values, values beyond a bound, and
+    the extreme values of equally long parts of the rest."""
+    if len(values) <= most:
+        return np.arange(len(values))
+    kept = [_evenly(np.flatnonzero(chosen), most // 6) for chosen in (is_best, kinds == 1, kinds == 2)]
+    # The values are divided into parts of equal length, and the last value is repeated in the last part.
+    length = math.ceil(len(values) / ((most - sum(map(len, kept))) // 2))
+    positions = np.minimum(np.arange(math.ceil(len(values) / length) * length), len(values) - 1).reshape(-1, length)
+    parts, rows = values[positions], np.arange(len(positions))
+    kept += [positions[rows, parts.argmin(axis=1)], positions[rows, parts.argmax(axis=1)]]
+    found: NDArray[np.int64] = np.unique(np.concatenate(kept))
     return found
 
 
-def _keys(study: Study, page: Page) -> list[float | None]:
-    """Return what the trials are sorted by."""
-    log, outcomes = study._log, study._problem.outcomes
-    if page.sort == "changed":
-        return [float(log.history.last(number)) for number in range(len(log))]
-    return log.core.values(None if page.outcome is None else position(outcomes, page.outcome))
-
-
-def _sorted(numbers: list[int], keys: list[float | None], page: Page) -> list[int]:
-    """Return the trials after `page.after`, by their keys. Trials without a key are the last."""
-    sign = -1.0 if page.descending else 1.0
-    of_keys = np.array([np.inf if key is None else sign * key for key in keys])
-    found = np.array(numbers, dtype=int)
-    if page.after is not None:
-        last = np.inf if page.after_value is None else sign * page.after_value
-        key = of_keys[found]
-        found = found[(key > last) | ((key == last) & (found > page.after))]
-    ordered: list[int] = found[np.lexsort((found, of_keys[found]))].tolist()
-    return ordered
+def _evenly(positions: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+    """Return at most `most` of the positions, evenly spaced, with the first and the last."""
+    if len(positions) <= most:
+        return positions
+    kept: NDArray[np.int64] = positions[np.linspace(0, len(positions) - 1, most).astype(int)]
+    return kept
 
 
 def _lease_end(study: Study, record: TrialRecord) -> float | None:
@@ -334,7 +495,7 @@ def check_as_data(study: Study, number: int, text: str, outcome: str | None) -> 
         position(problem.outcomes, outcome)  # raises an error if the outcome was not declared
     readings, reason = readings_of(text)
     marks: list[Marked] = []
-    unknown = _no_model(study)
+    unknown = no_model(study)
     if reason is None:
         value: Any = readings[0] if outcome is None else {outcome: readings[0]}
         report = Submission("observe", number, None, ObserveArguments(value, Facts(), amend=True))

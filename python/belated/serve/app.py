@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache, partial
@@ -23,7 +24,7 @@ from belated.serve.description import description_page
 from belated.serve.gate import SLASH, App, Gate
 from belated.serve.page import live_page, security_policy
 from belated.serve.problems import MEDIA_TYPE, Conflict, TrialChanged, as_json, refusal, refusal_of
-from belated.serve.studies import OpenStudies, Sent, at
+from belated.serve.studies import Estimate, OpenStudies, Sent, at
 from belated.serve.tokens import Tokens
 from belated.study.study import Study
 
@@ -164,8 +165,8 @@ _get, _post = partial(_route, "GET"), partial(_route, "POST")
 
 
 def answer(data: Any, status: int = 200) -> Response:
-    """Return an answer that contains JSON."""
-    return Response(as_json(data), status, media_type="application/json")
+    """Return an answer that contains data as JSON; bytes are JSON already."""
+    return Response(data if isinstance(data, bytes) else as_json(data), status, media_type="application/json")
 
 
 async def _studies(request: Request) -> Any:
@@ -227,6 +228,26 @@ _OF_REQUEST = {"now", "revision", "by", "key", "expected"}
 
 InStudy = Annotated[Call, Depends(_call)]
 Number = Annotated[int, messages.PLAIN, Path(ge=0, description="The trial's number.")]
+
+
+async def _beside(
+    studies: Studies,
+    name: Annotated[str, Path(description="The study's name.")],
+    study_id: Annotated[messages.StudyId | None, Query()] = None,
+) -> Call:
+    """Return a function that answers with an estimate for the study in the path; see `Estimate`."""
+
+    async def ask(
+        what: str | None, work: Callable[[Study], Any], version: Callable[[Study], Any], uses_model: bool = True
+    ) -> Response:
+        asked = Estimate(what, lambda study: as_json(work(study)), version, uses_model)
+        found = await studies.estimate(name.replace(SLASH, "/"), asked, study_id)
+        return answer(found)
+
+    return ask
+
+
+Beside = Annotated[Call, Depends(_beside)]
 
 
 async def _report(call: InStudy, number: Number) -> Call:
@@ -291,8 +312,11 @@ async def show_best(call: InStudy) -> Response:
 
 
 @_get("/studies/{name}/forecast", messages.ForecastAnswer, "How many results arrive within the median delay", _NO_STUDY)
-async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query()]) -> Response:
-    return await call(answers.forecast_as_data, now=moment.now)
+async def show_forecast(call: InStudy, ask: Beside, moment: Annotated[messages.Moment, Query()]) -> Response:
+    if moment.now is not None:
+        return await call(answers.forecast_as_data, now=moment.now)
+    # Each event changes the forecast, and so does the time.
+    return await ask("forecast", answers.forecast_as_data, lambda study: (_events(study), time.time() // 60), False)
 
 
 @_get(
@@ -301,13 +325,29 @@ async def show_forecast(call: InStudy, moment: Annotated[messages.Moment, Query(
     "Forecasts of the values of running trials at the last step",
     _NO_STUDY,
 )
-async def show_finals(call: InStudy) -> Response:
-    return await call(answers.finals_as_data)
+async def show_finals(ask: Beside) -> Response:
+    return await ask("finals", answers.finals_as_data, _of_model)
 
 
 @_get("/studies/{name}/importance", messages.ImportanceAnswer, "The importance of each parameter", _NO_STUDY)
-async def show_importance(call: InStudy) -> Response:
-    return await call(answers.importance_as_data)
+async def show_importance(ask: Beside) -> Response:
+    return await ask("importance", answers.importance_as_data, _of_model)
+
+
+@_get("/studies/{name}/chart", messages.ChartAnswer, "The values of a study, thinned for a chart", _NO_STUDY)
+async def show_chart(ask: Beside, chart: Annotated[messages.Chart, Query()]) -> Response:
+    name = f"chart {chart.order} {chart.outcome}"
+    return await ask(name, lambda study: answers.chart_as_data(study, chart), _events, False)
+
+
+def _events(study: Study) -> int:
+    """Return the number of events of a study."""
+    return study._current_log().n_events()
+
+
+def _of_model(study: Study) -> int | None:
+    """Return the number of events of a study whose model is used; None for another study."""
+    return _events(study) if answers.no_model(study) is None else None
 
 
 @_post(
@@ -342,7 +382,7 @@ async def add(call: InStudy, body: messages.Add) -> Response:
 
 @_get("/studies/{name}/trials", messages.TrialsPage, "List trials, in order of their numbers", _NO_STUDY)
 async def list_trials(call: InStudy, page: Annotated[messages.Page, Query()]) -> Response:
-    return await call(lambda study: answers.page_as_data(study, page))
+    return await call(lambda study: answers.page_as_json(study, page))
 
 
 @_get("/studies/{name}/trials/{number}", messages.TrialAnswer, "The current state of a trial", _NO_TRIAL)
@@ -358,8 +398,8 @@ async def show_history(call: InStudy, number: Number) -> Response:
 @_post(
     "/studies/{name}/trials/{number}/check", messages.CheckAnswer, "Read a text as a value, and compare it", _NO_TRIAL
 )
-async def check(call: InStudy, number: Number, body: messages.Check) -> Response:
-    return await call(lambda study: answers.check_as_data(study, number, body.text, body.outcome))
+async def check(ask: Beside, number: Number, body: messages.Check) -> Response:
+    return await ask(None, lambda study: answers.check_as_data(study, number, body.text, body.outcome), _of_model)
 
 
 @_post(

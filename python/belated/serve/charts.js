@@ -59,7 +59,7 @@ function valueAxis(values, direction, log) {
   const isLog = log && sorted.at(-1) > 0;
   if (isLog) sorted = sorted.filter(value => value > 0);
   // If the worst twentieth of the values were shown, the other values could look like a flat line.
-  const cut = Math.floor(sorted.length / 20);
+  const cut = direction === null ? 0 : Math.floor(sorted.length / 20);
   let [low, high] = direction === "minimize" ? [sorted[0], sorted.at(-1 - cut)] : [sorted[cut], sorted.at(-1)];
   // The difference of the largest floats is infinite.
   [low, high] = isLog ? [Math.log10(low), Math.log10(high)] : [Math.max(low, -8e307), Math.min(high, 8e307)];
@@ -92,65 +92,125 @@ function emptied(chart, title) {
   return Math.max(chart.clientWidth, 240);
 }
 
-const isOutside = trial => Boolean(trial.outside || trial.left_out), isMarked = trial => trial.warnings?.length > 0;
-
 // Return an outline around a point: a circle, or a diamond.
 const circle = (x, y) => `M${x - 4} ${y}a4 4 0 1 0 8 0a4 4 0 1 0 -8 0`;
 const diamond = (x, y) => `M${x - 5} ${y}l5 -5l5 5l-5 5Z`;
 
 // Return the numbers of trials as text, at most ten.
 function numbersOf(some) {
-  const numbers = some.map(trial => trial.number).sort((a, b) => a - b), shown = numbers.slice(0, 10).join(", ");
+  const numbers = [...some].sort((a, b) => a - b), shown = numbers.slice(0, 10).join(", ");
   return `trial${some.length > 1 ? "s" : ""} ${shown}${some.length > 10 ? ", …" : ""}`;
 }
 
-// Draw the values in the order of their arrival, and the best value so far. The axis begins at `from` and ends at
-// `until`, in seconds.
-function drawChart(study, observed, from, until, log = false) {
-  const better = study.direction === "minimize" ? (a, b) => a < b : (a, b) => a > b;
-  // Only values of the highest fidelity can be the best value.
-  let highest = -Infinity;
-  for (const trial of observed) highest = Math.max(highest, trial.fidelity ?? 0);
-  let best = null;
-  const steps = [];
-  for (const trial of observed) {
-    const counts = trial.within_bounds !== false && !isOutside(trial);
-    if (counts && (trial.fidelity ?? 0) === highest && (best === null || better(trial.value, best))) {
-      best = trial.value;
-      steps.push([trial.changed_at, best]);
-    }
-  }
-  const chart = find("chart");
-  if (!observed.length) {
-    const nothing = study.pareto ? "Several objectives" : "No values yet", width = emptied(chart, nothing);
-    chart.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, nothing.toLowerCase()));
+// The points of the chart of values from left to right, and the number of the trial that a person looks at, or null.
+let spots = [], lookedAt = null, drawnChart = null;
+
+// Return the title of the chart of values.
+function chartTitle(study, chart) {
+  const best = chart.best.lastIndexOf(true), goal = study.outcomes?.find(each => each.name === chart.outcome)?.goal;
+  if (best >= 0)
+    return `Best value ${format(chart.value[best])} after ${chart.total} values, ${chart.n_best} of them improvements`;
+  const isObjective = chart.outcome === null || (!study.pareto && ["maximize", "minimize"].includes(goal));
+  return `${chart.total} values${isObjective ? ", none within the bounds" : ` of ${isolated(chart.outcome)}`}`;
+}
+
+// Draw the values in the order of their arrival or of the trials, and the best value so far. The axis of time begins at
+// `from` and ends at `until`, in seconds.
+function drawChart(study, chart, from, until, log = false) {
+  const svg = find("chart"), {value: values, number: numbers} = chart, n = values.length;
+  spots = [];
+  if (!n) {
+    const nothing = study.pareto && chart.outcome === null ? "Several objectives" : "No values yet", width = emptied(svg, nothing);
+    svg.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, nothing.toLowerCase()));
     find("legend").textContent = "";
+    lookAt(null);
     return;
   }
-  const width = emptied(chart, best === null ? `${observed.length} values, none within the bounds` :
-    `Best value ${format(best)} after ${observed.length} values, ${steps.length} of them improvements`);
-  const span = Math.max(until - from, 1e-3), right = width - 8;
-  const x = at => LEFT + (right - LEFT) * (at - from) / span;
-  const axis = valueAxis(observed.map(trial => trial.value), study.direction, log);
-  const times = timeTicks(span, width < 600 ? 4 : 8).map(([at, label]) => [x(from + at), label]);
-  drawAxes(chart, width, axis, times, "Time since the first trial");
+  const width = emptied(svg, chartTitle(study, chart)), right = width - 8, byNumber = chart.order === "number";
+  const [first, last] = byNumber ? [0, Math.max(1, numbers[n - 1])] : [from, Math.max(until, from + 1e-3)];
+  const place = at => LEFT + (right - LEFT) * (at - first) / (last - first);
+  const goal = study.outcomes?.find(each => each.name === chart.outcome)?.goal;
+  const direction = goal === undefined || goal === study.direction ? study.direction : ["minimize", "maximize"].includes(goal) ? goal : null;
+  const bounds = [chart.low, chart.high].filter(bound => bound !== null);
+  const axis = valueAxis([...values, ...bounds], direction, log), stride = roundStep(last / (width < 600 ? 4 : 8));
+  const across = byNumber
+    ? Array.from({length: Math.floor(last / Math.max(1, stride)) + 1}, (_, i) => i * Math.max(1, stride)).map(at => [place(at), String(at)])
+    : timeTicks(last - first, width < 600 ? 4 : 8).map(([at, label]) => [place(first + at), label]);
+  drawAxes(svg, width, axis, across, byNumber ? "Number of the trial" : "Time since the first trial");
+  for (const bound of bounds)
+    svg.append(shape("line", {class: "bound", x1: LEFT, x2: right, y1: axis.y(bound), y2: axis.y(bound)}));
+  const groups = [[], [], []], steps = [];
+  for (let i = 0; i < n; i++) {
+    const [x, y] = [place(byNumber ? numbers[i] : chart.changed_at[i]), axis.y(values[i])];
+    groups[chart.kind[i]].push([Math.round(x), Math.round(y), numbers[i]]);
+    if (chart.best[i]) steps.push([x, y]);
+    spots.push({x, y, i, number: numbers[i]});
+  }
   // One path draws all dots: lines of length 0 with round ends. Dots at the same pixel are drawn once. Values that do
   // not count, and marked values, are outlines.
-  const outside = observed.filter(isOutside), marked = observed.filter(trial => isMarked(trial) && !isOutside(trial));
-  const outlines = (some, draw) => {
-    const places = some.map(trial => draw(Math.round(x(trial.changed_at)), Math.round(axis.y(trial.value))));
-    return [...new Set(places)].join("");
-  };
-  const others = observed.filter(trial => !isOutside(trial) && !isMarked(trial));
-  chart.append(shape("path", {class: "values", d: outlines(others, (x, y) => `M${x} ${y}h0`)}));
-  if (outside.length) chart.append(shape("path", {class: "hollow", d: outlines(outside, circle)}));
-  if (marked.length) chart.append(shape("path", {class: "hollow marked", d: outlines(marked, diamond)}));
-  const path = steps.map(([at, value], i) => i ? `H${x(at)}V${axis.y(value)}` : `M${x(at)} ${axis.y(value)}`).join("");
-  if (path) chart.append(shape("path", {class: "best", d: `${path}H${right}`}));
-  find("legend").textContent =
-    "Line: the best value so far. Dots: values as they arrived; values outside the axis are drawn at the edge."
-    + (outside.length ? ` Circles: values beyond a bound or left out, which are not the best (${numbersOf(outside)}).` : "")
-    + (marked.length ? ` Diamonds: marked values, which nobody has confirmed (${numbersOf(marked)}).` : "") + axis.note;
+  const [others, outside, marked] = groups, outlines = (some, draw) => [...new Set(some.map(([x, y]) => draw(x, y)))].join("");
+  svg.append(shape("path", {class: "values", d: outlines(others, (x, y) => `M${x} ${y}h0`)}));
+  if (outside.length) svg.append(shape("path", {class: "hollow", d: outlines(outside, circle)}));
+  if (marked.length) svg.append(shape("path", {class: "hollow marked", d: outlines(marked, diamond)}));
+  const path = steps.map(([x, y], i) => i ? `H${x}V${y}` : `M${x} ${y}`).join("");
+  if (path) svg.append(shape("path", {class: "best", d: `${path}H${right}`}));
+  svg.append(shape("circle", {class: "spot", r: 7, visibility: "hidden"}));
+  const named = some => numbersOf(some.map(each => each[2]));
+  const order = byNumber ? "by the number of their trials" : "as they arrived";
+  find("legend").textContent = (n < chart.total ? `${n} of ${chart.total} values are drawn, with all that are extreme. ` : "")
+    + `${path ? "Line: the best value so far. " : ""}Dots: values ${order}; values outside the axis are drawn at the edge.`
+    + (bounds.length ? ` Dashed lines: bounds (${bounds.map(bound => format(bound)).join(" and ")}).` : "")
+    + (outside.length ? ` Circles: values beyond a bound or left out, which are not the best (${named(outside)}).` : "")
+    + (marked.length ? ` Diamonds: marked values, which nobody has confirmed (${named(marked)}).` : "") + axis.note;
+  spots.sort((a, b) => a.x - b.x);
+  drawnChart = chart;
+  lookAt(spots.find(spot => spot.number === lookedAt) ?? null);
+}
+
+// Return a sentence about a point.
+function spotText({i, number}) {
+  const {kind, best, value, changed_at: at} = drawnChart;
+  const what = ["", ", beyond a bound or left out", ", marked"][kind[i]] + (best[i] ? ", the best so far" : "");
+  return `Trial ${number}: ${format(value[i], 15)}${what}, ${moment(at[i])}`;
+}
+
+// Show which trial a point belongs to.
+function lookAt(spot) {
+  const mark = find("chart").querySelector(".spot");
+  lookedAt = spot?.number ?? null;
+  find("chart-point").textContent = spot ? spotText(spot) : "";
+  if (!mark) return;
+  mark.setAttribute("visibility", spot ? "visible" : "hidden");
+  if (spot) { mark.setAttribute("cx", spot.x); mark.setAttribute("cy", spot.y); }
+}
+
+// Return the point that is nearest to a place on the screen, or null.
+function spotAt(event) {
+  const box = find("chart").getBoundingClientRect(), [x, y] = [event.clientX - box.left, event.clientY - box.top];
+  let nearest = null, least = 30 ** 2;
+  for (const spot of spots) {
+    const distance = (spot.x - x) ** 2 + (spot.y - y) ** 2;
+    if (distance < least) [nearest, least] = [spot, distance];
+  }
+  return nearest;
+}
+
+const openSpot = () => lookedAt !== null && latest && showTrial(latest.study, lookedAt);
+{
+  const area = find("chart-points");
+  area.addEventListener("pointermove", event => lookAt(spotAt(event)));
+  area.addEventListener("pointerleave", () => lookAt(null));
+  area.addEventListener("click", event => { lookAt(spotAt(event)); openSpot(); });
+  area.addEventListener("focus", () => { if (lookedAt === null && area.matches(":focus-visible")) lookAt(spots.at(-1) ?? null); });
+  area.addEventListener("blur", () => lookAt(null));
+  area.addEventListener("keydown", event => {
+    const at = spots.findIndex(spot => spot.number === lookedAt), last = spots.length - 1;
+    const to = {ArrowLeft: Math.max(0, at - 1), ArrowRight: Math.min(last, at + 1), Home: 0, End: last}[event.key];
+    if (event.key !== "Enter" && (to === undefined || last < 0)) return;
+    event.preventDefault();  // the key would also press the button of the dialog that is opened
+    if (event.key === "Enter") openSpot();
+    else lookAt(spots[to]);
+  });
 }
 
 // State → text of the key of the curves. Curves of the last state are drawn last.

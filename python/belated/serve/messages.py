@@ -302,11 +302,21 @@ class Page(OfStudy):
         default=0,
         description="Only trials that changed in events from this number on; pass `events` of an earlier answer.",
     )
+    numbers: Annotated[str, Field(pattern="^[0-9]{1,15}(,[0-9]{1,15})*$", max_length=16000)] | None = Field(
+        default=None, description="Only trials with these numbers, which are separated by commas."
+    )
+    by: Name | None = Field(default=None, description="Only trials that were started or ended by this author.")
+    worklist: bool = Field(default=False, description="Only pending trials and trials with `warnings`.")
+    ended: bool = Field(default=False, description="Only trials that are not pending.")
+    failed: bool = Field(default=False, description="Only trials of which any outcome has failed.")
+    curve: bool = Field(default=False, description="Only trials with reported steps.")
     late: bool = Field(default=False, description="Only pending trials whose lease has ended.")
     forbidden: bool = Field(default=False, description="Only pending trials that must not be run any longer.")
     marked: bool = Field(default=False, description="Only trials with `warnings`.")
-    sort: Literal["number", "value", "changed"] = Field(
-        default="number", description="The order: trials without a value are the last, and equal ones by number."
+    sort: Annotated[str, Field(pattern=r"^(number|value|changed|state|(params|context|attrs)\..+)$")] = Field(
+        default="number",
+        description="The order: `number`, `value`, `changed`, `state` (what needs attention first), or a column such "
+        "as `params.x`, `context.x` or `attrs.well`. Trials without a value are the last, and equal ones by number.",
     )
     outcome: OutcomeName = None
     descending: bool = Field(default=False, description="The largest value, or the last change, first.")
@@ -316,8 +326,17 @@ class Page(OfStudy):
         "an earlier answer. Trials that changed in the meantime may be missing, or come twice: compare `events`.",
     )
     after_value: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
-        default=None, description="The value of this trial in the earlier answer; left out if it had none."
+        default=None,
+        description="The value of this trial in the earlier answer; left out if it had none. An order by `state`, "
+        "context or attrs uses the present one of the trial.",
     )
+
+
+class Chart(OfStudy):
+    """A request for the points of a chart."""
+
+    order: Literal["changed", "number"] = Field(default="changed", description="The order of the points.")
+    outcome: OutcomeName = None
 
 
 class StudiesPage(FromQuery):
@@ -540,6 +559,25 @@ class TrialsPage(BaseModel):
     events: int = Field(description="The number of events of the study, for `since`.")
 
 
+class ChartAnswer(BaseModel):
+    """The values of a study, thinned to at most 2,000 points, as columns of equal length."""
+
+    events: int = Field(description="The number of events that the points include.")
+    outcome: str | None = Field(description="The outcome that is shown; null if the study has no outcomes.")
+    low: float | None = Field(description="The lower bound of the outcome.")
+    high: float | None = Field(description="The upper bound of the outcome.")
+    total: int = Field(description="The number of values; those that are left out are neither extreme nor marked.")
+    n_best: int = Field(description="The number of values that were the best so far.")
+    order: Literal["changed", "number"]
+    started_at: float | None = Field(description="When the first trial started, in seconds since 1970.")
+    ended_at: float | None = Field(description="When a trial last changed.")
+    number: list[int]
+    value: list[float]
+    changed_at: list[float]
+    kind: list[Literal[0, 1, 2]] = Field(description="1: beyond a bound or left out; 2: marked; 0: other values.")
+    best: list[bool] = Field(description="Whether the value was the best so far, in this order.")
+
+
 _PARETO = "The numbers of the trials that no other trial dominates; null unless there are several objectives."
 
 
@@ -653,6 +691,7 @@ class StudyAnswer(BaseModel):
     pareto: list[int] | None = Field(description=_PARETO)
     parameters: list[str] | None = Field(description="The names of the parameters; null for candidates without names.")
     outcomes: list[Goal] = Field(description="Empty if the study has no outcomes.")
+    steps: int | None = Field(description="The last step of learning curves; null if the study has none.")
     choices: list[str] | None = Field(
         description="The choices between groups of parameters, with names joined by dots; null if params are flat."
     )

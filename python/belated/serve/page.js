@@ -2,11 +2,16 @@
 // The study that is shown: its trials, figures and tables.
 
 const PERIOD = 2000, MOST_ROWS = 50;
-const trials = new Map();  // number → trial, as the server last described it
+// number → trial, as the server last described it: the trials of the worklist that are shown, and those of entries
+const trials = new Map();
+const NOTHING = {arrivals: [], failures: [], curved: [], front: [], chart: null};
+let lists = NOTHING;  // the other trials that are shown, and the points of the chart
+let listedUntil = 0;  // when the studies are listed again
+let total = 0;  // the number of trials of the worklist, of which some may not be shown
 let shown = null, shownId = null, events = 0, skew = 0, round = 0;
 let latest = null, notice = "";  // the study that is drawn; what the user must know about the study
 const known = new Map();  // name → the id of the study as this page last saw it; null if there was no study of this name
-const answers = new Map();  // path → the last answer about the model, and when it may be asked for again
+const answers = new Map();  // path → the last answer about the model, and what it was asked for
 
 function forget(text, wrong) {
   for (const key of [KEY, LAST]) storage?.removeItem(key);
@@ -38,6 +43,7 @@ function nameInAddress() {
 }
 
 async function listStudies() {
+  listedUntil = performance.now() + 5 * PERIOD;
   const select = find("name"), names = [];
   for (let start = 0; start !== null;) {
     const page = await ask(`/v1/studies?limit=1000&start=${start}`);
@@ -79,47 +85,97 @@ const kept = ({attrs, error, ...trial}, choices) => ({
   error: error && {type: error.type, message: error.message, traced: error.traceback !== null},
 });
 
-// Take over a trial from an answer, unless a later answer is known.
-function receive(trial, study) {
-  if ((trials.get(trial.number)?.event ?? 0) <= trial.event) trials.set(trial.number, kept(trial, study.choices));
+// Take over a trial, unless a later answer is known.
+function take(trial) {
+  if ((trials.get(trial.number)?.event ?? 0) <= trial.event) trials.set(trial.number, trial);
 }
 
-// Fetch pages of trials; return the number of events that the first page has.
-async function fetchTrials(study, query) {
-  let start = 0, reached = null;
-  while (start !== null) {
-    const page = await ask(`${pathOf(study.name)}/trials?limit=1000&start=${start}&study_id=${study.study_id}&${query}`);
-    if (study.name !== find("name").value) return null;
-    for (const trial of page.trials) receive(trial, study);
-    reached ??= page.events;
-    start = page.next;
-    if (start !== null) say(`${trials.size} of ${study.trials} trials are loaded.`);
+const receive = (trial, study) => take(kept(trial, study.choices));
+
+// Return the part of a query that leads to the next page, or null.
+function nextOfPage({next, after}) {
+  if (next !== null) return `&start=${next}`;
+  return after && `&after=${after.number}${after.value === null ? "" : `&after_value=${after.value}`}`;
+}
+
+// Fetch at most `most` trials of a study, in pages. Return them with the total and the events of the first page.
+async function fetchTrials(study, query, most = Infinity) {
+  const found = {trials: [], total: 0, events: 0};
+  for (let more = ""; more !== null && found.trials.length < most;) {
+    const limit = Math.min(1000, most - found.trials.length);
+    const page = await ask(`${pathOf(study.name)}/trials?study_id=${study.study_id}&limit=${limit}&${query}${more}`);
+    if (more === "") Object.assign(found, {total: page.total, events: page.events});
+    for (const trial of page.trials) found.trials.push(kept(trial, study.choices));
+    more = nextOfPage(page);
   }
-  return reached;
+  return found;
 }
 
-// Fetch the trials that changed since the last call; the first call fetches all trials.
+// Fetch the trials that the worklist shows, and those that rows and entries are about.
+async function fetchWorklist(study) {
+  const page = await fetchTrials(study, `worklist=true${orderQuery(study)}`, limit), isSame = study.study_id === shownId;
+  const found = new Map(page.trials.map(trial => [trial.number, trial]));
+  const others = ownEntries().filter(each => each.study_id === study.study_id && each.number !== null).map(each => each.number);
+  const missing = [...new Set([...(isSame ? rows.keys() : []), ...others])].filter(number => !found.has(number));
+  for (let i = 0; i < missing.length; i += 1000) {
+    const {trials: more} = await fetchTrials(study, `numbers=${missing.slice(i, i + 1000)}`);
+    for (const trial of more) found.set(trial.number, trial);
+  }
+  if (study.name !== find("name").value) return false;
+  // The user may have changed trials meanwhile.
+  for (const [number, {event}] of trials) if (!isSame || (!found.has(number) && event <= page.events)) trials.delete(number);
+  for (const trial of found.values()) take(trial);
+  ({total, events} = page);
+  shown = study.name; shownId = study.study_id;
+  return true;
+}
+
+// Fetch what the tables below the worklist and the charts show.
+async function fetchLists(study) {
+  const newest = async (query, most) => (await fetchTrials(study, `${query}&sort=changed&descending=true`, most)).trials;
+  const front = (study.pareto ?? []).slice(-MOST_ROWS), found = {...NOTHING};
+  found.chart = await fetchChart(study);
+  found.arrivals = await newest("ended=true", MOST_ROWS);
+  if (study.counts.failed || study.outcomes.length) found.failures = await newest("failed=true", MOST_ROWS);
+  if (front.length) found.front = (await fetchTrials(study, `numbers=${front}`)).trials;
+  if (study.steps !== null) {
+    const chosen = [...await newest("curve=true&state=pending", MOST_CURVES), ...await newest("curve=true", MOST_CURVES),
+      ...(study.best ? [kept(study.best, study.choices)] : [])];
+    found.curved = [...new Map(chosen.map(trial => [trial.number, trial])).values()];
+  }
+  if (study.study_id === shownId) lists = found;
+}
+
+const fetchChart = study => ask(`${pathOf(study.name)}/chart?study_id=${study.study_id}&order=${find("chart-order").value}`
+  + (chartOutcome(study) === null ? "" : `&outcome=${encodeURIComponent(chartOutcome(study))}`));
+
+// Return the outcome that the chart shows: the chosen one, or the objective.
+function chartOutcome(study) {
+  const chooser = find("chart-outcome"), names = study.outcomes.map(each => each.name), key = JSON.stringify(names);
+  if (chooser.key !== key) {
+    chooser.key = key;
+    chooser.replaceChildren(...names.map(name => new Option(name, name)));
+    const goals = study.outcomes.filter(each => ["maximize", "minimize"].includes(each.goal));
+    chooser.value = (goals[0] ?? study.outcomes[0])?.name ?? "";
+    for (const each of [chooser, chooser.labels[0]]) each.hidden = names.length < 2;
+  }
+  return names.includes(chooser.value) ? chooser.value : null;
+}
+
+// Fetch what the page shows of a study, if it has changed. The worklist is drawn before the rest is fetched.
 async function follow(name) {
   const study = await ask(pathOf(name));
   const before = known.get(name);
   if (before !== undefined && before !== study.study_id)
     notice = `The study ${isolated(name)} was created again while this page was open: its trials are new.`;
   known.set(name, study.study_id);
-  if (study.study_id !== shownId) shown = null;  // the id also differs after a deletion and a new start
-  if (name !== shown) { trials.clear(); events = 0; }
   skew = study.now - Date.now() / 1000;
-  if (name !== shown || study.events !== events) {
-    // The worklist is drawn before the other trials are fetched.
-    if (name !== shown && study.trials > 1000) {
-      if (await fetchTrials(study, "state=pending") === null) return null;
-      latest = {study};
-      drawWorklist(study);
-      find("study").hidden = false;
-    }
-    const reached = await fetchTrials(study, `since=${name === shown ? events : 0}`);
-    if (reached === null) return null;
-    shown = name; shownId = study.study_id; events = reached;
-  }
+  const isNew = name !== shown || study.study_id !== shownId;  // the id differs after a deletion and a new start
+  if (!isNew && study.events === events) return study;
+  if (isNew) { lists = NOTHING; limit = MOST_SHOWN; order = {by: "number", down: false}; }
+  if (!await fetchWorklist(study)) return null;
+  if (isNew) { latest = {study}; draw(study); }
+  await fetchLists(study);
   return study;
 }
 
@@ -129,7 +185,7 @@ function showMissing(name) {
   if (boxInFocus()) document.activeElement.blur();
   trials.clear(); rows.clear(); selected.clear();
   find("worklist").key = null;
-  shown = null; shownId = null; latest = null; events = 0; notice = "";
+  shown = null; shownId = null; latest = null; events = 0; total = 0; lists = NOTHING; notice = "";
   find("study").hidden = true; find("updated").textContent = "";
   say(`The study ${isolated(name)} was deleted, or was never created. Choose another study, or wait until it is created.`, true);
   drawEntries();
@@ -147,7 +203,8 @@ async function refresh() {
     if (token) {
       if (!user) await learnUser();
       if (mine !== round) return;
-      name = await listStudies();
+      const isListed = performance.now() < listedUntil && find("name").value;
+      name = isListed ? find("name").value : await listStudies();
       if (mine !== round) return;
       try { storage?.setItem(KEY, token); storage?.setItem(LAST, String(lastInput)); }  // the server accepted it
       catch { /* the storage is full: the tab asks again for the token after a reload */ }
@@ -179,21 +236,21 @@ function pause(mine) {
   document.addEventListener("visibilitychange", () => mine === round && refresh(), {once: true});
 }
 
-// Request forecasts of results and curves, and the importance; return whether an answer is new. Other requests for the
-// study wait for an answer, so it is requested again only after a change, and at most 2 % of the time is used for it.
+// Request forecasts of results and curves, and the importance, after a change; return whether an answer is new. The server
+// answers with the last one if it has used its time for models.
 async function learn(study) {
   let isNew = false;
-  const inform = async (what, version) => {
-    const path = `${pathOf(study.name)}/${what}`, known = answers.get(path), start = performance.now();
-    if (known && (known.version === version || start < known.again)) return;
-    const answer = await ask(path), end = performance.now();
-    answers.set(path, {answer, version, again: end + 50 * (end - start)});
+  const inform = async (what, version, rest) => {
+    const path = `${pathOf(study.name)}/${what}`, known = answers.get(path);
+    if (known && (known.version === version || performance.now() < known.again)) return;
+    answers.set(path, {answer: await ask(path), version, again: performance.now() + rest});
     isNew = true;
   };
   // A forecast depends on the time, too.
-  if (study.counts.pending) await inform("forecast", `${study.events} ${Math.floor(Date.now() / 60000)}`);
-  if ([...trials.values()].some(trial => trial.curve.length)) await inform("finals", study.events);
-  await inform("importance", [...trials.values()].filter(trial => trial.value !== null).length);
+  if (study.counts.pending) await inform("forecast", `${study.events} ${Math.floor(Date.now() / 60000)}`, 0);
+  const version = `${study.study_id} ${study.events} ${Math.floor(Date.now() / 60000)}`;  // the last answer may be old
+  if (lists.curved.length) await inform("finals", version, 5 * PERIOD);
+  await inform("importance", version, 5 * PERIOD);
   return isNew;
 }
 
@@ -278,8 +335,6 @@ const outcomeCell = outcome => outcome.value !== null ? [format(outcome.value), 
 
 const numberCell = (study, trial) => [() => trialButton(study, trial.number), "number", `${study.study_id} ${trial.number}`];
 
-const hasFailed = trial => trial.state === "failed" || Object.values(trial.outcomes).some(each => each.state === "failed");
-
 // Return the error of a trial; its traceback is fetched when it is opened.
 function errorOf(study, trial) {
   if (!trial.error) return document.createTextNode("–");
@@ -308,20 +363,18 @@ function timesOf(all, now) {
 }
 
 function draw(study) {
-  const now = Date.now() / 1000 + skew, all = [...trials.values()], best = study.best && kept(study.best, study.choices);
+  const now = Date.now() / 1000 + skew, best = study.best && kept(study.best, study.choices), {chart} = lists;
   document.title = `${study.name} – belated`;
   if (nameInAddress() !== study.name) location.replace(`#${encodeURIComponent(study.name)}`);
-  const outcomes = Object.keys(all[0]?.outcomes ?? {}), outcomeCells = trial => outcomes.map(name => outcomeCell(trial.outcomes[name]));
-  const hasValue = all.some(trial => trial.value !== null);
+  const outcomes = study.outcomes.map(each => each.name), outcomeCells = trial => outcomes.map(name => outcomeCell(trial.outcomes[name]));
   find("no-best").hidden = best !== null;
-  find("no-best").textContent = hasValue ? "No trial has values within all bounds yet." : "No trial has a value yet.";
+  find("no-best").textContent = chart?.total || study.counts.observed ? "No trial has values within all bounds yet." : "No trial has a value yet.";
   if (study.pareto) {
     find("no-best").hidden = study.pareto.length > 0;
     find("no-best").textContent = "No trial has values of all objectives within all bounds yet.";
   }
-  const front = (study.pareto ?? []).map(number => trials.get(number)).filter(Boolean).slice(-MOST_ROWS);
   find("best-title").textContent = study.pareto ? `Front of ${study.pareto.length} trials` : "Best trial";
-  pairs("best", best === null ? front.map(trial => [`Trial ${trial.number}`, outcomeCells(trial).map(cell => cell[0]).join(", ")]) : [
+  pairs("best", best === null ? lists.front.map(trial => [`Trial ${trial.number}`, outcomeCells(trial).map(cell => cell[0]).join(", ")]) : [
     ...(outcomes.length ? outcomes.map((name, i) => [name, outcomeCells(best)[i][0]]) : [["Value", format(best.value)]]),
     ["Trial", best.number],
     ...(best.fidelity === null ? [] : [["Fidelity", format(best.fidelity)]]), ...pointOf(best)]);
@@ -330,27 +383,28 @@ function draw(study) {
     ...(study.counts.stopped ? [["Stopped", study.counts.stopped]] : []),
     ...(study.counts.withdrawn ? [["Withdrawn", study.counts.withdrawn]] : []),
     ["Optimizer", study.optimizer], ["Direction", study.direction]]);
-  const flight = all.filter(trial => trial.state === "pending");
   for (const [id, role] of [["next", "work"], ["off-plan", "work"], ["open-file", "work"]]) find(id).hidden = !may(role);
   drawWorklist(study);
   const forecast = study.counts.pending ? answers.get(`${pathOf(study.name)}/forecast`)?.answer : null;
+  const flight = [...trials.values()].filter(trial => trial.state === "pending");
   find("forecast").textContent = forecastText(study, flight, forecast);
-  const latestFirst = [...all].sort((a, b) => b.changed_at - a.changed_at);
-  const arrived = latestFirst.filter(trial => trial.state !== "pending");
+  find("study").hidden = false;
   setOutcomes("arrivals", outcomes);
-  fill("arrivals", arrived.slice(0, MOST_ROWS).map(trial => [
+  fill("arrivals", lists.arrivals.map(trial => [
     numberCell(study, trial), ...(outcomes.length ? outcomeCells(trial) : [[format(trial.value), "number"]]),
     [trial.state, trial.state],
     [`${roughly(now - trial.changed_at)} ago`, "short"], [point(trial), "point"]]));
-  fill("failures", latestFirst.filter(hasFailed).slice(0, MOST_ROWS).map(trial => [
+  fill("failures", lists.failures.map(trial => [
     numberCell(study, trial), [`${roughly(now - trial.changed_at)} ago`, "short"],
     [() => errorOf(study, trial), "error", JSON.stringify([study.name, trial.number, trial.error])],
     [point(trial), "point"]]));
-  find("study").hidden = false;
-  const observed = all.filter(trial => trial.value !== null).sort((a, b) => a.changed_at - b.changed_at);
-  drawChart(study, observed, ...timesOf(all, now), find("chart-log").checked);
+  if (lists === NOTHING) for (const id of ["no-arrivals", "no-failures"]) find(id).hidden = true;  // it is not known yet
+  if (chart) {
+    const ends = {state: "", started_at: chart.started_at ?? now, changed_at: chart.ended_at ?? now};
+    drawChart(study, chart, ...timesOf([...trials.values(), ends], now), find("chart-log").checked);
+  }
   const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
-  drawCurves(study, all, learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
+  drawCurves(study, [...lists.curved], learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
   drawAll(study);
   drawImportance(learned("importance") ?? {importance: [], context: null, unknown: "the server has not answered yet"});
 }
@@ -412,7 +466,15 @@ function save(text, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10000);
 }
 
-const download = () => save(csvOf([...trials.values()].sort((a, b) => a.number - b.number)), `${shown}.csv`);
+// Fetch all trials, and save them as a file.
+async function download() {
+  if (!latest) return;
+  const {study} = latest, button = find("download");
+  button.disabled = true;
+  try { save(csvOf((await fetchTrials(study, "")).trials), `${study.name}.csv`); }
+  catch (error) { say(error.message, true); }
+  finally { button.disabled = false; }
+}
 
 find("login").addEventListener("submit", event => {
   event.preventDefault();
@@ -429,5 +491,11 @@ find("download").addEventListener("click", download);
 find("name").addEventListener("change", () => { find("study").hidden = true; notice = ""; refresh(); });
 const redraw = () => latest && !find("study").hidden && draw(latest.study);
 for (const id of ["chart-log", "curves-log"]) find(id).addEventListener("change", redraw);
+for (const id of ["chart-order", "chart-outcome"]) find(id).addEventListener("change", async () => {
+  const study = latest?.study;
+  if (!study) return;
+  try { lists = {...lists, chart: await fetchChart(study)}; } catch (error) { say(error.message, true); }
+  redraw();
+});
 window.addEventListener("resize", redraw);
 if (token) { find("login").hidden = true; say(""); refresh(); }

@@ -16,6 +16,7 @@ NEEDED = {
     "show_forecast": "read",
     "show_finals": "read",
     "show_importance": "read",
+    "show_chart": "read",
     "list_trials": "read",
     "show_trial": "read",
     "show_history": "read",

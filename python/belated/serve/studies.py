@@ -1,5 +1,6 @@
 """The open studies of a server: one object for each study, which one thread at a time uses."""
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -156,6 +157,48 @@ def at(study: Study, sent: Sent) -> Iterator[None]:
         _SENT.reset(token)
 
 
+class Share:
+    """A part of the time that calls may take: after a call, the next one waits until the part is kept."""
+
+    def __init__(self, part: float) -> None:
+        self._pause = 1 / part - 1
+        self._free_at = -math.inf
+        self.n_calls = 0
+
+    def is_free(self) -> bool:
+        """Return whether a call may begin now."""
+        return self.n_calls == 0 and time.monotonic() >= self._free_at
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Return a context whose time is used by a call."""
+        self.n_calls += 1
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            now = time.monotonic()
+            self._free_at = max(now, self._free_at) + self._pause * (now - start)
+            self.n_calls -= 1
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A call that takes long, and is made beside the turn of its study and in a share of the time."""
+
+    #: The name under which the last answer is kept; None if the call is made for each request.
+    name: str | None
+    work: Callable[[Study], bytes]
+    #: Return what the answer depends on. If it returns None, the call is short and is made in the turn.
+    version: Callable[[Study], Any]
+    #: Whether the call uses the model, of which it then has a copy, because other calls wait while a model is fitted.
+    uses_model: bool = True
+
+
+#: The parts of the time in which models, and charts, are computed for all clients together.
+MODELS, CHARTS = 0.05, 0.02
+
+
 class _Open:
     """A study that is open, or will be opened."""
 
@@ -164,6 +207,9 @@ class _Open:
         self.turn = anyio.CapacityLimiter(1)
         self.study: Study | None = None
         self.n_calls = 0
+        # The copy of the study whose model is used beside the turn, and the last estimates with their versions.
+        self.copy: Study | None = None
+        self.estimates: dict[str, tuple[Any, bytes]] = {}
 
 
 class OpenStudies:
@@ -174,6 +220,8 @@ class OpenStudies:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._turn: anyio.CapacityLimiter | None = None
         self._has_studies = False
+        self._shares = {True: Share(MODELS), False: Share(CHARTS)}
+        self._turns: dict[bool, anyio.CapacityLimiter] = {}
 
     async def call(self, name: str, work: Callable[[Study], T], study_id: int | None = None) -> T:
         """Call `work` in a thread with the study of this name, and return the result.
@@ -186,6 +234,50 @@ class OpenStudies:
             The study has another id than `study_id`.
         """
         return await self._in_turn(name, lambda entry: work(self._loaded(name, entry, study_id)))
+
+    async def estimate(self, name: str, asked: Estimate, study_id: int | None = None) -> bytes:
+        """Return an estimate: a new one if the study has changed and the share of the time allows it, else the last.
+
+        The first estimate of a study does not wait for the share.
+        """
+
+        def look(entry: _Open) -> tuple[Study, Any, bytes]:
+            study = self._loaded(name, entry, study_id)
+            version = asked.version(study)
+            return study, version, asked.work(study) if version is None else b""
+
+        study, version, found = await self._in_turn(name, look)
+        if version is None:
+            return found
+        entry = self._open.setdefault(name, _Open())
+        share, version = self._shares[asked.uses_model], (study._log.id, version)
+
+        def known() -> bytes | None:
+            last = None if asked.name is None else entry.estimates.get(asked.name)
+            is_usable = last is not None and last[0][0] == study._log.id and (last[0] == version or not share.is_free())
+            return last[1] if last is not None and is_usable else None
+
+        def compute() -> bytes:
+            found = known()  # another request may have computed it
+            if found is None:
+                try:
+                    with share.used():
+                        found = asked.work(self._copy_of(study, entry) if asked.uses_model else study)
+                except StoreError:
+                    entry.copy = None
+                    raise
+                if asked.name is not None:
+                    entry.estimates[asked.name] = version, found
+            return found
+
+        turn = self._turns.setdefault(asked.uses_model, anyio.CapacityLimiter(1))
+        last = known()
+        return await anyio.to_thread.run_sync(compute, limiter=turn) if last is None else last
+
+    def _copy_of(self, study: Study, entry: _Open) -> Study:
+        if entry.copy is None or entry.copy._log.id != study._log.id:
+            entry.copy = ServedStudy.load(study.name, open_store(self._store.url), time=clock)
+        return entry.copy
 
     async def create(self, name: str, definition: dict[str, Any], work: Callable[[Study], T]) -> tuple[bool, T]:
         """Return whether the study is new (False if it existed with an equal definition), and the result of `work`.
@@ -268,7 +360,7 @@ class OpenStudies:
                 return work(entry)
             except StoreError:
                 # Opening the store again may solve the problem.
-                entry.study = None
+                entry.study = entry.copy = None
                 raise
 
         try:

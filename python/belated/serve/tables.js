@@ -41,14 +41,15 @@ function decoded(buffer) {
 
 // Several cells that are pasted into a box.
 
-function pasteInto(study, box, event) {
+async function pasteInto(study, box, event) {
   const refuse = reason => { event.preventDefault(); openDialog("Nothing was pasted", element("p", reason)); };
-  let grid;
+  let grid, hidden;
   try { grid = cellsIn(event.clipboardData.getData("text/plain"), "\t"); } catch (error) { refuse(error.message); return; }
   if (grid.length < 2 && (grid[0] ?? []).length < 2) return;
-  const {lines, reason} = planOf(study, box.outcome, grid);
-  if (reason) { refuse(reason); return; }
   event.preventDefault();
+  try { hidden = await hiddenTrials(study); } catch (error) { refuse(error.message); return; }
+  const {lines, reason} = planOf(study, box.outcome, grid, hidden);
+  if (reason) { refuse(reason); return; }
   showPlan(study, lines);
 }
 
@@ -67,7 +68,7 @@ function isOther(given, value) {
 }
 
 // Return a line {number, well, outcome, text, reason} for each cell with a value, or why the cells cannot be used.
-function planOf(study, outcome, grid) {
+function planOf(study, outcome, grid, hidden) {
   const inOrder = [...find("worklist").tBodies[0].rows].map(row => [...rows.values()].find(each => each.row === row).trial);
   const columnNames = name => name === "" ? [["value", ""]] : [[name, name], [`outcome_${name}`, name]];
   const outcomes = new Map(namesOf(study).flatMap(columnNames));
@@ -110,7 +111,7 @@ function planOf(study, outcome, grid) {
   if (byNumber < 0 && byWell < 0)
     return {reason: "The block has neither a column number nor a column of the worklist such as well."};
   if (!filled.length) return {reason: `The block has no column with one of these names: ${[...outcomes.keys()].join(", ")}.`};
-  const hidden = wantedTrials(Date.now() / 1000 + skew).filter(trial => !rows.has(trial.number)), lines = [];
+  const lines = [];
   for (const row of grid.slice(start + 1)) {
     const cell = i => (row[i] ?? "").trim(), given = cell(byNumber >= 0 ? byNumber : byWell);
     const isMeant = trial => byNumber >= 0 ? /^\d+$/.test(given) && Number(given) === trial.number

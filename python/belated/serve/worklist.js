@@ -78,6 +78,29 @@ function wantedTrials(now) {
   return list.sort((a, b) => (order.down ? -1 : 1) * compare(key(a), key(b)) || a.number - b.number);
 }
 
+// Return the order of the worklist as a part of a query. Candidates without names are sorted by this page alone.
+function orderQuery(study) {
+  const [kind, ...rest] = order.by.split(":"), name = rest.join(":"), down = order.down ? "&descending=true" : "";
+  if (["number", "state"].includes(order.by)) return `&sort=${order.by}${down}`;
+  if (kind === "param" && !study.parameters?.includes(name)) return "";
+  return `&sort=${encodeURIComponent(`${{well: "attrs", context: "context", param: "params"}[kind]}.${name}`)}${down}`;
+}
+
+// Return the trials of the worklist that are not shown.
+async function hiddenTrials(study) {
+  const all = isPartial() ? (await fetchTrials(study, "worklist=true")).trials : wantedTrials(Date.now() / 1000 + skew);
+  return all.filter(trial => !rows.has(trial.number));
+}
+
+// Return whether the server has trials of the worklist that this page has not fetched.
+const isPartial = () => total > wantedTrials(Date.now() / 1000 + skew).length;
+
+// Fetch more or other rows, and draw them.
+async function refetchWorklist() {
+  const {study} = latest;
+  try { if (await fetchWorklist(study)) drawWorklist(study, true); } catch (error) { say(error.message, true); }
+}
+
 const boxInFocus = () => document.activeElement?.classList.contains("box") ?? false;
 
 // Draw the worklist. Rows stay where they are while someone types, unless `force` is true.
@@ -119,8 +142,9 @@ function drawWorklist(study, force = false) {
   if (wanted.length !== body.rows.length || wanted.some((row, i) => row !== body.rows[i])) body.replaceChildren(...wanted);
   table.parentElement.hidden = find("worklist-tools").hidden = list.length === 0;
   find("no-worklist").hidden = list.length > 0;
-  find("more").hidden = list.length <= limit;
-  find("more").textContent = `Show ${Math.min(MOST_SHOWN, list.length - limit)} of ${list.length - limit} more`;
+  const rest = Math.max(total, list.length) - shown.length;
+  find("more").hidden = rest <= 0;
+  find("more").textContent = `Show ${Math.min(MOST_SHOWN, rest)} of ${rest} more`;
   showEntriesInBoxes();
   drawSelection();
 }
@@ -166,7 +190,8 @@ function markOrder() {
 function sortBy(by, down) {
   order = {by, down};
   markOrder();
-  drawWorklist(latest.study, true);
+  if (isPartial()) refetchWorklist();
+  else drawWorklist(latest.study, true);
 }
 
 // Return what identifies a trial for a person.
@@ -490,7 +515,7 @@ const idOf = study => `id-${study.study_id.toString(16).padStart(12, "0")}`;
 
 find("send").addEventListener("click", () => sendDrafts(drafts()));
 find("changes").addEventListener("click", () => { drawWorklist(latest.study, true); find("work-title").focus(); });
-find("more").addEventListener("click", () => { limit += MOST_SHOWN; drawWorklist(latest.study, true); });
+find("more").addEventListener("click", () => { limit += MOST_SHOWN; refetchWorklist(); });
 find("order").addEventListener("change", () => sortBy(find("order").value, order.down));
 find("down").addEventListener("change", () => sortBy(order.by, find("down").checked));
 find("abandon").addEventListener("click", abandonSelected);

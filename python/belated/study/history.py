@@ -4,6 +4,9 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable
 
+import numpy as np
+from numpy.typing import NDArray
+
 from belated.store.interface import Record
 
 _NONE = -1
@@ -18,8 +21,8 @@ class History:
         self._n_events = 0
         # The time of each event, and the numbers of the first and of the last event of each trial.
         self._times = array("d")
-        self._first: dict[int, int] = {}
-        self._last: dict[int, int] = {}
+        self._first = array("q")
+        self._last = array("q")
         # The numbers of the events that changed the points of all trials.
         self._revised: list[int] = []
 
@@ -27,8 +30,9 @@ class History:
         """Add new events; `numbers` contains, for each event, the number of its trial."""
         for record, number in zip(records, numbers, strict=True):
             if number is not None:
-                if number not in self._first:
-                    self._first[number] = self._n_events
+                if number == len(self._first):  # trials are numbered in the order of their first events
+                    self._first.append(self._n_events)
+                    self._last.append(self._n_events)
                 self._last[number] = self._n_events
             self._concerned.append(_NONE if number is None else number)
             self._times.append(record.at)
@@ -50,6 +54,12 @@ class History:
     def last(self, number: int) -> int:
         """Return the number of the last event of a trial."""
         return self._last[number]
+
+    def last_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return, for each trial, the number of its last event and the time when this event was written."""
+        # Copies, because an array cannot grow while numpy uses its memory.
+        last = np.array(self._last, dtype=np.int64)
+        return last, np.array(self._times)[last]
 
     def events_of(self, number: int) -> list[int]:
         """Return the numbers of the events of a trial, in order."""

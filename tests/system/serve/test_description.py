@@ -53,6 +53,7 @@ def test_the_description_names_every_path_and_needs_the_token(client, running):
         (f"{study}/forecast", "get"),
         (f"{study}/finals", "get"),
         (f"{study}/importance", "get"),
+        (f"{study}/chart", "get"),
         (f"{study}/suggest", "post"),
         (f"{study}/add", "post"),
         (f"{study}/table", "post"),

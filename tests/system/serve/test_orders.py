@@ -58,7 +58,8 @@ def test_pages_by_an_outcome_and_by_the_last_change(client, create, path):
     assert pages(client, path, 2, sort="changed") == [0, 2, 3, 1, 4]
     assert pages(client, path, 2, sort="changed", descending=True) == [4, 1, 3, 2, 0]
     refused(client.get(f"{path}/trials", params={"sort": "value", "outcome": "colour"}), 422, "colour")
-    refused(client.get(f"{path}/trials", params={"descending": True}), 422, "sort=")
+    refused(client.get(f"{path}/trials", params={"outcome": "cost"}), 422, "sort=")
+    assert pages(client, path, 2, descending=True) == [4, 3, 2, 1, 0]
     refused(client.get(f"{path}/trials", params={"sort": "x"}), 422, "sort")
 
 
@@ -96,3 +97,84 @@ def test_filters_of_trials(client, create, path):
     assert numbers(marked=True) == []
     page = ok(client.get(f"{path}/trials", params={"limit": 2}))
     assert (page["total"], page["next"], page["after"]) == (16, 2, None)
+
+
+def numbers_of(client, path, **query):
+    return [trial["number"] for trial in ok(client.get(f"{path}/trials", params=query))["trials"]]
+
+
+def test_pages_by_columns(client, create, path):
+    space = {"x": (0.0, 1.0), "rate": bl.Real(1e-4, 1.0, log=True), "kind": ["b", "a", "c"], "constant": 3}
+    space["depth"] = bl.Integer(1, 9, when={"kind": "b"})
+    study = create(bl.RandomSearch(space, context={"heat": (0.0, 1.0)}, seed=0))
+    chance = random.Random(0)
+    wells = [{"well": f"{row}{column}"} for row in "BA" for column in range(1, 13)] + [{"well": 7}, None]
+    chance.shuffle(wells)
+    for attrs in wells:
+        study.suggest(context={"heat": chance.random()}, attrs=attrs)
+    params = [trial.params for trial in study.trials]
+    study.observe(4, 1.0, params=params[4] | {"x": 2.0})  # the trial was run beyond a bound
+    params[4] = params[4] | {"x": 2.0}
+    for name in ("x", "rate"):
+        expected = sorted(range(26), key=lambda number: params[number][name])
+        assert pages(client, path, 7, sort=f"params.{name}") == expected
+        assert pages(client, path, 5, sort=f"params.{name}", descending=True) == expected[::-1]
+    # Choices have the order of their declaration, and inactive parameters come last.
+    assert pages(client, path, 3, sort="params.kind") == sorted(
+        range(26), key=lambda number: ("bac".index(params[number]["kind"]), number)
+    )
+    assert pages(client, path, 4, sort="params.depth") == sorted(
+        range(26), key=lambda number: (params[number].get("depth") or 10, number)
+    )
+    assert pages(client, path, 6, sort="params.constant") == list(range(26))
+    heat = [trial.context["heat"] for trial in study.trials]
+    assert pages(client, path, 4, sort="context.heat") == sorted(range(26), key=heat.__getitem__)
+    # Numbers come before texts, A2 before A10, and trials without the attribute last.
+    given = {(each or {}).get("well"): number for number, each in enumerate(wells)}
+    ordered = [7, *(f"{row}{column}" for row in "AB" for column in range(1, 13)), None]
+    assert pages(client, path, 5, sort="attrs.well") == [given[well] for well in ordered]
+    refused(client.get(f"{path}/trials", params={"sort": "params.y"}), 422, "parameters")
+
+
+def test_candidates_are_sorted_by_their_columns(client, create, path):
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"size": [3.0, 1.0, 2.0], "kind": ["b", "a", "b"]})
+    study = create(bl.RandomSearch(candidates=table, seed=0))
+    study.suggest(n=3)
+    sizes = [trial.params["size"] for trial in study.trials]
+    assert pages(client, path, 2, sort="params.size") == sorted(range(3), key=sizes.__getitem__)
+
+
+def test_authors_states_and_lists_of_numbers(client, create, path):
+    outcomes = {"yield": "maximize", "cost": bl.Record()}
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, outcomes=outcomes, curve=bl.Curve(3), seed=0))
+    study.as_user("anna").suggest(n=3)
+    study.suggest(n=3, expires_after=0.0)
+    study.suggest(expires_after=3600.0)
+    study.as_user("tom").observe(0, {"yield": 1.0, "cost": 2.0})
+    study.as_user("tom").fail(3, outcome="cost")
+    study.as_user("tom").note(4, "a remark")
+    study.report(5, 0.5, 1)
+    time.sleep(0.01)
+    assert numbers_of(client, path, by="anna") == [0, 1, 2] and numbers_of(client, path, by="tom") == [0]
+    assert numbers_of(client, path, by="nobody") == []
+    assert numbers_of(client, path, failed=True) == [3] and numbers_of(client, path, curve=True) == [5]
+    assert numbers_of(client, path, ended=True) == [0]
+    assert numbers_of(client, path, worklist=True) == [1, 2, 3, 4, 5, 6]
+    assert numbers_of(client, path, worklist=True, sort="state") == [3, 4, 5, 6, 1, 2]
+    assert numbers_of(client, path, numbers="5,0,99,5") == [0, 5]
+    assert numbers_of(client, path, numbers="5,0", worklist=True) == [5]
+    for wrong in ("", "1,", "a", "1;2", "-1"):
+        refused(client.get(f"{path}/trials", params={"numbers": wrong}), 422, "numbers")
+
+
+def test_the_first_page_of_many_trials_is_that_of_a_whole_sort(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    chance = random.Random(1)
+    study.add([{"x": chance.random()} for _ in range(300)], [float(chance.randrange(4)) for _ in range(300)])
+    values = [trial.value for trial in study.trials]
+    for descending in (False, True):
+        sign = -1.0 if descending else 1.0
+        expected = sorted(range(300), key=lambda number: (sign * values[number], number))
+        for limit in (1, 50, 299, 300):
+            assert pages(client, path, limit, sort="value", descending=descending) == expected

@@ -255,7 +255,8 @@ def test_a_token_is_forgotten_after_eight_hours_without_input(study, page):
 
 def shown_trial(browser, number):
     """Open the dialog of a trial by its button in a table, and wait for its history."""
-    browser.find_element("css selector", f"#study button[aria-label='Trial {number}']").click()
+    selector = f"#study button[aria-label='Trial {number}']"
+    wait(browser, lambda: browser.find_elements("css selector", selector))[0].click()
     wait(browser, lambda: "History" in text(browser, "dialog"))
 
 
@@ -546,17 +547,34 @@ def test_all_trials_are_shown_in_pages(study, page):
     def numbers():
         return [int(row.split()[0]) for row in text(browser, "all").splitlines()[1:]]
 
-    assert numbers() == list(range(50)) and text(browser, "all-page") == "1 to 50 of 60"
+    wait(browser, lambda: numbers() == list(range(50)) and text(browser, "all-page") == "1 to 50 of 60")
     browser.find_element("id", "all-next").click()
-    assert numbers() == list(range(50, 60)) and not browser.find_element("id", "all-next").is_enabled()
+    wait(browser, lambda: numbers() == list(range(50, 60)) and text(browser, "all-page") == "51 to 60 of 60")
+    assert not browser.find_element("id", "all-next").is_enabled()
     Select(browser.find_element("id", "all-kind")).select_by_visible_text("observed")
     Select(browser.find_element("id", "all-order")).select_by_visible_text("yield")
     browser.find_element("id", "all-down").click()
-    assert numbers() == sorted(range(55), key=lambda number: (-(number % 7), number))[:50]
-    # The filter stays when the study changes.
+    expected = sorted(range(55), key=lambda number: (-(number % 7), number))
+    wait(browser, lambda: numbers() == expected[:50])
+    browser.find_element("id", "all-next").click()
+    wait(browser, lambda: numbers() == expected[50:] and text(browser, "all-page") == "51 to 55 of 55")
+    browser.find_element("id", "all-back").click()
+    wait(browser, lambda: numbers() == expected[:50])
+    # The rows stay when the study changes, until the person asks for the present state. The filter stays, too.
     study.fail(58)
-    study.observe(59, {"yield": 9.0, "purity": 1.0})
-    wait(browser, lambda: numbers()[0] == 59)
+    study.as_user("robot").observe(59, {"yield": 9.0, "purity": 1.0})
+    wait(browser, lambda: text(browser, "all-changes") == "2 changed: refresh")
+    assert numbers() == expected[:50]
+    browser.find_element("id", "all-changes").click()
+    wait(browser, lambda: numbers() == [59, *expected[:49]])
+    assert not browser.find_element("id", "all-changes").is_displayed()
+    browser.find_element("id", "all-by").send_keys("robot\t")
+    wait(browser, lambda: numbers() == [59])
+    browser.find_element("id", "all-by").clear()
+    Select(browser.find_element("id", "all-order")).select_by_visible_text("T")
+    temperatures = {number: study.trial(number).params["T"] for number in [*range(55), 59]}
+    hottest = sorted(temperatures, key=temperatures.get, reverse=True)
+    wait(browser, lambda: numbers() == hottest[:50])
 
 
 def test_two_tabs_send_a_value_once(study, page, lab):
