@@ -44,7 +44,7 @@ def refusal(capsys, monkeypatch, *arguments, token=None):
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_server_does_not_start_without_a_token(capsys, monkeypatch, url, host):
     said = refusal(capsys, monkeypatch, url, "--host", host)
-    assert "there is no token" in said and "secrets.token_urlsafe" in said
+    assert "every request needs a token" in said and "secrets.token_urlsafe" in said
 
 
 @pytest.mark.parametrize("token", ["short", "a" * 15, "a" * 1001, "ü" * 20, "two words of one", "with\ttab-in-it"])

@@ -68,6 +68,17 @@ class RefusedCell(NamedTuple):
     reason: str
 
 
+class ChangedValue(NamedTuple):
+    """A value of a table that is stored."""
+
+    number: int
+    outcome: str | None
+    #: The value, or "failed" or "abandoned".
+    value: float | str
+    #: The value that it replaces.
+    stored: float | None
+
+
 @dataclass(frozen=True)
 class Reported:
     """A summary of ``observe(table)``. A part is a number of a trial and an outcome (None without outcomes)."""
@@ -75,6 +86,8 @@ class Reported:
     #: The parts with a first value or a failure, and those whose earlier value was replaced.
     new: list[Part] = field(default_factory=list)
     corrected: list[Part] = field(default_factory=list)
+    #: The values of these parts.
+    changes: list[ChangedValue] = field(default_factory=list)
     #: The parts whose cells have the value that is stored or that the table had when it was written.
     unchanged: list[Part] = field(default_factory=list)
     #: The trials whose rows have no values.
@@ -456,6 +469,7 @@ class Reports:
         self._first = next(iter(readers.values()))
         self._cells, self._labels = self._first.cells, self._first.labels
         self._summary = Reported()
+        self._listed: set[tuple[str, Part | int]] = set()
         self._reports: dict[int, _Report] = {}
         # The different contents of the cells of each part, and the different points of the rows of each trial.
         self._contents: dict[Part, set[Any]] = {}
@@ -764,8 +778,7 @@ class Reports:
                 return
             self._keep(report, values)
         report.params = params
-        if number not in self._summary.moved:
-            self._summary.moved.append(number)
+        self._list("moved", number)
 
     @staticmethod
     def _keep(report: _Report, known: Mapping[str | None, _Result]) -> None:
@@ -823,7 +836,7 @@ class Reports:
         part = (row.trial, outcome)
         withdrawn = None if known.withdrawal is None else known.withdrawal[0]
         if known.state == state or (known.state == "withdrawn" and withdrawn == state):
-            self._leave(part)
+            self._list("unchanged", part)
         elif known.value is not None and column == "state" and record.state == "pending":
             return  # the outcomes that are missing end
         elif known.value is not None:
@@ -838,9 +851,11 @@ class Reports:
                 report.cells[outcome] = _Cell(self._labels[row.i], column, self._cell(column, row.i))
                 self._summary.new.append(part)
 
-    def _leave(self, part: Part) -> None:
-        if part not in self._summary.unchanged:
-            self._summary.unchanged.append(part)
+    def _list(self, name: str, each: Part | int) -> None:
+        """List a part or a trial once in the summary."""
+        if (name, each) not in self._listed:
+            self._listed.add((name, each))
+            getattr(self._summary, name).append(each)
 
     def _known_results(self, row: _Row, outcome: str | None, record: TrialRecord) -> tuple[_Result, _Result]:
         """Return the present result of an outcome, and its result when the table was written."""
@@ -866,17 +881,17 @@ class Reports:
         if known.value is None:
             # A withdrawn value is not restored.
             if (withdrawn == y or is_unedited) and not is_forced:
-                self._leave(part)
+                self._list("unchanged", part)
                 return
             if known.withdrawal != before.withdrawal and not is_forced:
                 reason = "the value was withdrawn after the table was written"
                 self._refuse(row, column, f"{reason}: pass amend=[{number}] to store it", withdrawn)
                 return
-            listed = self._summary.new
+            listed = "new"
         else:
             is_same = abs(known.value - y) <= 1e-14 * abs(y)
             if (is_same or is_unedited) and (std is None or std == known.std):
-                self._leave(part)
+                self._list("unchanged", part)
                 return
             if not is_forced and before.value != known.value:
                 reason = "the trial got another value after the table was written"
@@ -887,9 +902,8 @@ class Reports:
                 self._refuse(row, column, f"the trial has another {what}: pass amend=True to replace it", known.value)
                 return
             report.corrected.add(outcome)
-            listed = self._summary.corrected
-        if part not in listed:
-            listed.append(part)
+            listed = "corrected"
+        self._list(listed, part)
         if withdrawn is not None and is_forced:
             report.corrected.add(outcome)
         report.values[outcome] = y
@@ -920,6 +934,11 @@ class Reports:
             facts = Facts(std, report.cost, report.duration, report.params, None)
             try:
                 act("observe", number, *ObserveArguments(value, facts, None, bool(report.corrected)))
+                for outcome, y in report.values.items():
+                    stored = _result_of(self._present, record, outcome).value
+                    part = (number, outcome)
+                    if {("new", part), ("corrected", part)} & self._listed:  # other values are only moved
+                        self._summary.changes.append(ChangedValue(number, outcome, y, stored))
             except BelatedError as error:
                 self._drop(number, report, report.values, record, str(error))
         ends = [("fail", report.failed), ("abandon", report.abandoned)]
@@ -927,6 +946,9 @@ class Reports:
             for outcome in outcomes:
                 try:
                     act(verb, [number], *((None, None, None) if verb == "fail" else ()), outcome)
+                    stored = _result_of(self._present, record, outcome).value
+                    state = "failed" if verb == "fail" else "abandoned"
+                    self._summary.changes.append(ChangedValue(number, outcome, state, stored))
                 except BelatedError as error:
                     self._drop(number, report, [outcome], record, str(error))
         before = {remark[0] for remark in record.remarks}
