@@ -98,16 +98,21 @@ function remarkForm(study, trial) {
     && each.status === "draft" && isCurrent(each);
   let entry = ownEntries().find(isDraft);
   const remark = input("textarea", entry?.fields.remark ?? "", {maxLength: 2000});
-  remark.addEventListener("input", () => {
-    if (!remark.value.trim()) { if (entry) drop(entry); entry = undefined; return; }
-    if (!entry || !isDraft(entry)) entry = newEntry(study, trial.number, trial.event, route, {}, "");
-    renew(entry, {fields: {remark: remark.value}, label: `trial ${trial.number}: remark ${isolated(remark.value)}`});
+  const take = () => {
+    if (entry && !isDraft(entry)) entry = undefined;  // another tab has sent it, or discarded it
+    if (!remark.value.trim()) { if (entry) drop(entry); entry = undefined; }
+    else {
+      entry ??= newEntry(study, trial.number, trial.event, route, {}, "");
+      renew(entry, {fields: {remark: remark.value}, label: `trial ${trial.number}: remark ${isolated(remark.value)}`});
+    }
     drawEntries();
-  });
+  };
+  remark.addEventListener("input", take);
   return form("Write a remark", [field("Remark", remark)], "Add the remark", () => {
+    take();  // another tab may have changed the entry
     if (!entry) return "Write the remark.";
     closeDialog();
-    if (isDraft(entry)) submit(entry);  // otherwise another tab has sent it, or discarded it
+    submit(entry);
   }, Boolean(entry));
 }
 

@@ -190,7 +190,8 @@ def test_a_trial_that_changed_is_409_with_the_trial_as_it_is(client, create, pat
     where, body = WRITES[write]
     before = facts(study)
     for expected in (seen, events, 0, 10**6):
-        found = refused(client.post(f"{path}/{where}", json=body | {"expected": expected}), 409, "changed since then")
+        reason = "changed since then" if expected < 10**6 else "the study has only"
+        found = refused(client.post(f"{path}/{where}", json=body | {"expected": expected}), 409, reason)
         assert found["error"] == "TrialChanged" and found["trials"][0] == ok(client.get(f"{path}/trials/0"))
     assert facts(study) == before
     # A change of another trial does not count, and the present state is accepted.
@@ -468,10 +469,29 @@ def test_a_table_is_summarised_and_then_stored_once(client, study, path):
     refused(client.post(f"{path}/table", json=keyed | {"moved": True}), 422, "key='plate 1'")
 
 
+def test_the_server_does_not_warn_of_what_an_answer_has(tmp_path):
+    pytest.importorskip("pandas")
+    from campaigns import service
+
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    study = bl.Study("a", url, bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+    for trial in study.suggest(n=12):
+        trial.observe(0.5 + 0.1 * trial.params["x"])
+    study.suggest(n=2)
+    body = {"columns": ["number", "value"], "rows": [["12", "57"], ["13", "x"]], "moved": True}
+    with service.Service(url) as running:
+        with running.client() as own:
+            for more in ({"dry_run": True}, {}):
+                told = ok(own.post("/v1/studies/a/table", json=body | more))
+                assert len(told["refused"]) == len(told["marked"]) == 1
+            assert ok(own.post("/v1/studies/a/trials/13/observe", json={"value": 57.0, "check": True}))["warnings"]
+        assert running.stop() == (0, "")
+
+
 def test_a_summary_has_the_new_and_the_present_values(client, create, path):
     pytest.importorskip("pandas")
     study = create(bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": bl.Record()}, seed=0))
-    attrs = {"well": "A1", "plate": 3, "is_control": True, "protocol": "x" * 41} | {f"n{i}": i for i in range(9)}
+    attrs = {"well": "A1", "plate": 3, "is_control": True, "protocol": "x" * 41} | {f"x{i}": i for i in range(9)}
     study.suggest(n=4, attrs=[attrs, None, {"well": "A3"}, None])
     study.observe(0, {"a": 1.0})
     columns, rows = ["number", "outcome_a", "outcome_b"], [[0, "2", "3"], [1, "failed", ""], [2, "", "abandoned"]]
@@ -482,7 +502,7 @@ def test_a_summary_has_the_new_and_the_present_values(client, create, path):
         *((0, "a", 1.0, 2.0), (0, "b", None, 3.0), (1, "a", None, "failed"), (2, "b", None, "abandoned")),
         (3, "a", None, 1.0),
     ]
-    assert told["changes"][0]["attrs"] == {"well": "A1", "plate": 3, "n0": 0, "n1": 1, "n2": 2, "n3": 3}
+    assert told["changes"][0]["attrs"] == {"well": "A1", "plate": 3, "x0": 0, "x1": 1, "x2": 2, "x3": 3}
     assert told["new"] == [[0, "b"], [1, "a"], [2, "b"], [3, "a"]] and told["corrected"] == [[0, "a"]]
     # A trial whose point is corrected keeps its value.
     moved = {"columns": ["number", "params_x", "outcome_a"], "rows": [[0, 0.125, "1"]], "moved": True, "amend": True}
