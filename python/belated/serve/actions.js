@@ -45,7 +45,8 @@ function eventText(event) {
   if (event.step !== null) parts.push(`step ${event.step}: ${format(event.value)}`);
   if (event.confirmed.length) parts.push(`confirmed${event.confirmed.map(of).join(",")}`);
   for (const name of ["remark", "reason", "error"]) if (event[name] !== null) parts.push(`${name}: ${isolated(event[name])}`);
-  return `${moment(event.at)}${event.by === null ? "" : `, ${isolated(event.by)}`}: ${parts.join("; ") || event.what}`;
+  const what = parts.join("; ") || (event.what === "noted" ? "reported again what was known" : event.what);
+  return `${moment(event.at)}${event.by === null ? "" : `, ${isolated(event.by)}`}: ${what}`;
 }
 
 // Return the forms for what the user may do with a trial.

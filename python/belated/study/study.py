@@ -417,7 +417,13 @@ class Study(Trials[SharedLog]):
         return "; ".join([*found, *(f"{name}={short_repr(dict(each))}" for name, each in given.items() if each)])
 
     def _n_read(self) -> int | None:
-        return len(self._log.stages) if self._sent is None else self._sent.revision
+        if self._sent is None:
+            return len(self._log.stages)
+        revision = self._sent.revision
+        if revision is not None and revision > len(self._log.stages):
+            self.sync()
+            self._log.carrier(revision)  # raises an error if the study does not have this revision
+        return revision
 
     @classmethod
     def _create(

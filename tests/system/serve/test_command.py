@@ -70,7 +70,7 @@ def test_the_token_of_the_file_takes_precedence_over_the_environment(monkeypatch
     monkeypatch.setenv("BELATED_TOKEN", f" {TOKEN}\n")
     for file, token in ((tmp_path / "token", f"{TOKEN}-of-file"), (None, TOKEN)):
         found = read_tokens(file)
-        assert found.user(token.encode()) == User("all") and len(found._users) == 1
+        assert found.user(token.encode()) == User("all") and len(found._users()) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")

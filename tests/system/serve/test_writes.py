@@ -275,6 +275,15 @@ def test_a_point_that_was_not_suggested_is_added(client, create, path):
     assert synced(study).n_trials == 2
 
 
+def test_a_revision_that_does_not_exist_is_422(client, study, path):
+    study.suggest(n=2)
+    for where, body in (("add", {"params": {"x": 0.5}}), ("add", {"params": [0.5]}), WRITES["observe"], WRITES["suggest"]):
+        refused(client.post(f"{path}/{where}", json=body | {"revision": 99}), 422, "revision=99")
+    # Another process may have revised the study.
+    study.revise(space={"x": (0.0, 2.0)})
+    assert ok(client.post(f"{path}/add", json={"params": {"x": 1.5}, "revision": 2}))["number"] == 2
+
+
 def test_a_candidate_is_added_by_its_row(client, create, path):
     create(bl.RandomSearch(candidates=[[0.0], [0.5], [1.0]], seed=0))
     assert ok(client.post(f"{path}/add", json={"params": 1, "value": 2.0}))["index"] == 1

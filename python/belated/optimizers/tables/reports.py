@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -478,6 +479,7 @@ class Reports:
         self._known_cells: dict[tuple[int | None, int], dict[str, Any]] = {}
         self._pending_at: dict[int | None, set[int]] = {}
         self._indices: dict[tuple[int | None, str], _Index] = {}
+        self._others: dict[int | None, set[int]] = {}
 
     def read(self) -> tuple[list[Action], Reported]:
         """Return the actions that store the table, and the summary."""
@@ -602,8 +604,7 @@ class Reports:
                 return
         if not row.moved:
             return
-        others = {other.trial for other in rows if other.at == row.at} | self._pending(row.at)
-        for number in self._near(row, others):
+        for number in self._near(row, rows):
             if number == row.number or next(self._moved_columns(row, number), None) is not None:
                 continue
             n_known = sum(each is not None for each in map(self._known(row.at, number).get, columns.values()))
@@ -614,8 +615,14 @@ class Reports:
                 self._refuse_row(row, row.moved[0], reason, known.get(columns[row.moved[0]]))
                 return
 
-    def _near(self, row: _Row, numbers: Collection[int]) -> list[int]:
-        """Return the trials whose first number in the point may be the one of the row."""
+    def _near(self, row: _Row, rows: Sequence[_Row]) -> list[int]:
+        """Return the trials of which a number in the point may be the one of the row: the number that few trials have.
+
+        The trials are those of the table, and those that were pending when it was written.
+        """
+        if row.at not in self._others:
+            self._others[row.at] = {other.trial for other in rows if other.at == row.at} | self._pending(row.at)
+        numbers, best, n_best = self._others[row.at], None, len(self._others[row.at])
         for column, key in self._readers[row.at].point_columns().items():
             y = _number(self._cell(column, row.i))
             if y is not None:
@@ -623,8 +630,13 @@ class Reports:
                 if at not in self._indices:
                     found = {number: self._known(row.at, number).get(key) for number in numbers}
                     self._indices[at] = _Index(found)
-                return self._indices[at].near(y, self._decimals.get(column))
-        return sorted(numbers)
+                n = self._indices[at].n_near(y, self._decimals.get(column))
+                if best is None or n < n_best:
+                    best, n_best = (at, y), n
+        if best is None:
+            return sorted(numbers)
+        at, y = best
+        return self._indices[at].near(y, self._decimals.get(at[1]))
 
     def _pending(self, at: int | None) -> set[int]:
         if at not in self._pending_at:
@@ -657,8 +669,9 @@ class Reports:
             origins = []
             for row in moved:
                 cell, y = self._cell(column, row.i), _number(self._cell(column, row.i))
-                near = known if y is None else index.near(y, decimals)
-                origins.append([i for i in near if i != row.i and is_shown(cell, known[i], decimals)])
+                near = index.alike(cell) if y is None else index.near(y, decimals)
+                found = (i for i in near if i != row.i and is_shown(cell, known[i], decimals))
+                origins.append(list(islice(found, 2)))
             single = {found[0] for found in origins if len(found) == 1}
             is_permuted = single == {row.i for row in moved}
             if len(single) == len(moved) and (is_permuted or len(moved) >= _SHIFTED_CELLS):
@@ -984,19 +997,39 @@ class Reports:
 
 
 class _Index:
-    """Finds the keys whose numbers a cell may show, without comparing it with all of them."""
+    """Finds the keys whose numbers or texts a cell may show, without comparing it with all of them."""
 
     def __init__(self, known: Mapping[int, Any]) -> None:
         numbers = [(y, key) for key, each in known.items() if (y := real_number(each)) is not None and y == y]
         self._others = [key for key, each in known.items() if real_number(each) is None]
+        # Each boolean, and each text as it is read, in a tuple.
+        self._alike: dict[Any, list[int]] = {}
+        for key in self._others:
+            each = known[key]
+            self._alike.setdefault(each if isinstance(each, bool) else (as_read(shown(each)),), []).append(key)
         self._sorted = sorted(numbers)
         self._numbers = [y for y, _ in self._sorted]
 
     def near(self, y: float, decimals: int | None) -> list[int]:
         """Return the keys of the numbers that differ from y at most by rounding, and of those that are not numbers."""
-        tolerance = 0.006 * abs(y) + (0.0 if decimals is None else 10.0**-decimals)
-        low, high = bisect_left(self._numbers, y - tolerance), bisect_right(self._numbers, y + tolerance)
+        low, high = self._range(y, decimals)
         return sorted({*(key for _, key in self._sorted[low:high]), *self._others})
+
+    def alike(self, cell: Any) -> list[int]:
+        """Return the keys of the texts and booleans that a text may show."""
+        if isinstance(cell, UnreadableCell):
+            return []
+        texts, booleans = (as_read(shown(text_in(cell))),), [each for each in (True, False) if is_shown(cell, each)]
+        return [key for each in (texts, *booleans) for key in self._alike.get(each, ())]
+
+    def n_near(self, y: float, decimals: int | None) -> int:
+        """Return the number of keys that `near` returns."""
+        low, high = self._range(y, decimals)
+        return high - low + len(self._others)
+
+    def _range(self, y: float, decimals: int | None) -> tuple[int, int]:
+        tolerance = 0.006 * abs(y) + (0.0 if decimals is None else 10.0**-decimals)
+        return bisect_left(self._numbers, y - tolerance), bisect_right(self._numbers, y + tolerance)
 
 
 def _number(cell: Any) -> float | None:
