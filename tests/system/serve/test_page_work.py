@@ -743,6 +743,54 @@ def test_two_tabs_send_a_value_once(study, page, lab):
     wait(browser, lambda: not browser.find_element("id", "unsent").is_displayed())
 
 
+def test_two_tabs_add_a_remark_once(study, page):
+    study.suggest(n=1)
+    browser = page(study)
+    first = browser.current_window_handle
+    write_remark(browser, 0, "cloudy")
+    browser.execute_script("window.open(location.href)")
+    [second] = set(browser.window_handles) - {first}
+    browser.switch_to.window(second)
+    wait(browser, lambda: "remark cloudy" in text(browser, "unsent"))
+    press(browser, "Send", "#unsent")
+    stored(browser, "remark cloudy")
+    browser.close()
+    # The first tab still shows the form with the text.
+    browser.switch_to.window(first)
+    press(browser, "Add the remark", "dialog")
+    wait(browser, lambda: "The trial has changed since you saw it" in text(browser, "unsent"))
+    press(browser, "Send anyway", "#unsent")
+    stored(browser, "remark cloudy")
+    study.sync()
+    assert [each.text for each in study.trial(0).remarks] == ["cloudy"]
+
+
+def test_an_abandonment_without_effect_whose_answer_is_lost_is_not_carried_out_later(study, page, lab):
+    study.suggest(n=1)
+    browser = page(study)
+    shown_trial(browser, 0)
+    study.abandon(0)  # another client is first
+    fill(browser, "Abandon it", "Abandon")
+    wait(browser, lambda: "The trial has changed since you saw it" in text(browser, "unsent"))
+    browser.execute_script(
+        "window.n = 0; const real = window.fetch; window.fetch = async (path, options) => {"
+        "const found = await real(path, options);"
+        "if (path.includes('/abandon') && ++n === 1) throw new TypeError('lost'); return found; }"
+    )
+    lab_events = study._log.n_events()
+    press(browser, "Send anyway", "#unsent")
+    wait(browser, lambda: browser.execute_script("return n") == 1 and study.sync() + study._log.n_events() > lab_events)
+    lab.kill()
+    study.observe(0, {"yield": 0.5, "purity": 1.0})
+    study.withdraw(0, reason="spilled")
+    before = repr(study.trial(0))
+    lab.start()
+    wait(browser, lambda: not entries(browser))
+    browser.get_log("browser")  # the server was not there
+    study.sync()
+    assert repr(study.trial(0)) == before and study.trial(0).state != "abandoned"
+
+
 def test_values_of_a_study_that_was_created_again_are_not_sent(study, page, lab):
     study.suggest()
     browser = page(study)

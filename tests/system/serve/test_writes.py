@@ -277,7 +277,12 @@ def test_a_point_that_was_not_suggested_is_added(client, create, path):
 
 def test_a_revision_that_does_not_exist_is_422(client, study, path):
     study.suggest(n=2)
-    for where, body in (("add", {"params": {"x": 0.5}}), ("add", {"params": [0.5]}), WRITES["observe"], WRITES["suggest"]):
+    for where, body in (
+        ("add", {"params": {"x": 0.5}}),
+        ("add", {"params": [0.5]}),
+        WRITES["observe"],
+        WRITES["suggest"],
+    ):
         refused(client.post(f"{path}/{where}", json=body | {"revision": 99}), 422, "revision=99")
     # Another process may have revised the study.
     study.revise(space={"x": (0.0, 2.0)})
