@@ -406,6 +406,10 @@ class Action:
         """Attributes and a remark, without a result."""
 
     @staticmethod
+    def acknowledge(number: int) -> Action:
+        """A report had no effect; the event keeps its key."""
+
+    @staticmethod
     def confirm(number: int, outcome: int | None = None) -> Action:
         """Marked values of a trial are right."""
 

@@ -30,6 +30,7 @@ __all__ = [
     "ObjectivesError",
     "RunError",
     "StoreError",
+    "TrialChanged",
     "UnknownArgument",
     "UnknownTrial",
 ]
@@ -57,6 +58,18 @@ class RunError(BelatedError, RuntimeError):
 
 class StoreError(BelatedError):
     """A store cannot be read or written, or it contains data that belated cannot have written."""
+
+
+class TrialChanged(InvalidSetting):
+    """A trial of a study has changed since the caller has read it.
+
+    Attributes
+    ----------
+    numbers : list of int
+        The trials that have changed.
+    """
+
+    numbers: list[int]
 
 
 class UnknownArgument(InvalidSetting, TypeError):

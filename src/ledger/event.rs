@@ -550,6 +550,12 @@ pub enum Action {
     Enqueue(Queued),
     /// Attributes or a remark of a trial. Attributes that are known have no effect, and neither has the last remark.
     Note(Noted),
+    /// A report had no effect, and its caller gave it a key. The event keeps the key, so that a repetition has no effect
+    /// later, either.
+    Acknowledge {
+        /// The trial.
+        number: TrialNumber,
+    },
     /// Marked values of a trial are right. Values without a mark are not changed.
     Confirm {
         /// The trial.

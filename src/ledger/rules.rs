@@ -64,6 +64,7 @@ impl Ledger {
             }
             Action::Note(noted) => self.noted(noted)?,
             Action::Confirm { number, outcome } => self.confirmed(number, outcome)?,
+            Action::Acknowledge { number } => Some(self.acknowledged(number)?),
         };
         Ok(what.map(|what| Event {
             at,
@@ -153,6 +154,17 @@ impl Ledger {
         it.remark = it.remark.filter(|remark| Some(remark) != last);
         let is_news = it.attrs.is_some() || it.remark.is_some();
         Ok(is_news.then_some(What::Noted(it)))
+    }
+
+    /// A note that changes nothing: it has attributes without entries.
+    fn acknowledged(&self, trial: TrialNumber) -> Result<What> {
+        self.trial(trial)?;
+        Ok(What::Noted(Noted {
+            trial,
+            attrs: Some("{}".to_string()),
+            remark: None,
+            confirms: None,
+        }))
     }
 
     /// Values of another trial at the point of a trial.

@@ -550,6 +550,16 @@ fn notes_add_attributes_and_remarks_that_are_not_known() {
     let texts: Vec<String> = ledger.remarks(0).into_iter().map(|it| it.0).collect();
     assert_eq!(texts, ["cloudy", "clear", "cloudy"]);
     assert!(act(&mut ledger, note(Some("[1]"), None), 1.0).is_err());
+    // An acknowledgement is a note that changes nothing, and is valid in stored logs.
+    let acknowledge = Action::Acknowledge { number: 0 };
+    act(&mut ledger, acknowledge, 1.0).unwrap();
+    assert_eq!(ledger.len(), n_events + 1);
+    assert!(ledger.has_attrs(0, r#"{"a":1,"b":[3]}"#) && ledger.remarks(0).len() == 3);
+    let unknown = Action::Acknowledge { number: 1 };
+    assert!(matches!(
+        act(&mut ledger, unknown, 1.0),
+        Err(Error::UnknownTrial { .. })
+    ));
     let empty = Event {
         at: None,
         by: None,

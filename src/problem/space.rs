@@ -637,8 +637,8 @@ impl Space {
     }
 
     /// Rounds the parts of mixtures: a part that is smaller than [`LEAST_PART`] of the total becomes 0, and its amount
-    /// is added to the largest part for which the point remains a member. A part for which there is no such change
-    /// stays. `closest` returns the number nearest to a number that parameter k may have.
+    /// is added to the largest part for which the point remains a member. If no such part exists, the small part is not
+    /// changed. `closest` returns the number nearest to a number that parameter k may have.
     pub(crate) fn round_parts(
         &self,
         numbers: &mut [Option<f64>],

@@ -440,6 +440,13 @@ impl Action {
         Self { core }
     }
 
+    /// A report had no effect; the event keeps its key.
+    #[staticmethod]
+    fn acknowledge(number: usize) -> Self {
+        let core = ledger::Action::Acknowledge { number };
+        Self { core }
+    }
+
     /// Marked values of a trial are right.
     #[staticmethod]
     #[pyo3(signature = (number, outcome=None))]

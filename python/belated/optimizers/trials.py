@@ -1171,17 +1171,15 @@ class Trials(Reading, Generic[AnyLog]):
         moved: bool,
         dry_run: bool,
         on_error: str,
-        check: Callable[[list[int]], None] | None = None,
+        expected: Any = None,
     ) -> Reported:
-        """Log the values of a table in one transaction; `check` may refuse the numbers of its trials."""
+        """Log the values of a table in one transaction; `expected` is the number of events that the caller has read."""
         numbers, times, warning = numbers_of(table), times_of(table), None
         forced = amend if isinstance(amend, bool) else [self._number_of(each) for each in amend]
         summary = Reported()
 
         def read(problem: Problem, records: Records, _: Carrier | None) -> list[Action]:
             nonlocal summary, warning
-            if check is not None:
-                check(numbers)
             sheets = {at: sheet for at in times if (sheet := self._sheet(at, numbers)) is not None}
             present = self._sheet(None, numbers)
             assert present is not None
@@ -1191,10 +1189,18 @@ class Trials(Reading, Generic[AnyLog]):
             warning = check_refused(summary, on_error)
             return [] if dry_run else actions
 
-        self._record_from(read, None, fits=True)
+        self._record_from(read, None, *self._call_of_table(numbers, expected), fits=True)
         if warning is not None:
-            warn(warning)
+            self._warn_of_refused(warning)
         return summary
+
+    def _call_of_table(self, numbers: list[int], expected: Any) -> Sequence[Any]:
+        """Return further arguments of `_record_from` for a table."""
+        return ()
+
+    def _warn_of_refused(self, text: str) -> None:
+        """Warn of the cells of a table that were refused."""
+        warn(text)
 
     @property
     def _study_id(self) -> str | None:
@@ -1848,7 +1854,7 @@ class Trials(Reading, Generic[AnyLog]):
 
     def _check_limit(self, name: str, limit: float, share: float) -> None:
         """Warn once if a window or a lease is below the quantile `share` of the delays."""
-        log, checks = self._log, _CHECKS.setdefault(self, {})
+        log, checks = self._log, CHECKS.setdefault(self, {})
         n_events, due = log.n_events(), checks.get(name, _MIN_ARRIVALS)
         if due is None or n_events < due:
             return
@@ -1873,7 +1879,7 @@ class Trials(Reading, Generic[AnyLog]):
 
     def _check_hand_overs(self) -> None:
         """Warn once if results are handed over together."""
-        log, checks = self._log, _CHECKS.setdefault(self, {})
+        log, checks = self._log, CHECKS.setdefault(self, {})
         n_events, checked = log.n_events(), checks.get("hand-overs", 0)
         if self.clock == "seconds" and checked not in (None, n_events):
             number = n_hand_overs(*log.arrivals(in_wall_time=False))
@@ -1965,9 +1971,9 @@ def _fitted(what: str, found: T | None, outcome: str | None = None) -> T:
     return found
 
 
-# Each optimizer and study has a dict: the name of a check of delays → the number of events from which the check is due,
-# or None if the check is complete. For hand-overs, it is the number of events at the last check.
-_CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictionary()
+#: Each optimizer and study has a dict: the name of a check of delays → the number of events from which it is due, or
+#: None if it is complete. For hand-overs, it is the number of events at the last check.
+CHECKS: WeakKeyDictionary[Trials[Any], dict[str, int | None]] = WeakKeyDictionary()
 
 # The least probability that the outcomes of a recommended point lie within their bounds, except for rounding errors.
 _PROBABLE = 0.9 - 1e-6

@@ -41,8 +41,9 @@ def plot_slice(
     out. Trials had other values of the other parameters, so they may lie in front of these areas.
 
     A part of a `Mixture` changes along Cox's direction (Cox 1971): the other parts share the rest in the proportions
-    that they have at the recommended point, so that the total remains. Parts that reach a bound stay there, and the
-    others share what is left. The same holds for a `Linear` with ``equals``.
+    that they have at the recommended point, so that the total remains. If a part reaches a bound, it stays there, and
+    the remaining amount is divided among the other parts. The terms of a `Linear` with ``equals`` change in the same
+    way.
 
     Hollow markers are trials that cannot be used as they are: another outcome is beyond a bound, or the point violates
     a constraint; or a value is marked (`Trial.marks`); or the trial is pending and forbidden (`Study.forbidden`).

@@ -45,7 +45,8 @@ function eventText(event) {
   if (event.step !== null) parts.push(`step ${event.step}: ${format(event.value)}`);
   if (event.confirmed.length) parts.push(`confirmed${event.confirmed.map(of).join(",")}`);
   for (const name of ["remark", "reason", "error"]) if (event[name] !== null) parts.push(`${name}: ${isolated(event[name])}`);
-  return `${moment(event.at)}${event.by === null ? "" : `, ${isolated(event.by)}`}: ${parts.join("; ") || event.what}`;
+  const what = parts.join("; ") || (event.what === "noted" ? "reported again what was known" : event.what);
+  return `${moment(event.at)}${event.by === null ? "" : `, ${isolated(event.by)}`}: ${what}`;
 }
 
 // Return the forms for what the user may do with a trial.
@@ -88,14 +89,32 @@ function formsOf(study, trial) {
     made.push(form("Confirm the marked value", fieldsFor(chooser, about), "It is right",
       () => send("confirm", {outcome: chosen(chooser)}, `confirm${of(chosen(chooser))}`), true));
   }
-  if (may("report")) {
-    const remark = input("textarea", "", {maxLength: 2000});
-    made.push(form("Write a remark", [field("Remark", remark)], "Add the remark", () => {
-      if (!remark.value.trim()) return "Write the remark.";
-      send("note", {remark: remark.value}, `remark ${isolated(remark.value)}`);
-    }));
-  }
+  if (may("report")) made.push(remarkForm(study, trial));
   return made;
+}
+
+// Return the form for a remark. What is typed becomes an entry at once, which is not sent before the person sends it.
+function remarkForm(study, trial) {
+  const route = `trials/${trial.number}/note`, isDraft = each => each.route === route && each.study_id === study.study_id
+    && each.status === "draft" && isCurrent(each);
+  let entry = ownEntries().find(isDraft);
+  const remark = input("textarea", entry?.fields.remark ?? "", {maxLength: 2000});
+  const take = () => {
+    if (entry && !isDraft(entry)) entry = undefined;  // another tab has sent it, or discarded it
+    if (!remark.value.trim()) { if (entry) drop(entry); entry = undefined; }
+    else {
+      entry ??= newEntry(study, trial.number, trial.event, route, {}, "");
+      renew(entry, {fields: {remark: remark.value}, label: `trial ${trial.number}: remark ${isolated(remark.value)}`});
+    }
+    drawEntries();
+  };
+  remark.addEventListener("input", take);
+  return form("Write a remark", [field("Remark", remark)], "Add the remark", () => {
+    take();  // another tab may have changed the entry
+    if (!entry) return "Write the remark.";
+    closeDialog();
+    submit(entry);
+  }, Boolean(entry));
 }
 
 // Return the form for a value of an outcome that is not missing. The value is shown as it was read before it is sent.
@@ -134,8 +153,23 @@ function numberOf(text, name) {
   return Number(text);
 }
 
-// Return a control for a parameter: {element, value()}; the value is undefined if it was left open.
-function controlOf(dimension, isOptional) {
+// Return a label with the range of a parameter.
+const rangeLabel = ({name, low, high}) =>
+  typeof low === "number" ? `${isolated(name)} (${format(low)} to ${format(high)})` : isolated(name);
+
+// Return the number in a text, or raise an error unless it is in the range of a parameter.
+function numberIn({name, kind, low, high, step}, text) {
+  const number = numberOf(text, name), wrong = expected => { throw new Error(`${isolated(name)}: write ${expected}.`); };
+  if (kind === "Integer" && !Number.isInteger(number)) wrong("a whole number");
+  if (number < low || number > high) wrong(`a number from ${low} to ${high}`);
+  const steps = step ? (number - low) / step : 0;
+  if (Math.abs(steps - Math.round(steps)) > 1e-6) wrong(`one of the numbers ${low}, ${Number((low + step).toPrecision(12))}, …, ${high}`);
+  return number;
+}
+
+// Return a control for a parameter: {element, value()}; the value is undefined if it was left open. An experiment that
+// was not planned may lie beyond the range, and other numbers must be in the range if `isChecked`.
+function controlOf(dimension, isOptional, isChecked = false) {
   const choices = dimension.choices ?? dimension.values;
   if (choices) {
     const list = choices.map(each => [typeof each === "string" ? each : JSON.stringify(each), each]);
@@ -145,18 +179,19 @@ function controlOf(dimension, isOptional) {
   const made = input("text", "", {inputMode: "decimal", placeholder: `${format(dimension.low)} to ${format(dimension.high)}`});
   return {element: made, value: () => {
     if (made.value.trim() === "" && isOptional) return undefined;
-    return numberOf(made.value, dimension.name);
+    return isChecked ? numberIn(dimension, made.value) : numberOf(made.value, dimension.name);
   }};
 }
 
-// Return {space, contexts, rows}: the parameters, the contexts, and the rows of a study with candidates, or null.
+// Return {space, contexts, fidelity, rows}: the parameters, the contexts, the fidelity or null, and the rows of a study
+// with candidates, or null.
 async function dimensionsOf(study) {
-  const {problem: {space, context, candidates}} = await ask(`${pathOf(study.name)}/definition?study_id=${study.study_id}`);
-  if (!candidates) return {space, contexts: context ?? [], rows: null};
+  const {problem: {space, context, candidates, fidelity}} = await ask(`${pathOf(study.name)}/definition?study_id=${study.study_id}`);
+  if (!candidates) return {space, contexts: context ?? [], fidelity, rows: null};
   const names = candidates.names ?? [], choicesOf = i => [...new Set(candidates.rows.map(row => row[i]))].sort(compare);
   const cell = (value, k) => (names.length ? `${isolated(names[k])} = ` : "") + isolated(cellText(value));
   const rows = candidates.rows.map((row, i) => [`${i}: ${row.map(cell).join(", ")}`, i]);
-  return {space: names.map((name, i) => ({name, choices: choicesOf(i)})), contexts: context ?? [], rows};
+  return {space: names.map((name, i) => ({name, choices: choicesOf(i)})), contexts: context ?? [], fidelity, rows};
 }
 
 // Return the values of controls by name, without those that were left open.
@@ -211,21 +246,23 @@ function wellsIn(text) {
 
 const SECONDS = [["hours", 3600], ["days", DAY], ["minutes", 60]];
 
-const nextPlate = study => opened("Next plate", study, ({space, contexts}) => {
+const nextPlate = study => opened("Next plate", study, ({space, contexts, fidelity}) => {
   const n = input("number", "1", {min: 1, max: 100, required: true}), wells = input("textarea");
   const lease = input("text", "", {inputMode: "decimal"}), unit = select(SECONDS);
-  const fixed = space.map(each => [each.name, controlOf(each, true)]);
-  const around = contexts.map(each => [each.name, controlOf(each)]);
+  const fixed = space.map(each => [each, controlOf(each, true, true)]);
+  const around = contexts.map(each => [each, controlOf(each, false, true)]);
+  const degree = fidelity && {...fidelity, name: "Fidelity"}, level = degree && controlOf(degree, true, true);
   const shared = space.map(({name}) => [name, input("checkbox")]);
   wells.addEventListener("input", () => { n.value = String(wellsIn(wells.value).length || 1); });
   unit.setAttribute("aria-label", "Unit of the time");
   const leaseField = field("Results are expected within (may be empty)", lease);
   leaseField.append(unit);
   const parts = [field("Number of trials", n), field("Wells, such as A1-B12 or A1, A3 (may be empty)", wells), leaseField,
-    ...around.map(([name, control]) => field(name, control.element))];
+    ...(level ? [field(`${rangeLabel(degree)}, may be empty`, level.element)] : []),
+    ...around.map(([each, control]) => field(rangeLabel(each), control.element))];
   const same = shared.map(([name, box]) => field(name, box));
   if (space.length) {
-    const held = fixed.map(([name, control]) => field(name, control.element));
+    const held = fixed.map(([each, control]) => field(rangeLabel(each), control.element));
     parts.push(group("fieldset", "", element("legend", "Fixed values (may be empty)"), ...held),
       group("fieldset", "ticks", element("legend", "One value in all of these trials"), ...same));
   }
@@ -236,10 +273,12 @@ const nextPlate = study => opened("Next plate", study, ({space, contexts}) => {
     if (new Set(found).size < found.length) throw new Error("A well is there twice.");
     if (found.length) fields.attrs = found.map(well => ({well}));
     if (lease.value.trim() !== "") fields.expires_after = numberOf(lease.value, "Results are expected within") * unit.chosen();
-    const values = filledIn(fixed), names = shared.filter(([, box]) => box.checked).map(([name]) => name);
+    const named = list => filledIn(list.map(([each, control]) => [each.name, control]));
+    const values = named(fixed), degreeOf = level?.value(), names = shared.filter(([, box]) => box.checked).map(([name]) => name);
     if (Object.keys(values).length) fields.fixed = values;
     if (names.length) fields.shared = names;
-    if (around.length) fields.context = filledIn(around);
+    if (around.length) fields.context = named(around);
+    if (degreeOf !== undefined) fields.fidelity = degreeOf;
     closeDialog();
     submit(newEntry(study, null, null, "suggest", fields, count(fields.n, "new trial")));
   }));

@@ -25,13 +25,16 @@ from belated.serve.problems import as_json
 from belated.space.arguments import finite
 from belated.space.space import Space
 from belated.study.commands import text_columns
-from belated.study.study import Study
+from belated.study.study import Sent, Study
 
 #: A page of trials ends after this number of bytes of JSON, even if the request allows more trials.
 LARGEST_PAGE = 4 << 20
 
 #: The model of a study with more values is not used, because other requests for the study would wait too long.
 MOST_VALUES = 1000
+
+#: Maximum number of attributes that a summary of a table has of each trial. The page's worklist has as many.
+MOST_WELLS = 6
 
 #: For the same reason, importance is not computed for more parameters than this.
 MOST_PARAMS = 200
@@ -517,19 +520,29 @@ def check_as_data(study: Study, number: int, text: str, outcome: str | None) -> 
 def table_as_data(study: Study, body: Table) -> dict[str, Any]:
     """Report the values of a table, and return a summary."""
     # If an earlier request with this key has written the values, return a summary that finds them unchanged.
-    is_repeated = body.key is not None and "table" in study._current_log().calls_with(body.key)
+    is_repeated = study._is_repeated("table")
     rows = [body.columns, *([_cell(cell) for cell in row] for row in body.rows)]
     table = table_of_rows(rows, "the table", body.decimal, text_columns(study))
     summary = study.observe(table, body.value, amend=body.amend, moved=body.moved, dry_run=body.dry_run)
     if is_repeated:
-        summary = study.observe(table, body.value, moved=body.moved, dry_run=True)
+        summary = study._with(_sent=Sent()).observe(table, body.value, moved=body.moved, dry_run=True)
     names = ("new", "corrected", "unchanged", "empty", "moved", "noted", "ignored")
     return {name: getattr(summary, name) for name in names} | {
+        "changes": [each._asdict() | {"attrs": _wells(study, each.number)} for each in summary.changes],
         "refused": [_plain(each._asdict()) for each in summary.refused],
         "marked": list(map(_warning, summary.marked)),
         "text": str(summary),
         "events": study._log.n_events(),
     }
+
+
+def _wells(study: Study, number: int) -> dict[str, Any]:
+    """Return the first short attributes of a trial, by which a person finds it."""
+    found: dict[str, Any] = {}
+    for name, each in merged_attrs(study._log.trial(number).attrs).items():
+        if len(found) < MOST_WELLS and (type(each) in (int, float) or (isinstance(each, str) and len(each) <= 40)):
+            found[name] = each
+    return found
 
 
 def _cell(cell: Any) -> Any:

@@ -17,16 +17,16 @@ from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 
 from belated._core import AlreadyObserved, BelatedError, __version__
-from belated.errors import InvalidSetting
+from belated.errors import InvalidSetting, TrialChanged
 from belated.serve import answers, messages, roles
 from belated.serve.connections import log_refusals_rarely
 from belated.serve.description import description_page
 from belated.serve.gate import SLASH, App, Gate
 from belated.serve.page import live_page, security_policy
-from belated.serve.problems import MEDIA_TYPE, Conflict, TrialChanged, as_json, refusal, refusal_of
-from belated.serve.studies import Estimate, OpenStudies, Sent, at
+from belated.serve.problems import MEDIA_TYPE, Conflict, as_json, refusal, refusal_of
+from belated.serve.studies import Estimate, OpenStudies, at
 from belated.serve.tokens import Tokens
-from belated.study.study import Study
+from belated.study.study import Sent, Study
 
 _ABOUT = """Studies of belated: ask for points to evaluate, and report their results,
 at any time and in any order. Every request needs the header `Authorization: Bearer TOKEN`. If an answer was lost,
@@ -123,8 +123,10 @@ _REPORT = _NO_TRIAL | _problems({409: "The trial has a value already, or the stu
 
 async def _check_role(request: Request) -> None:
     """Refuse a request for which the role of the user is not enough. The gate has checked the token and the body."""
-    body = {} if request.method == "GET" else json.loads(await request.body() or "{}")
-    problem = roles.refused(request.user, request.scope["route"].name, body)
+    name = request.scope["route"].name
+    depends_on_body = any(name == route for route, _ in roles.NEEDED_BY_FIELD)
+    body = json.loads(await request.body() or "{}") if depends_on_body else {}
+    problem = roles.refused(request.user, name, body)
     if problem is not None:
         raise HTTPException(403, problem)
 
@@ -194,12 +196,12 @@ async def _call(
         numbers: Sequence[int] = (),
         now: float | None = None,
     ) -> Response:
-        sent = Sent(now) if body is None else _sent(body, request.user, numbers)
+        by, sent = (None, Sent()) if body is None else _sent(body, request.user)
 
         def in_request(study: Study) -> Any:
-            with at(study, sent):
+            with at(study, now if body is None else body.now, by, sent) as here:
                 try:
-                    return work(study)
+                    return work(here)
                 except TrialChanged as error:
                     changed = error.numbers
                     raise Conflict(error, [answers.trial_as_data(study, number) for number in changed]) from None
@@ -212,15 +214,16 @@ async def _call(
     return call
 
 
-def _sent(body: messages.Timed, user: roles.User, numbers: Sequence[int]) -> Sent:
-    """Return the parts of a body that are not arguments of the study's method."""
+def _sent(body: messages.Timed, user: roles.User) -> tuple[str | None, Sent]:
+    """Return the author of a request, and the other parts of its body that are not arguments of the study's method."""
     if user.name is not None and body.by not in (None, user.name):
         raise InvalidSetting(f"by={body.by!r} differs from the name of the token, {user.name!r}: leave it out")
     revision, expected, by = getattr(body, "revision", None), getattr(body, "expected", None), user.name or body.by
-    table = None
-    if isinstance(body, messages.Table) and not body.dry_run:
-        table = sha256(as_json([by, body.model_dump(exclude=_OF_REQUEST)])).hexdigest()[:16]
-    return Sent(body.now, revision, by, body.key, expected, numbers, table)
+    key, digest = body.key, None
+    if isinstance(body, messages.Table):
+        key = None if body.dry_run else key  # a dry run changes nothing
+        digest = key and sha256(as_json([by, body.model_dump(exclude=_OF_REQUEST)])).hexdigest()[:16]
+    return by, Sent(revision, key, expected, digest)
 
 
 # The fields of a body that are not arguments of the study's method.
@@ -357,7 +360,7 @@ def _of_model(study: Study) -> int | None:
     _NO_STUDY | _problems({409: "The horizon of the study is reached, or it has another id than `study_id`."}),
 )
 async def suggest(call: InStudy, body: messages.Suggest = messages.Suggest()) -> Response:  # noqa: B008
-    arguments = body.model_dump(exclude=_OF_REQUEST - {"key"})
+    arguments = body.model_dump(exclude=_OF_REQUEST)
     arguments["context"] = as_choices(body.context)
     if body.fixed is not None:
         # A list has the allowed values; only lists in it are choices that are tuples.
@@ -452,8 +455,10 @@ async def report_step(report: OnTrial, body: messages.Report) -> Response:
     value = math.nan if body.value is None else body.value
 
     def record(study: Study, number: int) -> None:
+        is_repeated = study._is_repeated("report")
         study.report(number, value, body.step, attempt=body.attempt)
-        study.should_stop(number)
+        if not is_repeated:  # otherwise, reports of other trials could let the repetition stop this one
+            study.should_stop(number)
 
     return await report(body, record, body.step)
 

@@ -70,11 +70,15 @@ def serve_command(arguments: argparse.Namespace) -> None:
     from belated.serve.app import make_app
     from belated.serve.connections import accepted_at_once, encryption, limited_protocol
     from belated.serve.studies import OpenStudies
+    from belated.serve.watched import Watched
 
     certificate, key = arguments.tls_cert, arguments.tls_key
     if certificate is None and key is not None:
         raise InvalidSetting(f"--tls-key {key} is given without --tls-cert: pass both")
-    context = None if certificate is None else encryption(certificate, key)
+    context = None
+    if certificate is not None:
+        files = [certificate] if key is None else [certificate, key]
+        context = Watched(lambda: encryption(certificate, key), files, "certificate stays").get
     store = open_store(arguments.store)
     studies = OpenStudies(store)
     studies.read_names()  # raise an error now and not at the first request

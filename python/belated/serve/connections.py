@@ -80,8 +80,11 @@ def encryption(certificate: Path, key: Path | None) -> ssl.SSLContext:
     return context
 
 
-def limited_protocol(context: ssl.SSLContext | None = None) -> Callable[..., asyncio.BaseProtocol]:
-    """Return what makes Uvicorn's protocol with limits, and with encryption if `context` is given."""
+def limited_protocol(context: Callable[[], ssl.SSLContext] | None = None) -> Callable[..., asyncio.BaseProtocol]:
+    """Return what makes Uvicorn's protocol with limits, and with encryption if `context` is given.
+
+    `context` returns the settings of TLS for a new connection.
+    """
     most, message = most_connections(), _Message()
 
     # Do not let uvicorn choose the protocol: its other protocol, based on httptools, does not limit headers.
@@ -151,7 +154,7 @@ def limited_protocol(context: ssl.SSLContext | None = None) -> Callable[..., asy
 
     def encrypted(**settings: Any) -> asyncio.BaseProtocol:
         loop = asyncio.get_running_loop()
-        return Encrypted(loop, Limited(**settings), context, None, server_side=True, **times)  # type: ignore[arg-type]
+        return Encrypted(loop, Limited(**settings), context(), None, server_side=True, **times)  # type: ignore[arg-type]
 
     return encrypted
 

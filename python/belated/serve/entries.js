@@ -182,7 +182,7 @@ function presentTrials(entry) {
   if (entry.trials) return entry.trials;
   const isOpen = ["draft", "changed"].includes(entry.status) && entry.study_id === latest?.study.study_id;
   const trial = isOpen ? trials.get(entry.number) : null;
-  return trial ? [trial] : [];
+  return trial && (entry.status === "changed" || trial.event > entry.expected) ? [trial] : [];
 }
 
 function entryItem(entry) {

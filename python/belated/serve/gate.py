@@ -3,12 +3,16 @@
 import asyncio
 import json
 import math
+import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
+import anyio.to_thread
+
 from belated.serve.problems import refusal
-from belated.serve.roles import User
+from belated.serve.roles import User, refused
 from belated.serve.tokens import Tokens
 from belated.short_repr import short_repr
 
@@ -20,6 +24,15 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 #: Maximum number of bytes of a body.
 LARGEST_BODY = 1 << 20
+
+#: Maximum number of bytes of a table, and of commas and brackets in it, which limit the memory that reading needs. Of
+#: the tables above `LARGEST_BODY`, four are received at a time, and one is read and stored at a time.
+LARGEST_TABLE = 8 << 20
+MOST_MARKS = 1_000_000
+_RECEIVED = 4
+
+# The path to which tables are sent.
+_TABLE = re.compile("/v1/studies/[^/]+/table")
 
 #: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
@@ -55,6 +68,7 @@ class Gate:
 
     def __init__(self, app: App, tokens: Tokens, pages: Callable[[], Mapping[str, App]] = dict) -> None:
         self._app, self._pages, self._tokens = app, pages, tokens
+        self._receiving, self._reading = asyncio.Semaphore(_RECEIVED), asyncio.Lock()
         self.closing: Callable[[], bool] = lambda: False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -72,30 +86,48 @@ class Gate:
                 message["headers"] = [*message.get("headers", ()), *_HEADERS, *closing]
             await send(message)
 
-        try:
-            scope["path"] = path_of(scope)
-            if scope["path"] not in OPEN_PATHS:
-                scope["user"] = self._user_of(scope)
-                has_token = True
-            elif scope["method"] not in ("GET", "HEAD"):
-                raise Refused(405, f"{scope['path']} can only be read: send GET", {"allow": "GET"})
-            else:
-                app = self._pages()[scope["path"]]
-            if b"%00" in scope["raw_path"].split(b"?")[0]:
-                raise Refused(404, "the path has the character NUL, which is not in the name of any study")
-            if scope["method"] in ("GET", "HEAD"):
-                check_no_body(scope)
-            else:
-                receive = replaying(await checked_body(scope, receive), receive)
-        except Refused as refused:
-            await refused.answer(scope, receive, answer)
-            return
-        try:
-            await app(scope, receive, answer)
-        except asyncio.CancelledError:
-            if started or not self.closing():
-                raise
-            await refusal(503, _ENDED)(scope, receive, answer)
+        async with AsyncExitStack() as until_answered:
+            try:
+                scope["path"] = path_of(scope)
+                if scope["path"] not in OPEN_PATHS:
+                    scope["user"] = self._user_of(scope)
+                    has_token = True
+                elif scope["method"] not in ("GET", "HEAD"):
+                    raise Refused(405, f"{scope['path']} can only be read: send GET", {"allow": "GET"})
+                else:
+                    app = self._pages()[scope["path"]]
+                if b"%00" in scope["raw_path"].split(b"?")[0]:
+                    raise Refused(404, "the path has the character NUL, which is not in the name of any study")
+                if scope["method"] in ("GET", "HEAD"):
+                    check_no_body(scope)
+                elif length_of(scope) > LARGEST_BODY and _TABLE.fullmatch(scope["path"]):
+                    receive = replaying(await self._large_table(scope, receive, until_answered), receive)
+                else:
+                    body = await received_body(scope, receive)
+                    check_body(scope, body)
+                    receive = replaying(body, receive)
+                await app(scope, receive, answer)
+            except Refused as problem:
+                await problem.answer(scope, receive, answer)
+            except asyncio.CancelledError:
+                if started or not self.closing():
+                    raise
+                await refusal(503, _ENDED)(scope, receive, answer)
+
+    async def _large_table(self, scope: Scope, receive: Receive, until_answered: AsyncExitStack) -> bytes:
+        """Return the checked body of a table; others wait for their turn until this request is answered."""
+        problem = refused(scope["user"], "table", {})
+        if problem is not None:
+            raise Refused(403, problem, {"connection": "close"})
+        if length_of(scope) > LARGEST_TABLE:  # before the request waits
+            raise _too_large(LARGEST_TABLE)
+        await until_answered.enter_async_context(self._receiving)
+        body = await received_body(scope, receive, LARGEST_TABLE)
+        await until_answered.enter_async_context(self._reading)
+        if sum(map(body.count, (b",", b"[", b"{"))) > MOST_MARKS:
+            raise Refused(413, f"the table has more than {MOST_MARKS:,} commas and brackets: send less rows at once")
+        await anyio.to_thread.run_sync(check_body, scope, body)
+        return body
 
     def _user_of(self, scope: Scope) -> User:
         given = [value for name, value in scope["headers"] if name == b"authorization"]
@@ -126,15 +158,20 @@ def check_no_body(scope: Scope) -> None:
         raise Refused(400, f"{scope['method']} has no body: leave it out", {"connection": "close"})
 
 
-async def checked_body(scope: Scope, receive: Receive) -> bytes:
-    """Return the whole body of a request, empty or a JSON object. Raise Refused for other or too large bodies."""
-    headers = dict(scope["headers"])
-    too_large = Refused(
-        413, f"the body is larger than {LARGEST_BODY} bytes: send less at once", {"connection": "close"}
-    )
-    length = headers.get(b"content-length", b"0")
-    if not length.isdigit() or len(length) > 18 or int(length) > LARGEST_BODY:
-        raise too_large
+def length_of(scope: Scope) -> float:
+    """Return the declared number of bytes of a body: 0 if it is not declared, and infinity if it is not usable."""
+    length = dict(scope["headers"]).get(b"content-length", b"0")
+    return int(length) if length.isdigit() and len(length) <= 18 else math.inf
+
+
+def _too_large(largest: int) -> Refused:
+    return Refused(413, f"the body is larger than {largest} bytes: send less at once", {"connection": "close"})
+
+
+async def received_body(scope: Scope, receive: Receive, largest: int = LARGEST_BODY) -> bytes:
+    """Return the whole body of a request. Raise Refused if the body is too large."""
+    if length_of(scope) > largest:
+        raise _too_large(largest)
     body = bytearray()
     more = True
     while more:
@@ -143,14 +180,22 @@ async def checked_body(scope: Scope, receive: Receive) -> bytes:
             raise Refused(400, "the client went away")
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > LARGEST_BODY:
-            raise too_large
+        if len(body) > largest:
+            raise _too_large(largest)
+    return bytes(body)
+
+
+def check_body(scope: Scope, body: bytes) -> None:
+    """Refuse a body that is neither empty nor a JSON object."""
     if body:
-        kind = headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        if body.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
+            raise Refused(
+                415, "the body is a workbook or an archive: save the workbook as CSV, and send its cells as JSON"
+            )
+        kind = dict(scope["headers"]).get(b"content-type", b"").split(b";")[0].strip().lower()
         if kind != b"application/json":
             raise Refused(415, "the body is not JSON: send it with the header Content-Type: application/json")
-        check_json(bytes(body))
-    return bytes(body)
+        check_json(body)
 
 
 def check_json(body: bytes) -> None:

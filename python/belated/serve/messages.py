@@ -5,7 +5,7 @@ Requests that have unknown fields, or values of wrong types, are refused. `belat
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_AUTHOR, LONGEST_NAME
@@ -216,6 +216,9 @@ class Add(Revised):
 
 Cell = str | float | int | bool | None
 
+#: Maximum numbers of columns, rows and cells of a table.
+MOST_COLUMNS, MOST_ROWS, MOST_CELLS = 1000, 20_000, 500_000
+
 
 class Table(Timed):
     """Report the values of a table, such as a worklist that was filled in: each to the trial of its row.
@@ -223,8 +226,12 @@ class Table(Timed):
     Cells that contradict the study are listed and not stored; the others are stored, all at once.
     """
 
-    columns: list[str] = Field(description="The names of the columns; `number` has the numbers of the trials.")
-    rows: list[list[Cell]] = Field(description="The cells of each row. Texts are read like those of a file.")
+    columns: Annotated[list[str], Field(max_length=MOST_COLUMNS)] = Field(
+        description="The names of the columns; `number` has the numbers of the trials."
+    )
+    rows: Annotated[list[list[Cell]], Field(max_length=MOST_ROWS)] = Field(
+        description="The cells of each row. Texts are read like those of a file. Missing cells at the end are empty."
+    )
     dry_run: bool = Field(default=False, description="Only return the summary, and change nothing.")
     value: str | None = Field(default=None, description="The column with the values, if it has another name.")
     amend: bool | list[Annotated[int, Field(ge=0)]] = Field(
@@ -237,6 +244,13 @@ class Table(Timed):
         default=None, description="The decimal separator, if the cells do not show it."
     )
     expected: Expected | None = EXPECTED
+
+    @model_validator(mode="after")
+    def _has_bounded_size(self) -> "Table":
+        # An empty row also becomes a row of the table.
+        if len(self.rows) * len(self.columns) > MOST_CELLS or sum(map(len, self.rows)) > MOST_CELLS:
+            raise ValueError(f"a table has at most {MOST_CELLS:,} cells: leave out columns, or send less rows at once")
+        return self
 
 
 class Check(Request):
@@ -510,6 +524,16 @@ class RefusedAnswer(BaseModel):
     reason: str
 
 
+class ChangedAnswer(BaseModel):
+    """A value that is stored."""
+
+    number: int
+    outcome: str | None
+    value: float | Literal["failed", "abandoned"]
+    stored: float | None = Field(description="The value that it replaces.")
+    attrs: dict[str, float | str] = Field(description="Short attributes of the trial, such as its well.")
+
+
 Part = tuple[int, str | None]
 
 
@@ -518,6 +542,7 @@ class TableAnswer(BaseModel):
 
     new: list[Part] = Field(description="The parts with a first value or a failure.")
     corrected: list[Part] = Field(description="The parts whose value was replaced.")
+    changes: list[ChangedAnswer] = Field(description="The values of these parts.")
     unchanged: list[Part] = Field(description="The parts that have the value already.")
     empty: list[int] = Field(description="The trials whose rows have no values.")
     moved: list[int] = Field(description="The trials that were run at another point than the suggested point.")
@@ -648,7 +673,7 @@ class Counts(BaseModel):
 class UserAnswer(BaseModel):
     """The user of the token."""
 
-    name: str | None = Field(description="Null if the token has no name.")
+    name: str | None = Field(description="The name of the user; null for a token without a user name.")
     role: Role
 
 

@@ -1,14 +1,22 @@
 """Errors as answers: RFC 9457 problems with a status, the error's class and its message."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 from starlette.responses import Response
 
 from belated._core import BelatedError
-from belated.errors import AlreadyObserved, HorizonReached, NotFitted, NumericalError, StoreError, UnknownTrial
+from belated.errors import (
+    AlreadyObserved,
+    HorizonReached,
+    NotFitted,
+    NumericalError,
+    StoreError,
+    TrialChanged,
+    UnknownTrial,
+)
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -28,18 +36,6 @@ class OtherStudy(BelatedError):
 
 class StudyExists(BelatedError):
     """A study with this name exists, but its definition is different."""
-
-
-class TrialChanged(BelatedError):
-    """A trial has changed since the client has read it."""
-
-    def __init__(self, study: str, expected: int, numbers: Sequence[int]) -> None:
-        shown = ", ".join(map(str, numbers[:10])) + (", …" if len(numbers) > 10 else "")
-        super().__init__(
-            f"expected={expected}, and {'trial' if len(numbers) == 1 else 'trials'} {shown} of study {study!r} changed "
-            "since then: look at the present state, and send the request again with its `event` (nothing was changed)"
-        )
-        self.numbers = numbers
 
 
 class Conflict(Exception):

@@ -8,7 +8,8 @@ const find = id => document.getElementById(id);
 // storage; a reload then asks for the token again.
 const storage = (() => { try { return sessionStorage; } catch { return null; } })();
 let token = storage?.getItem(KEY) ?? null, user = null;
-let lastInput = Math.min(Date.now(), Number(storage?.getItem(LAST) ?? Date.now()));  // a reload is no input
+// When the user last typed or clicked; a reload of the page does not change this time.
+let lastInput = Math.min(Date.now(), Number(storage?.getItem(LAST) ?? Date.now()));
 
 class Problem extends Error {
   constructor(status, data) { super(data.detail); Object.assign(this, {status, trials: data.trials}); }

@@ -3,26 +3,20 @@
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import anyio
 import anyio.to_thread
 
 from belated.errors import InvalidSetting, StoreError
-from belated.optimizers.actions import Records
-from belated.optimizers.problem import Problem
-from belated.optimizers.request import Carrier, Request
-from belated.optimizers.tables.reports import Reported, numbers_of
-from belated.serve.problems import OtherStudy, StudyExists, TrialChanged, UnknownStudy
+from belated.serve.problems import OtherStudy, StudyExists, UnknownStudy
 from belated.store import Store, open_store
 from belated.study.definition import optimizer_from
-from belated.study.shared_log import Read
-from belated.study.study import Study, check_key, checked_author
-from belated.warn import warn
+from belated.study.shared_log import MarkedValue
+from belated.study.study import Sent, Study, check_key, checked_author
 
 T = TypeVar("T")
 
@@ -51,110 +45,39 @@ _TIMES = dict.fromkeys(("thompson", "ThompsonSampling", "max_variance", "MaxVari
 _TIMES |= dict.fromkeys(("aegis", "AEGiS", "local_penalization", "LocalPenalization", "playbook", "PLAyBOOK"), 10)
 
 
-@dataclass
-class Sent:
-    """The parts of a request that are not arguments of the study's method."""
-
-    #: The time on the study's clock. None stands for the time of this machine.
-    now: float | None = None
-    #: The revision in which the arguments are read. None stands for the present revision.
-    revision: int | None = None
-    by: str | None = None
-    key: str | None = None
-    #: The number of events that the client has read, and the trials that must not have changed since then.
-    expected: int | None = None
-    numbers: Sequence[int] = ()
-    #: The digest of a table, of which the request writes the values with its key.
-    table: str | None = None
-
-
-_SENT: ContextVar[Sent] = ContextVar("sent", default=Sent())  # noqa: B039
+# The time in the request, in seconds on the study's clock. None stands for the time of this machine.
+_NOW: ContextVar[float | None] = ContextVar("now", default=None)
 
 
 class ServedStudy(Study):
-    """A study whose callers give their name, a key, and the revision in which their arguments are read."""
+    """A study whose answers have the marked values and the refused cells, of which other studies warn."""
 
-    def _n_read(self) -> int | None:
-        return _SENT.get().revision
+    def _warn_of_mark(self, number: int, mark: MarkedValue) -> None:
+        pass
 
-    def _author(self) -> str | None:
-        return _SENT.get().by
-
-    @property
-    def _key(self) -> str | None:  # type: ignore[override]
-        return _SENT.get().key
-
-    def _start_trials(self, request: Request, *, key: str | None = None, **options: Any) -> list[int]:
-        if key is not None:
-            self.sync()
-            self._check_key_of("suggest", key)
-        return super()._start_trials(request, key=key, **options)
-
-    def _record_from(
-        self,
-        read: Read,
-        revision: int | None,
-        call: tuple[str, str, str] | None = None,
-        notice: Callable[[str], None] = warn,
-        *,
-        fits: bool = False,
-    ) -> list[int | None]:
-        sent = _SENT.get()
-        if sent.table is not None and sent.key is not None:
-            call = ("table", sent.key, sent.table)
-
-        def checked(problem: Problem, records: Records, carrier: Carrier | None) -> list[Any]:
-            if call is not None:
-                self._check_key_of(*call[:2])
-            if sent.expected is not None:
-                self._check_unchanged_since(sent.expected, sent.numbers)
-            return read(problem, records, carrier)
-
-        numbers = super()._record_from(checked, revision, call, notice, fits=fits)
-        # Later calls of this request see the trials as the first call has left them.
-        sent.expected = sent.key = sent.table = None
-        return numbers
-
-    def _observe_table(self, table: Any, *options: Any) -> Reported:
-        _SENT.get().numbers = numbers_of(table)
-        return super()._observe_table(table, *options)
-
-    def _check_key_of(self, call: str, key: str) -> None:
-        """Refuse a key of another call. Without a server, keys of suggestions and of reports may be equal."""
-        others = [each for each in self._log.calls_with(key) if each != call]
-        if others:
-            raise InvalidSetting(f"key={key!r} belongs to a call of {others[0]}: use another key for another call")
-
-    def _check_unchanged_since(self, expected: int, numbers: Sequence[int]) -> None:
-        history = self._log.history
-        numbers = [number for number in numbers if number < len(self._log)]
-        changed = [number for number in numbers if history.last(number) >= expected]
-        if expected > self._log.n_events():
-            changed = list(numbers)
-        if changed:
-            raise TrialChanged(self.name, expected, changed)
+    def _warn_of_refused(self, text: str) -> None:
+        pass
 
 
 def clock() -> float:
     """Return the time in the request, in seconds; by default, the time of this machine."""
-    now = _SENT.get().now
+    now = _NOW.get()
     return time.time() if now is None else now
 
 
 @contextmanager
-def at(study: Study, sent: Sent) -> Iterator[None]:
-    """Return a context in which the study's methods get these parts of a request."""
-    if sent.now is not None and study.clock != "seconds":
-        raise InvalidSetting(f"now={sent.now!r} is given but not used: study {study.name!r} has clock='iterations'")
-    if sent.by is not None:
-        checked_author(sent.by)
-    if sent.key is not None:
-        check_key(sent.key)
-    token = _SENT.set(sent)
+def at(study: Study, now: float | None, by: str | None, sent: Sent) -> Iterator[Study]:
+    """Return a context with the study at a time, for an author and what a client sent besides the arguments."""
+    if now is not None and study.clock != "seconds":
+        raise InvalidSetting(f"now={now!r} is given but not used: study {study.name!r} has clock='iterations'")
+    if by is not None:
+        checked_author(by)
+    check_key(sent.key)
+    token = _NOW.set(now)
     try:
-        yield
+        yield study._with(_user=by, _sent=sent)
     finally:
-        _SENT.reset(token)
+        _NOW.reset(token)
 
 
 class Share:
@@ -233,7 +156,17 @@ class OpenStudies:
         OtherStudy
             The study has another id than `study_id`.
         """
-        return await self._in_turn(name, lambda entry: work(self._loaded(name, entry, study_id)))
+
+        def call(entry: _Open) -> T:
+            try:
+                return work(self._loaded(name, entry, study_id))
+            except StoreError:
+                # Another process may have deleted the study during this request.
+                known, entry.study = entry.study, None
+                self._check_stored(name, None if known is None else known._log.id)
+                raise
+
+        return await self._in_turn(name, call)
 
     async def estimate(self, name: str, asked: Estimate, study_id: int | None = None) -> bytes:
         """Return an estimate: a new one if the study has changed and the share of the time allows it, else the last.
@@ -331,23 +264,22 @@ class OpenStudies:
         self._has_studies = self._has_studies or bool(names)
         return names
 
+    def _check_stored(self, name: str, study_id: int | None) -> None:
+        """Raise an error if the store lacks the study of this name, or if it has another id than `study_id`."""
+        found = self._store.header(name)
+        if found is None:
+            self.read_names()  # raises StoreError if the whole store is gone
+            raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists the studies")
+        _check_id(name, found.id, study_id)
+
     def _loaded(self, name: str, entry: _Open, study_id: int | None) -> Study:
-        if entry.study is not None and study_id not in (None, entry.study._log.id):
-            found = self._store.header(name)
-            if found is None or found.id != entry.study._log.id:
-                entry.study = None  # another process has deleted it
-        if entry.study is None:
+        # Another process may have deleted an open study, and created it again with the id of the request.
+        if entry.study is None or study_id not in (None, entry.study._log.id):
+            self._check_stored(name, study_id)
             # Each study has a store object with its own connection, so that studies do not wait for each other.
-            store = open_store(self._store.url)
-            if store.header(name) is None:
-                self.read_names()  # raises StoreError if the whole store is gone
-                raise UnknownStudy(f"there is no study {name!r}: GET /v1/studies lists the studies")
-            entry.study = ServedStudy.load(name, store, time=clock)
+            entry.study = ServedStudy.load(name, open_store(self._store.url), time=clock)
             self._has_studies = True
-        if study_id not in (None, entry.study._log.id):
-            raise OtherStudy(
-                f"study {name!r} has the id {entry.study._log.id}, not {study_id}: it was deleted and created again"
-            )
+            _check_id(name, entry.study._log.id, study_id)
         return entry.study
 
     async def _in_turn(self, name: str, work: Callable[[_Open], T]) -> T:
@@ -378,6 +310,11 @@ class OpenStudies:
         surplus = max(0, len(self._open) - MAX_OPEN)
         for name in [name for name, entry in self._open.items() if not entry.n_calls][:surplus]:
             del self._open[name]
+
+
+def _check_id(name: str, found: int, wanted: int | None) -> None:
+    if wanted not in (None, found):
+        raise OtherStudy(f"study {name!r} has the id {found}, not {wanted}: it was deleted and created again")
 
 
 def read_definition(definition: dict[str, Any]) -> Any:

@@ -23,6 +23,18 @@ function cellsIn(text, separator) {
   return found;
 }
 
+// Return a table that scrolls. Each row has the texts of its cells, and the last entry may be the class of the row.
+function listTable(label, titles, lines) {
+  const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
+  head.append(...titles.map(text => Object.assign(element("th", text), {scope: "col"})));
+  for (const cells of lines) {
+    const row = body.insertRow();
+    row.append(...cells.slice(0, titles.length).map(text => element("td", String(text))));
+    row.className = cells[titles.length] ?? "";
+  }
+  return Object.assign(group("div", "scroll", table), {tabIndex: 0, role: "region", ariaLabel: label});
+}
+
 const hasText = row => row.some(each => each.trim() !== "");
 
 // Return the separator of a file: the most frequent one in its first line.
@@ -138,17 +150,10 @@ function planOf(study, outcome, grid, hidden) {
 // Show what would be filled in, and fill it in after a confirmation.
 async function showPlan(study, lines) {
   const usable = lines.filter(each => each.reason === null), hasWells = lines.some(each => each.well !== "");
-  const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-  const titles = ["Trial", ...(hasWells ? ["Well"] : []), "Outcome", "Value", ""];
-  head.append(...titles.map(text => Object.assign(element("th", text), {scope: "col"})));
-  for (const each of lines) {
+  const region = listTable("Cells", ["Trial", ...(hasWells ? ["Well"] : []), "Outcome", "Value", ""], lines.map(each => {
     const note = each.reason ? `left out: ${each.reason}` : each.replaced ? `in place of ${each.replaced}` : "";
-    const row = body.insertRow(), texts = [each.number, ...(hasWells ? [each.well] : []), titleOf(each.name), each.text, note];
-    row.append(...texts.map(text => element("td", String(text))));
-    row.className = each.reason ? "wrong" : "";
-  }
-  const region = group("div", "scroll", table);
-  Object.assign(region, {tabIndex: 0, role: "region", ariaLabel: "Cells"});
+    return [each.number, ...(hasWells ? [each.well] : []), titleOf(each.name), each.text, note, each.reason ? "wrong" : ""];
+  }));
   const answers = usable.length ? [[`Fill ${count(usable.length, "box", "boxes")}`, true]] : [];
   if (!await choose(`Paste ${count(usable.length, "value")}`, [region], answers)) return;
   if (latest?.study.study_id !== study.study_id) {
@@ -168,31 +173,71 @@ async function showPlan(study, lines) {
 
 // CSV files: a summary, and one confirmation.
 
+// Return whether bytes are a workbook: a ZIP archive, or the format of Excel before 2007.
+const isWorkbook = bytes => ["PK", "\xd0\xcf"].includes(String.fromCharCode(...bytes.slice(0, 2)));
+
 async function openFile(study, file) {
-  if (/\.(xlsx?|xlsm|ods)$/i.test(file.name)) {
-    openDialog("Open a CSV file", element("p", `${isolated(file.name)} is a workbook: save it as CSV, and open that file.`));
-    return;
-  }
-  const text = decoded(await file.arrayBuffer());
+  const refuse = reason => openDialog("Open a CSV file", element("p", `${isolated(file.name)} ${reason}`));
+  const buffer = await file.arrayBuffer();
+  if (/\.(xls[xmb]?|ods)$/i.test(file.name) || isWorkbook(new Uint8Array(buffer)))
+    return refuse("is a workbook: save it as CSV, and open that file.");
+  // A first line "sep=;" is for spreadsheets.
+  const text = decoded(buffer).replace(/^sep=(.)\r?\n/i, "");
   let grid;
-  try { grid = cellsIn(text, separatorOf(text)).filter(hasText); }
-  catch (error) { openDialog("Open a CSV file", element("p", `${isolated(file.name)} cannot be read. ${error.message}`)); return; }
-  const [head = [], ...body] = grid;
-  if (!body.length) {
-    openDialog("Open a CSV file", element("p", `${isolated(file.name)} has no rows below the names of its columns.`));
-    return;
-  }
-  summarize(study, {columns: head, rows: body, amend: false, moved: false, decimal: null}, file.name, "");
+  try { grid = cellsIn(text, separatorOf(text)); }
+  catch (error) { return refuse(`cannot be read. ${error.message}`); }
+  const start = grid.findIndex(hasText), body = grid.slice(start + 1);
+  if (!body.some(hasText)) return refuse("has no rows below the names of its columns.");
+  const fields = {...compact(grid[start], body), amend: false, moved: false, decimal: null};
+  return summarize(study, {fields, name: file.name, start}, "");
 }
 
-// Show what a table would change, after a dry run.
-async function summarize(study, fields, name, note) {
+// Return the columns and rows of a table without empty cells at the ends of rows; empty columns become the last ones.
+function compact(head, body) {
+  const width = Math.max(head.length, ...body.map(row => row.length)), order = [];
+  const isUsed = i => body.some(row => (row[i] ?? "").trim() !== "");
+  for (let i = 0; i < width; i++) order.push([isUsed(i) ? 0 : 1, i]);
+  order.sort((a, b) => a[0] - b[0]);
+  const rows = body.map(row => {
+    const cells = order.map(([, i]) => row[i] ?? "");
+    while (cells.length && cells.at(-1).trim() === "") cells.pop();
+    return cells;
+  });
+  return {columns: order.map(([, i]) => head[i] ?? ""), rows};
+}
+
+// Return what a table would change: the values, the cells that are refused, and what else is stored.
+function changesOf(summary, start) {
+  const part = each => JSON.stringify([each.number, each.outcome]), marks = new Map(summary.marked.map(each => [part(each), each]));
+  const wells = each => Object.values(each.attrs).map(isolated).join(" "), hasWells = summary.changes.some(wells);
+  const shown = value => value === null ? "–" : typeof value === "number" ? format(value, 15) : value;
+  const lines = summary.changes.map(each => {
+    const mark = marks.get(part(each)), note = mark ? `marked: ${rangeOf({...mark, outcome: null})}` : "";
+    return [each.number, ...(hasWells ? [wells(each)] : []), isolated(titleOf(each.outcome ?? "")), shown(each.stored),
+      shown(each.value), note, mark ? "far" : ""];
+  });
+  const refused = summary.refused.map(each => [each.row + start, each.number ?? "–", isolated(each.column),
+    isolated(each.cell ?? ""), isolated(each.stored ?? "–"), each.reason, "wrong"]);
+  const trialsIn = numbers => count(numbers.length, "trial") + (numbers.length > 20 ? "" : `: ${numbers.join(", ")}`);
+  const more = [["Run at another point", summary.moved], ["New remarks or attributes", summary.noted]]
+    .filter(([, numbers]) => numbers.length).map(([what, numbers]) => `${what}, ${trialsIn(numbers)}`);
+  if (summary.ignored.length) more.push(`Columns that are not read: ${summary.ignored.map(isolated).join(", ")}`);
+  return [element("p", summary.text.split("\n", 1)[0], "summary"),
+    ...(lines.length ? [element("h3", "Values to store"),
+      listTable("Values to store", ["Trial", ...(hasWells ? ["Well"] : []), "Outcome", "Present value", "New value", ""], lines)] : []),
+    ...(refused.length ? [element("h3", "Cells that are refused"),
+      listTable("Cells that are refused", ["Row", "Trial", "Column", "Cell", "Present value", "Reason"], refused)] : []),
+    ...more.map(text => element("p", text))];
+}
+
+// Show what a table would change, after a dry run. `start` is the number of lines of the file before the names.
+async function summarize(study, {fields, name, start}, note) {
   const path = `${pathOf(study.name)}/table?study_id=${study.study_id}`, title = `Values of ${isolated(name)}`;
   let summary = null, reason = null;
   openDialog(title, element("p", "The table is read …"));
   try { summary = await ask(path, {...fields, dry_run: true}); } catch (error) { reason = error.message; }
   if (!find("dialog").open || find("dialog-title").textContent !== title) return;
-  const again = changes => summarize(study, {...fields, ...changes}, name, "");
+  const again = changes => summarize(study, {fields: {...fields, ...changes}, name, start}, "");
   const amend = input("checkbox", "", {checked: fields.amend}), moved = input("checkbox", "", {checked: fields.moved});
   const decimal = select([["as the file shows it", null], ["comma", ","], ["point", "."]]);
   decimal.value = String([null, ",", "."].indexOf(fields.decimal));
@@ -201,13 +246,13 @@ async function summarize(study, fields, name, note) {
   decimal.addEventListener("change", () => again({decimal: decimal.chosen()}));
   const content = [element("p", note), element("p", reason ?? "", "reason"), field("Replace earlier values", amend),
     field("Many rows were run at other points than suggested", moved), field("Decimal separator", decimal)];
-  if (summary) content.splice(1, 0, element("pre", summary.text, "summary"));
+  if (summary) content.splice(1, 0, ...changesOf(summary, start));
   const n = summary ? summary.new.length + summary.corrected.length : 0;
   const rest = summary ? summary.noted.length + summary.moved.length : 0;
   const label = `${count(n, "value")} of ${isolated(name)}`;
   const isSure = await choose(title, content, n + rest ? [[n ? `Store ${count(n, "value")}` : "Store", true]] : []);
   if (!isSure) return;
-  submit({...newEntry(study, null, summary.events, "table", {...fields, dry_run: false}, label), file: name});
+  submit({...newEntry(study, null, summary.events, "table", {...fields, dry_run: false}, label), file: {name, start}});
 }
 
 // Show a new summary of a table whose trials have changed since the former summary.
@@ -215,7 +260,7 @@ function summarizeAgain(entry) {
   drop(entry);
   drawEntries();
   const {dry_run, ...fields} = entry.fields, study = {name: entry.study, study_id: entry.study_id, revision: entry.revision};
-  summarize(study, fields, entry.file, "Trials of the table have changed since the last summary. Nothing was stored yet.");
+  summarize(study, {fields, ...entry.file}, "Trials of the table have changed since the last summary. Nothing was stored yet.");
 }
 
 find("open-file").addEventListener("click", () => find("file").click());

@@ -1,22 +1,18 @@
 """The tokens that requests must show: their file, and the roles and names of their users."""
 
-import logging
 import os
 import re
 import stat
 import sys
-import time
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from pathlib import Path
 
 from belated._core import InvalidSetting
 from belated.serve.roles import ROLES, User
+from belated.serve.watched import Watched
 from belated.study.study import LONGEST_AUTHOR
-
-# The file is looked at after this number of seconds, if requests come.
-_BETWEEN_LOOKS = 1.0
 
 MAKE = (
     "umask 077; python -c 'import secrets; print(secrets.token_urlsafe())' > token.txt, and pass "
@@ -25,42 +21,25 @@ MAKE = (
 
 
 class Tokens:
-    """The users of a server by the hashes of their tokens. A changed file is read again while the server runs.
+    """The users of a server by the hashes of their tokens. `users` returns them at each request."""
 
-    If the changed file cannot be read, the earlier tokens stay.
-    """
-
-    def __init__(self, users: Mapping[bytes, User], file: Path | None = None, seen: object = None) -> None:
+    def __init__(self, users: Callable[[], Mapping[bytes, User]]) -> None:
         self._users = users
-        self._file, self._seen = file, seen
-        self._looked = time.monotonic()
 
     def user(self, token: bytes) -> User | None:
         """Return the user of a token, or None."""
-        if self._file is not None and time.monotonic() - self._looked >= _BETWEEN_LOOKS:
-            self._looked = time.monotonic()
-            self._read_again(self._file)
         # The search by a hash does not reveal the token by its duration.
-        return self._users.get(sha256(token).digest())
-
-    def _read_again(self, file: Path) -> None:
-        seen = _seen(file)
-        if seen != self._seen:
-            self._seen = seen
-            try:
-                self._users = _users_of(file)
-            except (InvalidSetting, OSError) as error:
-                # The state was recorded, so that the error is logged once.
-                logging.getLogger("belated").error("the earlier tokens stay in use: %s", error)
+        return self._users().get(sha256(token).digest())
 
 
 def one_token(token: str) -> Tokens:
     """Return the tokens of a server with a single token, which has the role "all" and no name."""
-    return Tokens({sha256(token.encode()).digest(): User("all")})
+    users = {sha256(token.encode()).digest(): User("all")}
+    return Tokens(lambda: users)
 
 
 def read_tokens(file: Path | None) -> Tokens:
-    """Return the tokens from a file or from the environment.
+    """Return the tokens from a file, which is read again after it has changed, or from the environment.
 
     Raises
     ------
@@ -74,22 +53,12 @@ def read_tokens(file: Path | None) -> Tokens:
             raise InvalidSetting(_NONE)
         _check_token(token, "the token in BELATED_TOKEN")
         return one_token(token)
-    seen = _seen(file)
-    tokens = Tokens(_users_of(file), file, seen)
+    users = Watched(lambda: _users_of(file), [file], "tokens stay")
     _warn_if_others_can_read(file)
-    return tokens
+    return Tokens(users.get)
 
 
-_NONE = f"there is no token, which every request must show: make one with {MAKE}"
-
-
-def _seen(file: Path) -> object:
-    """Return data that change when the file changes; None if there is no file."""
-    try:
-        found = file.stat()
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+_NONE = f"every request needs a token, and none is given: make one with {MAKE}"
 
 
 def _users_of(file: Path) -> dict[bytes, User]:

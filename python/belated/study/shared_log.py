@@ -9,11 +9,11 @@ import time as clocks
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from belated import _core
 from belated._core import Action, BelatedError, Draft
-from belated.errors import InvalidPoint, InvalidSetting, StoreError
+from belated.errors import InvalidPoint, InvalidSetting, StoreError, TrialChanged, UnknownTrial
 from belated.optimizers.actions import Records
 from belated.optimizers.constraints import Constraint, Function, checked_functions
 from belated.optimizers.log import Feasible, Limit
@@ -49,6 +49,27 @@ CALLS += ("withdraw", "add", "table")
 KEY_PARTS = re.compile(rf"({'|'.join(CALLS)}):([0-9]{{1,10}})(?:-([0-9a-f]{{16}}))?:(.+)", flags=re.DOTALL)
 
 LOGGER = logger()
+
+
+class Call(NamedTuple):
+    """A call that writes: its key, and what its caller has read."""
+
+    #: The name of the call, one of `CALLS`.
+    name: str
+    #: The trials that the call concerns.
+    numbers: Sequence[int] = ()
+    #: The key that the caller passed, and the digest of the arguments.
+    key: str | None = None
+    digest: str | None = None
+    #: Whether no call of another name may have the key.
+    is_unique: bool = False
+    #: The number of events that the caller has read, since which the trials must not have changed.
+    expected: int | None = None
+
+    def stored_key(self, i: int) -> str | None:
+        """Return the stored key of the i-th event of this call, or None without a key."""
+        return None if self.key is None else f"{self.name}:{i}-{self.digest}:{self.key}"
+
 
 # An outdated proposal that took less than this number of seconds is repeated while the write lock is held, because
 # releasing the lock and taking it again would take longer.
@@ -398,20 +419,19 @@ class SharedLog:
         self,
         request: Request,
         constraints: Callable[[], Feasible | None],
-        key: str | None = None,
+        call: Call = Call("suggest"),  # noqa: B008
         may_start: Callable[[], bool] | None = None,
         limit: Limit | None = None,
         attrs: Sequence[str | None] = (),
         by: str | None = None,
     ) -> list[int]:
-        """Start trials, or find the trials of an earlier call with this key; return the numbers of the trials.
+        """Start trials, or find the trials of an earlier call with the same key; return the numbers of the trials.
 
         The request is read in the present problem, and `constraints` returns the constraints of this problem.
         `may_start` is called with the write lock held. If it returns False, return []. `attrs` has the attributes of
         the trials as JSON, and `by` is the author of the events.
         """
         n = request.n
-        digest = None if key is None else request.digest(by)
         known: tuple[int, tuple[ReadRequest, Feasible | None, StageCarrier | None]] | None = None
 
         def read() -> tuple[ReadRequest, Feasible | None, StageCarrier | None]:
@@ -435,7 +455,7 @@ class SharedLog:
 
         def start(proposed: list[Draft], made_for: tuple[int, int], again: bool, events: Events) -> list[int] | None:
             """Return the numbers of the trials. Return None if the proposal is outdated and is not repeated here."""
-            earlier = self._earlier("suggest", key, digest)
+            earlier = self._earlier(call)
             if earlier:
                 return [number for number in earlier if number is not None]
             if may_start is not None and not may_start():
@@ -448,14 +468,14 @@ class SharedLog:
             for i, text in enumerate(attrs):
                 if text is not None:
                     proposed[i] = proposed[i].with_attrs(text)
-            events.extend((event, _stored_key("suggest", i, key, digest)) for i, event in enumerate(proposed))
+            events.extend((event, call.stored_key(i)) for i, event in enumerate(proposed))
             return list(range(first, first + n))
 
         def attempts() -> list[int]:
             n_attempts, started = 0, None
             while started is None:
                 self.sync()
-                earlier = self._earlier("suggest", key, digest)
+                earlier = self._earlier(call)
                 if earlier:
                     return [number for number in earlier if number is not None]
                 n_attempts += 1
@@ -467,23 +487,49 @@ class SharedLog:
 
         return self._until_on_disk(attempts)
 
-    def _earlier(self, call: str, key: str | None, digest: str | None) -> list[int | None]:
-        """Return the trials of the events of an earlier call with this key, or []; raise an error for another call."""
-        numbers: list[int | None] = []
-        if key is None or f"{call}:{key}" not in self._digests:
+    def _earlier(self, call: Call) -> list[int | None]:
+        """Return the trials of the events of an earlier call with the same key, or [].
+
+        Raise an error if the key belongs to another call.
+        """
+        name, key, numbers = call.name, call.key, list[int | None]()
+        if key is None:
             return numbers
-        while (event := self._keyed.get(f"{call}:{len(numbers)}:{key}")) is not None:
+        others = [each for each in self.calls_with(key) if each != name] if call.is_unique else []
+        if others:
+            raise InvalidSetting(f"key={key!r} belongs to a call of {others[0]}: use another key for another call")
+        if f"{name}:{key}" not in self._digests:
+            return numbers
+        while (event := self._keyed.get(f"{name}:{len(numbers)}:{key}")) is not None:
             numbers.append(self.history.concerned(event))
-        if self._digests[f"{call}:{key}"] != digest:
+        if self._digests[f"{name}:{key}"] != call.digest:
             used = {
                 "suggest": f"started {len(numbers)} trials before, in a request other than this one",
                 "observe": "reported another value, std, cost or params, or for another trial, before "
                 f"(trial {numbers[0]}): use another key for another report",
                 "enqueue": f"enqueued {len(numbers)} other points before: use another key for other points",
             }
-            other = f"belongs to another call of {call} (trial {numbers[0]}): use another key for another call"
-            raise InvalidSetting(f"key={key!r} {used.get(call, other)}")
+            other = f"belongs to another call of {name} (trial {numbers[0]}): use another key for another call"
+            raise InvalidSetting(f"key={key!r} {used.get(name, other)}")
         return numbers
+
+    def _check_unchanged(self, call: Call) -> None:
+        """Raise TrialChanged if a trial of a call has changed since the caller has read the log."""
+        if call.expected is None:
+            return
+        changed = sorted({number for number in call.numbers if number < len(self.core)})
+        n_events, found = self.n_events(), f"the study has only {self.n_events()} events"
+        if call.expected <= n_events:
+            changed = [number for number in changed if self.history.last(number) >= call.expected]
+            shown = ", ".join(map(str, changed[:10])) + (", …" if len(changed) > 10 else "")
+            found = f"{'trial' if len(changed) == 1 else 'trials'} {shown} of study {self.name!r} changed since then"
+        if changed:
+            error = TrialChanged(
+                f"expected={call.expected}, and {found}: look at the present state, and pass the number of events that "
+                "it has (nothing was changed)"
+            )
+            error.numbers = changed
+            raise error
 
     def calls_with(self, key: str) -> list[str]:
         """Return the names of the calls that had a key."""
@@ -493,16 +539,16 @@ class SharedLog:
         self,
         read: Read,
         revision: int | None,
-        call: tuple[str, str, str] | None = None,
+        call: Call = Call("observe"),  # noqa: B008
         fits: bool = False,
         by: str | None = None,
     ) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
         """Log either all actions that `read` returns or none, unless an earlier call with the same key logged them.
 
-        `call` is the name, the key and the digest of a call with a key. If `fits`, the model that marks values is
-        fitted if necessary. `by` is the author of the events.
-        `read` is called with the write lock held. It gets the problem in which the arguments of the call are read, and
-        what carries them to the present problem.
+        A call with a key that has no effect is logged, too, so that a repetition has no effect later. If `fits`, the
+        model that marks values is fitted if necessary. `by` is the author of the events. `read` is called with the
+        write lock held. It gets the problem in which the arguments of the call are read, and what carries them to the
+        present problem.
 
         Returns
         -------
@@ -515,27 +561,21 @@ class SharedLog:
             The number of the trial of each marked value, and the value with its mark.
         """
 
-        name, key, digest = ("observe", None, None) if call is None else call
-
         def write(events: Events) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
-            if earlier := self._earlier(name, key, digest):
+            if earlier := self._earlier(call):
                 return earlier, {}, []
+            self._check_unchanged(call)
             carrier = self.carrier(revision)
             problem = self.stages[-1 if carrier is None or revision is None else revision - 1].problem
             actions = read(problem, self.core, carrier)
             time = problem.wall_time()
             marked: list[tuple[int, MarkedValue]] = []
-            numbers = [
-                self._record(
-                    action,
-                    time,
-                    None if key is None else _stored_key(name, len(events), key, digest),
-                    events,
-                    fits,
-                    marked,
-                )
-                for action in actions
-            ]
+            numbers = [self._record(each, time, call.stored_key(len(events)), events, fits, marked) for each in actions]
+            if call.key is not None and call.numbers and not events:
+                known = min(call.numbers)
+                if known >= len(self.core):
+                    raise UnknownTrial(f"study {self.name!r} has none of the trials of this call")
+                self._record(Action.acknowledge(known), time, call.stored_key(0), events, False, marked)
             return numbers, {} if carrier is None else carrier.removed, marked
 
         return self._until_on_disk(lambda: self._write(write, by))
@@ -567,8 +607,3 @@ class SharedLog:
 
     def __len__(self) -> int:
         return len(self.core)
-
-
-def _stored_key(call: str, i: int, key: str | None, digest: str | None) -> str | None:
-    """Return the stored key of the i-th event of a call, or None if the call does not have a key."""
-    return None if key is None else f"{call}:{i}-{digest}:{key}"

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeGuard, TypeVar, overload
 
 from belated._core import Action, BelatedError, TrialRecord
 from belated.errors import InvalidPoint, InvalidSetting, InvalidValue, StoreError
@@ -36,7 +36,7 @@ from belated.optimizers.tables.files import write_worklist
 from belated.optimizers.tables.reports import Sheet, check_table_options
 from belated.optimizers.tables.worklist import Source, worklist, worklist_page
 from belated.optimizers.trial import Trial, utc
-from belated.optimizers.trials import Trials
+from belated.optimizers.trials import CHECKS, Trials
 from belated.optimizers.values import checked
 from belated.short_repr import short_repr
 from belated.space.arguments import checks_arguments, finite, in_seconds, is_table, name_of, whole_number
@@ -58,7 +58,7 @@ from belated.study.revisions import (
     removal_of,
     with_known,
 )
-from belated.study.shared_log import Read, SharedLog
+from belated.study.shared_log import Call, Read, SharedLog
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -75,6 +75,18 @@ LONGEST_AUTHOR = 200
 
 # The maximum number of trial numbers in a warning.
 _NUMBERS_SHOWN = 10
+
+
+class Sent(NamedTuple):
+    """The parts of a call of a client that are not arguments of the study's method."""
+
+    #: The number of the problem in which the arguments are read. None: the present problem.
+    revision: int | None = None
+    key: str | None = None
+    #: The number of events that the client has read, since which the trials of the call must not have changed.
+    expected: int | None = None
+    #: The digest of the arguments, if the call reports a table.
+    digest: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,11 +212,8 @@ class Study(Trials[SharedLog]):
     # The author of the events that this object writes.
     _user: str | None = None
 
-    def _author(self) -> str | None:
-        return self._user
-
-    # The key of a call whose method has no argument ``key``.
-    _key: str | None = None
+    # What a client sent besides the arguments; None for calls in Python.
+    _sent: Sent | None = None
 
     # The number of the revision that is read. None: the present problem.
     _revision: int | None = None
@@ -408,7 +417,13 @@ class Study(Trials[SharedLog]):
         return "; ".join([*found, *(f"{name}={short_repr(dict(each))}" for name, each in given.items() if each)])
 
     def _n_read(self) -> int | None:
-        return len(self._log.stages)
+        if self._sent is None:
+            return len(self._log.stages)
+        revision = self._sent.revision
+        if revision is not None and revision > len(self._log.stages):
+            self.sync()
+            self._log.carrier(revision)  # raises an error if the study does not have this revision
+        return revision
 
     @classmethod
     def _create(
@@ -490,8 +505,9 @@ class Study(Trials[SharedLog]):
         attrs: Sequence[str | None] = (),
     ) -> list[int]:
         """Start trials; see `SharedLog.suggest` for the other arguments."""
-        constraints = partial(self._constraints_for, "suggest")
-        return self._log.suggest(request, constraints, key, may_start, limit, attrs, self._author())
+        constraints, by = partial(self._constraints_for, "suggest"), self._user
+        call = self._call("suggest", (), lambda: request.digest(by), key)
+        return self._log.suggest(request, constraints, call, may_start, limit, attrs, by)
 
     def _current_log(self) -> SharedLog:
         self.sync()
@@ -508,9 +524,20 @@ class Study(Trials[SharedLog]):
         fits: bool = False,
     ) -> list[int | None]:
         submission = Submission(verb, trial, revision, given)
-        key = self._key if key is None else key
-        call = None if key is None else (verb, key, submission.digest(self._author()))
+        numbers = [trial] if isinstance(trial, int) else trial or ()
+        call = self._call(verb, numbers, lambda: submission.digest(self._user), key)
         return self._record_from(partial(self._read_submission, submission), revision, call, notice, fits=fits)
+
+    def _call(self, name: str, numbers: Sequence[int], digest: Callable[[], str], key: str | None) -> Call:
+        """Return a call with its key; a client has sent the key and other data besides the arguments."""
+        sent = self._sent
+        key, expected = (key, None) if sent is None else (sent.key, sent.expected)
+        return Call(name, numbers, key, None if key is None else digest(), sent is not None, expected)
+
+    def _is_repeated(self, name: str) -> bool:
+        """Return whether an earlier call of this name has the key that a client sent."""
+        key = None if self._sent is None else self._sent.key
+        return key is not None and name in self._current_log().calls_with(key)
 
     def _read_submission(
         self, submission: Submission, problem: Problem, log: Records, carrier: Carrier | None
@@ -532,12 +559,12 @@ class Study(Trials[SharedLog]):
         self,
         read: Read,
         revision: int | None,
-        call: tuple[str, str, str] | None = None,
+        call: Call = Call("observe"),  # noqa: B008
         notice: Callable[[str], None] = warn,
         *,
         fits: bool = False,
     ) -> list[int | None]:
-        numbers, removed, marked = self._log.submit(read, revision, call, fits, self._author())
+        numbers, removed, marked = self._log.submit(read, revision, call, fits, self._user)
         if removed:
             notice(f"{removal_of(removed)} of study {self.name!r}: its value is not stored, and the others are")
         for number, mark in marked:
@@ -586,10 +613,15 @@ class Study(Trials[SharedLog]):
         >>> trial.started_by, trial.finished_by
         (None, 'bench-2')
         """
-        user: Study = object.__new__(type(self))
-        vars(user).update(vars(self), _user=checked_author(name))
-        register_study(user)
-        return user
+        return self._with(_user=checked_author(name))
+
+    def _with(self, **attributes: Any) -> "Study":
+        """Return this study with other attributes of the object."""
+        made: Study = object.__new__(type(self))
+        vars(made).update(vars(self), **attributes)
+        CHECKS[made] = CHECKS.setdefault(self, {})
+        register_study(made)
+        return made
 
     @checks_arguments
     def enqueue(self, params: Any, *, fidelity: Any = None, key: str | None = None) -> None:
@@ -743,7 +775,7 @@ class Study(Trials[SharedLog]):
         moved, dry_run, on_error
             For a table; see `Optimizer.observe`.
         expected : int, optional
-            For a table: raise `InvalidSetting` if a trial of the table has changed since the study had this number of
+            For a table: raise `TrialChanged` if a trial of the table has changed since the study had this number of
             events.
 
         Examples
@@ -765,8 +797,7 @@ class Study(Trials[SharedLog]):
             if is_table(trial):
                 if key is not None:
                     raise InvalidSetting("key is for a single trial: a table that is read again changes nothing")
-                check_first = None if expected is None else partial(self._check_unchanged, expected)
-                return self._observe_table(trial, value, amend, moved, dry_run, on_error, check_first)
+                return self._observe_table(trial, value, amend, moved, dry_run, on_error, expected)
         if expected is not None:
             raise InvalidSetting("expected is for tables: pass a pandas DataFrame")
         given = ObserveArguments(value, facts, fidelity, bool(amend), bool(replicate))
@@ -779,20 +810,14 @@ class Study(Trials[SharedLog]):
             check if check is False else checked(check, bool, "check"),
         )
 
-    def _check_unchanged(self, expected: int, numbers: Sequence[int]) -> None:
-        """Raise an error if one of the trials has changed since the study had a number of events."""
+    def _call_of_table(self, numbers: Sequence[int], expected: Any) -> tuple[Call]:
+        sent = self._sent
+        if sent is not None:
+            return (self._call("table", numbers, lambda: sent.digest or "", None),)
         since = whole_number(expected)
-        if since is None or not 0 <= since <= self._log.n_events():
-            raise InvalidSetting(
-                f"expected={short_repr(expected)} is not usable: pass a number of events of the study, from 0 to "
-                f"{self._log.n_events()}"
-            )
-        changed = sorted(set(self._log.history.changed(since)).intersection(numbers))
-        if changed:
-            raise InvalidSetting(
-                f"expected={since}, and {_numbers(changed)} of the trials of the table have changed since then: read "
-                "the study again (nothing was changed)"
-            )
+        if expected is not None and (since is None or since < 0):
+            raise InvalidSetting(f"expected={short_repr(expected)} is not usable: pass a number of events of the study")
+        return (Call("table", numbers, expected=since),)
 
     def _sheet(self, as_of: int | None, numbers: Sequence[int]) -> Sheet | None:
         log, problem_of = self._log, self._problem_of
@@ -977,7 +1002,7 @@ class Study(Trials[SharedLog]):
             stages = [*self._log.stages, Stage(made, definition, revision, len(self._log))]
             revision = replace(revision, refused=self._refused(Converter(stages), made._constraints))
         time = self._problem.wall_time()
-        event = revision.to_event(time, self._log.now(time), self._author())
+        event = revision.to_event(time, self._log.now(time), self._user)
         return event, Stage(made, definition, revision, len(self._log))
 
     def _refused(self, converter: Converter, constraints: Constraints) -> list[int]:

@@ -44,7 +44,7 @@ def refusal(capsys, monkeypatch, *arguments, token=None):
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_the_server_does_not_start_without_a_token(capsys, monkeypatch, url, host):
     said = refusal(capsys, monkeypatch, url, "--host", host)
-    assert "there is no token" in said and "secrets.token_urlsafe" in said
+    assert "every request needs a token" in said and "secrets.token_urlsafe" in said
 
 
 @pytest.mark.parametrize("token", ["short", "a" * 15, "a" * 1001, "ü" * 20, "two words of one", "with\ttab-in-it"])
@@ -70,7 +70,7 @@ def test_the_token_of_the_file_takes_precedence_over_the_environment(monkeypatch
     monkeypatch.setenv("BELATED_TOKEN", f" {TOKEN}\n")
     for file, token in ((tmp_path / "token", f"{TOKEN}-of-file"), (None, TOKEN)):
         found = read_tokens(file)
-        assert found.user(token.encode()) == User("all") and len(found._users) == 1
+        assert found.user(token.encode()) == User("all") and len(found._users()) == 1
 
 
 @pytest.mark.skipif(os.name != "posix", reason="files have no mode of this kind")

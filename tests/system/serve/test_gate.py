@@ -104,6 +104,54 @@ def test_a_length_that_is_too_large_is_refused_before_anything_is_read(running, 
     assert raw(running, request.encode()).split()[1] in (b"413", b"400")
 
 
+def test_a_table_may_be_larger_than_other_bodies(client, study, path):
+    pytest.importorskip("pandas")
+    study.suggest(n=2)
+    body = {"columns": ["number", "value", "remarks"], "rows": [["0", "0.5", "x" * (3 << 19)]], "moved": True}
+    assert ok(client.post(f"{path}/table", json=body | {"dry_run": True}))["new"] == [[0, None]]
+    headers = {"Content-Type": "application/json"}
+    text = json.dumps(body | {"dry_run": True}).encode()
+    # Without its length, a body has the limit of other bodies.
+    refused(client.post(f"{path}/table", content=iter([text]), headers=headers), 413, str(gate.LARGEST_BODY))
+    padded = text + b" " * (gate.LARGEST_TABLE - len(text))
+    ok(client.post(f"{path}/table", content=padded, headers=headers))
+    refused(client.post(f"{path}/table", content=padded + b" ", headers=headers), 413, str(gate.LARGEST_TABLE))
+    refused(client.post(f"{path}/table/", content=padded, headers=headers), 413, str(gate.LARGEST_BODY))
+    many = {"columns": ["number"], "rows": [["0"]] * 20_001}
+    refused(client.post(f"{path}/table", json=many), 422, "20000")
+    refused(client.post(f"{path}/table", json={"columns": ["x"] * 1001, "rows": []}), 422, "1000")
+    wide = {"columns": [f"x{i}" for i in range(1000)], "rows": [["0"]] * 501}
+    refused(client.post(f"{path}/table", json=wide), 422, "500,000 cells")
+    nested = b'{"columns": [], "rows": [' + b"[]," * 600_000 + b"[]]}"
+    refused(client.post(f"{path}/table", content=nested, headers=headers), 413, "1,000,000 commas")
+    assert synced(study).trial(0).state == "pending"
+    assert ok(client.post(f"{path}/table", json=body))["noted"] == [0]
+
+
+def test_large_tables_of_several_clients_are_stored_one_after_another(running, client, study, path):
+    pytest.importorskip("pandas")
+    from concurrent.futures import ThreadPoolExecutor
+
+    study.suggest(n=8)
+
+    def store(number):
+        rows = [[str(number), str(number / 8), "x" * (3 << 19)]]
+        body = {"columns": ["number", "value", "remarks"], "rows": rows, "moved": True, "key": f"table {number}"}
+        with running.client() as own:
+            return own.post(f"{path}/table", json=body).status_code
+
+    with ThreadPoolExecutor(8) as threads:
+        assert set(threads.map(store, range(8))) == {200}
+    assert [trial.value for trial in synced(study).trials] == [i / 8 for i in range(8)]
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"])
+def test_workbooks_are_415(client, study, path, content):
+    for kind in ("application/json", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"):
+        answer = client.post(f"{path}/table", content=content + b"x" * 100, headers={"Content-Type": kind})
+        refused(answer, 415, "save the workbook as CSV")
+
+
 @pytest.mark.parametrize("kind", [None, "text/plain", "application/x-www-form-urlencoded", "application/jsonx", ""])
 def test_bodies_not_declared_as_json_are_415(client, study, path, kind):
     headers = {} if kind is None else {"Content-Type": kind}

@@ -253,6 +253,65 @@ def test_a_token_is_forgotten_after_eight_hours_without_input(study, page):
     assert browser.execute_script("return sessionStorage.length") == 0
 
 
+def test_a_remark_that_is_not_sent_is_kept_for_its_user(study, page):
+    study.suggest(n=2)
+    browser = page(study)
+    write_remark(browser, 1, "cloudy, and")
+    browser.execute_script("lastInput -= 8 * 3600e3")
+    wait(browser, lambda: "nothing was typed for 8 hours" in text(browser, "message"))
+    # Another user does not send it, and has a form without it.
+    browser = page(study, "all")
+    wait(browser, lambda: "1 value of another user is not sent" in text(browser, "unsent"))
+    shown_trial(browser, 1)
+    assert browser.find_element("css selector", "dialog textarea").get_attribute("value") == ""
+    browser = page(study)
+    wait(browser, lambda: "trial 1: remark cloudy, and" in text(browser, "unsent"))
+    shown_trial(browser, 1)
+    remark = browser.find_element("css selector", "dialog textarea")
+    assert remark.is_displayed() and remark.get_attribute("value") == "cloudy, and"
+    remark.send_keys(" yellow")
+    press(browser, "Add the remark", "dialog")
+    stored(browser, "remark cloudy, and yellow")
+    study.sync()
+    assert [(each.text, each.by) for each in study.trial(1).remarks] == [("cloudy, and yellow", "anna")]
+    # A remark that is deleted again is not kept; one that is kept can be sent from the list.
+    from selenium.webdriver import Keys
+
+    write_remark(browser, 0, "x").send_keys(Keys.BACKSPACE)
+    assert entries(browser) == []
+    browser.find_element("css selector", "dialog textarea").send_keys("dry")
+    close(browser)
+    wait(browser, lambda: "remark dry" in text(browser, "unsent"))
+    press(browser, "Send", "#unsent")
+    stored(browser, "remark dry")
+    study.sync()
+    assert [each.text for each in study.trial(0).remarks] == ["dry"]
+
+
+def test_a_remark_on_a_trial_that_changes_meanwhile_needs_a_decision(study, page):
+    study.suggest(n=1)
+    browser = page(study)
+    write_remark(browser, 0, "cloudy")
+    study.observe(0, {"purity": 0.5})
+    press(browser, "Add the remark", "dialog")
+    wait(browser, lambda: "The trial has changed since you saw it" in text(browser, "unsent"))
+    press(browser, "Send anyway", "#unsent")
+    stored(browser, "remark cloudy")
+    study.sync()
+    assert [each.text for each in study.trial(0).remarks] == ["cloudy"]
+
+
+def write_remark(browser, number, what):
+    """Type a remark on a trial, and return its field."""
+    shown_trial(browser, number)
+    for part in browser.find_elements("css selector", "dialog details"):
+        if part.find_element("css selector", "summary").text == "Write a remark":
+            part.find_element("css selector", "summary").click()
+    remark = browser.find_element("css selector", "dialog textarea")
+    remark.send_keys(what)
+    return remark
+
+
 def shown_trial(browser, number):
     """Open the dialog of a trial by its button in a table, and wait for its history."""
     selector = f"#study button[aria-label='Trial {number}']"
@@ -352,7 +411,7 @@ def test_a_plate_is_started_printed_and_saved(study, page, downloads):
     browser = page(study)
     browser.find_element("id", "next").click()
     wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
-    answers = {"Wells, such as A1-B12 or A1, A3 (may be empty)": "A1-B2, =C3", "T": "60"}
+    answers = {"Wells, such as A1-B12 or A1, A3 (may be empty)": "A1-B2, =C3", "T (20 to 120)": "60"}
     answers |= {"Results are expected within (may be empty)": "2"}
     for control in browser.find_elements("css selector", "dialog input, dialog textarea"):
         if control.accessible_name in answers and control.get_attribute("type") != "checkbox":
@@ -377,6 +436,40 @@ def test_a_plate_is_started_printed_and_saved(study, page, downloads):
     table = pandas.read_csv(file)
     table["outcome_yield"] = [0.5, 0.25, None, None, 1.0]
     assert study.observe(table).new == [(1, "yield"), (2, "yield"), (5, "yield")]
+
+
+def test_fixed_values_and_fidelities_of_a_plate_are_checked(lab, page, request):
+    space = {"T": (20.0, 120.0), "n": (1, 9), "flow": bl.Real(0.5, 2.0, step=0.25)}
+    optimizer = bl.RandomSearch(space, fidelity=bl.Fidelity(3, 27), seed=0)
+    study = bl.Study(request.node.name, lab.url, optimizer)
+    study.suggest(fidelity=27)
+    browser = page(study)
+    browser.find_element("id", "next").click()
+    wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
+    fields = {each.accessible_name: each for each in browser.find_elements("css selector", "dialog input")}
+    wrong = [("T (20 to 120)", "130", "from 20 to 120"), ("T (20 to 120)", "warm", "write a number")]
+    wrong += [("n (1 to 9)", "2.5", "whole number"), ("flow (0.5 to 2)", "0.4", "from 0.5 to 2")]
+    wrong += [("flow (0.5 to 2)", "0.6", "0.5, 0.75, …, 2")]
+    wrong += [("Fidelity (3 to 27), may be empty", "2", "from 3 to 27")]
+    for name, given, reason in wrong:
+        fields[name].send_keys(given)
+        press(browser, "Start the trials", "dialog")
+        wait(browser, lambda reason=reason: reason in text(browser, "dialog"))
+        fields[name].clear()
+    assert study.n_trials == 1 and entries(browser) == []
+    fields["Fidelity (3 to 27), may be empty"].send_keys("9")
+    fields["flow (0.5 to 2)"].send_keys("0.75")
+    press(browser, "Start the trials", "dialog")
+    stored(browser, "1 new trial")
+    study.sync()
+    assert (study.trial(1).fidelity, study.trial(1).params["flow"]) == (9, 0.75)
+    # Without a fidelity, the study chooses it.
+    browser.find_element("id", "next").click()
+    wait(browser, lambda: "Number of trials" in text(browser, "dialog"))
+    press(browser, "Start the trials", "dialog")
+    stored(browser, "1 new trial")
+    study.sync()
+    assert 3 <= study.trial(2).fidelity <= 27
 
 
 def test_an_experiment_that_was_not_planned_is_added(study, page):
@@ -472,9 +565,15 @@ def test_a_dropped_file_is_stored_after_one_confirmation(study, page):
     table["outcome_yield"] = [0.5, 0.25, "12 %", None]
     content = table.to_csv(sep=";", index=False).encode("utf-16")
     browser = page(study)
-    drop(browser, "plate.xlsx", b"PK")
-    wait(browser, lambda: "save it as CSV" in text(browser, "dialog"))
-    browser.find_element("id", "dialog-close").click()
+    for name, start in (
+        ("plate.xlsx", b"x"),
+        ("plate.ODS", b"x"),
+        ("plate.csv", b"PK\x03\x04"),
+        ("plate.csv", b"\xd0\xcf"),
+    ):
+        drop(browser, name, start + b"x;y\n1;2\n")
+        wait(browser, lambda: "save it as CSV" in text(browser, "dialog"))
+        close(browser)
     drop(browser, "results<b>.csv", content)
     wait(browser, lambda: "12 %" in text(browser, "dialog"))
     assert "results<b>.csv" in text(browser, "dialog") and values_of(study, 0)["yield"] is None
@@ -486,6 +585,65 @@ def test_a_dropped_file_is_stored_after_one_confirmation(study, page):
     press(browser, "Store 2 values", "dialog")
     stored(browser, "2 values of results<b>.csv")
     assert [values_of(study, i)["yield"] for i in range(4)] == [0.5, 0.25, None, None]
+
+
+def cells(browser, label):
+    """Return the texts of the rows of a table in the dialog, by the name of the table."""
+    rows = f"dialog [aria-label='{label}'] tbody tr"
+    return [
+        [cell.get_attribute("textContent") for cell in row.find_elements("css selector", "td")]
+        for row in browser.find_elements("css selector", rows)
+    ]
+
+
+def test_the_summary_of_a_file_has_values_refusals_and_marks(lab, page, request):
+    pytest.importorskip("pandas")
+    outcomes = {"yield": "maximize", "purity": bl.Record()}
+    study = bl.Study(request.node.name, lab.url, bl.BayesOpt({"x": (0.0, 1.0)}, outcomes=outcomes, seed=0))
+    for trial in study.suggest(n=12):
+        trial.observe({"yield": 0.5 + 0.1 * trial.params["x"]})
+    study.suggest(n=3, attrs=[{"well": "A1"}, {"well": "<b>B2</b>"}, None])
+    own = study.worklist()["study_id"][0]
+    browser = page(study)
+    head = "sep=;\nstudy_id;number;outcome_yield;outcome_purity;remarks;colour\n"
+    rows = [f"{own};12;0,55;1;;red", "", f"{own};13;57,0;failed;late;", f"{own};14;5 %;;;", f"{own};0;0,75;;;"]
+    drop(browser, "plate.csv", (head + "\n".join(rows)).encode())
+    wait(browser, lambda: cells(browser, "Values to store"))
+    found = {row[0] + row[2]: row[1:] for row in cells(browser, "Values to store")}
+    assert found["12yield"] == ["A1", "yield", "–", "0.55", ""] and found["12purity"] == ["A1", "purity", "–", "1", ""]
+    assert found["13purity"] == ["<b>B2</b>", "purity", "–", "failed", ""] and len(found) == 4
+    assert found["13yield"][:-1] == ["<b>B2</b>", "yield", "–", "57"] and "marked: expected" in found["13yield"][-1]
+    refused = {row[1]: row for row in cells(browser, "Cells that are refused")}
+    # Rows are counted as spreadsheets count them, which leave out the line "sep=;" and not the empty line.
+    assert refused["14"][:5] == ["5", "14", "outcome_yield", "5 %", "–"] and refused["14"][5]
+    assert refused["0"][0] == "6" and "pass amend=True" in refused["0"][5] and len(refused) == 2
+    shown = text(browser, "dialog")
+    assert "New remarks or attributes, 1 trial: 13" in shown and "Columns that are not read: colour" in shown
+    browser.find_element("css selector", "dialog input[type=checkbox]").click()  # replace earlier values
+    wait(browser, lambda: len(cells(browser, "Values to store")) == 5)
+    [row] = [row for row in cells(browser, "Values to store") if row[0] == "0"]
+    assert row[2] == "yield" and row[4] == "0.75"
+    assert float(row[3]) == pytest.approx(study.trial(0).values["yield"], rel=1e-14)
+    assert study.trial(12).state == "pending"
+    press(browser, "Store 5 values", "dialog")
+    stored(browser, "5 values of plate.csv")
+    assert study.trial(0).values["yield"] == 0.75 and study.trial(13).values["yield"] == 57.0
+
+
+def test_a_file_of_more_than_a_megabyte_is_stored(study, page):
+    pytest.importorskip("pandas")
+    study.suggest(n=1200)
+    own = study.worklist()["study_id"][0]
+    rows = [f"{own},{i},{i / 8},{'x' * 1000}{i}," for i in range(1200)]
+    browser = page(study)
+    browser.execute_script(
+        "openFile(latest.study, new File([arguments[0]], 'large.csv'))",
+        "study_id,number,outcome_yield,remarks,empty\n" + "\n".join(rows),
+    )
+    wait(browser, lambda: "1200 new" in text(browser, "dialog"))
+    press(browser, "Store 1200 values", "dialog")
+    stored(browser, "1200 values of large.csv")
+    assert [trial.values["yield"] for trial in study.trials] == [i / 8 for i in range(1200)]
 
 
 @pytest.mark.parametrize("role", USERS)
@@ -601,6 +759,54 @@ def test_two_tabs_send_a_value_once(study, page, lab):
     assert [values_of(study, i)["yield"] for i in range(2)] == [0.5, 0.75]
     assert len(study._log.history.events_of(0)) == len(study._log.history.events_of(1)) == 2
     wait(browser, lambda: not browser.find_element("id", "unsent").is_displayed())
+
+
+def test_two_tabs_add_a_remark_once(study, page):
+    study.suggest(n=1)
+    browser = page(study)
+    first = browser.current_window_handle
+    write_remark(browser, 0, "cloudy")
+    browser.execute_script("window.open(location.href)")
+    [second] = set(browser.window_handles) - {first}
+    browser.switch_to.window(second)
+    wait(browser, lambda: "remark cloudy" in text(browser, "unsent"))
+    press(browser, "Send", "#unsent")
+    stored(browser, "remark cloudy")
+    browser.close()
+    # The first tab still shows the form with the text.
+    browser.switch_to.window(first)
+    press(browser, "Add the remark", "dialog")
+    wait(browser, lambda: "The trial has changed since you saw it" in text(browser, "unsent"))
+    press(browser, "Send anyway", "#unsent")
+    stored(browser, "remark cloudy")
+    study.sync()
+    assert [each.text for each in study.trial(0).remarks] == ["cloudy"]
+
+
+def test_an_abandonment_without_effect_whose_answer_is_lost_is_not_carried_out_later(study, page, lab):
+    study.suggest(n=1)
+    browser = page(study)
+    shown_trial(browser, 0)
+    study.abandon(0)  # another client is first
+    fill(browser, "Abandon it", "Abandon")
+    wait(browser, lambda: "The trial has changed since you saw it" in text(browser, "unsent"))
+    browser.execute_script(
+        "window.n = 0; const real = window.fetch; window.fetch = async (path, options) => {"
+        "const found = await real(path, options);"
+        "if (path.includes('/abandon') && ++n === 1) throw new TypeError('lost'); return found; }"
+    )
+    lab_events = study._log.n_events()
+    press(browser, "Send anyway", "#unsent")
+    wait(browser, lambda: browser.execute_script("return n") == 1 and study.sync() + study._log.n_events() > lab_events)
+    lab.kill()
+    study.observe(0, {"yield": 0.5, "purity": 1.0})
+    study.withdraw(0, reason="spilled")
+    before = repr(study.trial(0))
+    lab.start()
+    wait(browser, lambda: not entries(browser))
+    browser.get_log("browser")  # the server was not there
+    study.sync()
+    assert repr(study.trial(0)) == before and study.trial(0).state != "abandoned"
 
 
 def test_values_of_a_study_that_was_created_again_are_not_sent(study, page, lab):

@@ -10,7 +10,7 @@ pytest.importorskip("uvicorn")
 
 import belated as bl  # noqa: E402
 from belated.errors import InvalidSetting  # noqa: E402
-from belated.serve import roles, tokens  # noqa: E402
+from belated.serve import roles, tokens, watched  # noqa: E402
 from belated.serve.roles import NEEDED, NEEDED_BY_FIELD, ROLES, User  # noqa: E402
 from campaigns import service  # noqa: E402
 from tests.system.serve.test_api import ok, refused  # noqa: E402
@@ -178,9 +178,9 @@ def test_a_changed_file_is_read_while_the_server_runs(served, tmp_path):
 def test_the_file_is_looked_at_once_a_second_and_errors_are_logged_once(tmp_path, monkeypatch, caplog):
     file, clock, looks = tmp_path / "tokens", [0.0], []
     file.write_text(f"all ana {TOKENS['all']}\n")
-    monkeypatch.setattr(tokens.time, "monotonic", lambda: clock[0])
-    seen = tokens._seen
-    monkeypatch.setattr(tokens, "_seen", lambda file: looks.append(clock[0]) or seen(file))
+    monkeypatch.setattr(watched.time, "monotonic", lambda: clock[0])
+    seen = watched._state
+    monkeypatch.setattr(watched, "_state", lambda file: looks.append(clock[0]) or seen(file))
     found = tokens.read_tokens(file)
     for clock[0] in (0.1, 0.5, 0.9, 1.0, 1.5, 1.9, 2.0):
         assert found.user(TOKENS["all"].encode()) == User("all", "ana")
@@ -212,7 +212,7 @@ WRONG = [
     (f"ana {LONG}", "line 1 of .* has 2 words"),
     (f"read ana lee {LONG}", "line 1 of .* has 4 words"),
     (f"read ana {LONG} # a note", "line 1 of .* has 6 words"),
-    ("# nobody\n", "there is no token"),
+    ("# nobody\n", "every request needs a token"),
 ]
 
 

@@ -115,6 +115,44 @@ def test_handshakes_count_and_end(url, pair):
     assert said.count("connections are refused") == 1
 
 
+def test_a_changed_certificate_is_used_for_new_connections(url, pair, tmp_path):
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    for old, new in zip(pair, (certificate, key), strict=True):
+        shutil.copy(old, new)
+
+    def common_name(port):
+        # The certificate is its own authority.
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as plain, context.wrap_socket(plain) as wrapped:
+            found = wrapped.getpeercert(binary_form=True)
+        return "renewed" if b"renewed" in found else "first"
+
+    def until(port, expected):
+        end = time.monotonic() + 20
+        while (found := common_name(port)) != expected and time.monotonic() < end:
+            time.sleep(0.3)
+        return found == expected
+
+    with service.Service(url, "--tls-cert", str(certificate), "--tls-key", str(key)) as running:
+        context = ssl.create_default_context(cafile=str(pair[0]))
+        with running.client(verify=context) as client:
+            client.base_url = f"https://127.0.0.1:{running.port}"
+            assert client.get("/v1/studies").status_code == 200
+            # A certificate without its key leaves the earlier one in use.
+            command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+            command += ["-keyout", tmp_path / "new.pem", "-out", certificate, "-subj", "/CN=renewed"]
+            subprocess.run(command, check=True, capture_output=True)
+            for _ in range(4):
+                time.sleep(0.6)
+                assert common_name(running.port) == "first"
+            os.replace(tmp_path / "new.pem", key)
+            assert until(running.port, "renewed")
+            assert client.get("/v1/studies").status_code == 200  # on the connection that is open
+        code, said = running.stop()
+    assert code == 0 and said.count("the earlier certificate stays in use") == 1, said
+
+
 def test_certificates_that_are_not_usable_are_refused(url, pair, tmp_path, capsys, monkeypatch):
     certificate, key = map(str, pair)
     monkeypatch.setenv("BELATED_TOKEN", service.TOKEN)

@@ -49,10 +49,79 @@ def test_a_write_sent_again_after_every_other_write_changes_nothing(client, crea
         client.post(f"{path}/{other}", json=more)  # may be refused
         before = facts(study)
         again = client.post(f"{path}/{where}", json=keyed)
-        if first == "confirm":
-            continue  # nothing was marked, so the request has no event, and may be carried out later
         assert again.status_code == 200, (second, again.text)
         assert facts(study) == before, second
+
+
+# Requests without effect, each with the state of the trial, whose value was 0.5.
+WITHOUT_EFFECT = {
+    "observe": ("observed", {"value": 0.5}),
+    "withdrawn": ("withdrawn", {"value": 0.5}),
+    "fail": ("failed", {}),
+    "abandon": ("abandoned", {}),
+    "abandon all": ("abandoned", {"numbers": [0]}),
+    "report": ("observed", {"step": 1, "value": 0.5}),
+    "stop": ("stopped", {}),
+    "note": ("observed", {"remark": "cloudy"}),
+    "confirm": ("observed", {}),
+    "table": ("observed", {"columns": ["number", "value"], "rows": [["0", "0.5"]], "moved": True}),
+}
+
+
+@pytest.mark.parametrize("first", WITHOUT_EFFECT)
+def test_a_write_without_effect_has_none_when_it_is_sent_again(client, create, path, first):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), seed=0))
+    study.suggest(n=2)
+    state, body = WITHOUT_EFFECT[first]
+    study.report(0, 0.5, 1)
+    if state in ("observed", "withdrawn"):
+        study.observe(0, 0.5)
+    ends = {"failed": study.fail, "abandoned": study.abandon, "stopped": study.stop, "withdrawn": study.withdraw}
+    if state in ends:
+        ends[state](0)
+    study.note(0, "cloudy")
+    where = f"{path}/{WRITES['observe' if first == 'withdrawn' else first][0]}"
+    keyed, before = body | {"key": "first"}, repr(synced(study).trials)
+    ok(client.post(where, json=keyed))
+    # The event with the key changes nothing, and other processes read it.
+    assert repr(synced(study).trials) == before and [each.text for each in study.trial(0).remarks] == ["cloudy"]
+    assert repr(bl.Study.load(study.name, study.store).trials) == before
+    for second in WRITES:
+        other, more = WRITES[second]
+        client.post(f"{path}/{other}", json=more)  # may be refused
+        before_again = facts(study)
+        ok(client.post(where, json=keyed))
+        assert facts(study) == before_again, second
+    refused(client.post(f"{path}/trials/1/note", json={"remark": "x", "key": "first"}), 422, "key='first'")
+
+
+def test_the_history_has_a_report_without_effect(client, study, path):
+    study.suggest()
+    study.fail(0)
+    ok(client.post(f"{path}/trials/0/fail", json={"key": "k", "by": "Ana"}))
+    last = ok(client.get(f"{path}/trials/0/history"))["events"][-1]
+    assert (last["what"], last["by"], last["results"], last["remark"]) == ("noted", "Ana", [], None)
+
+
+def test_a_table_without_known_trials_is_404_because_a_trial_may_get_its_number_later(client, study, path):
+    pytest.importorskip("pandas")
+    study.suggest()
+    body = {"columns": ["number", "value"], "rows": [["7", "0.5"]], "moved": True}
+    assert ok(client.post(f"{path}/table", json=body | {"dry_run": True, "key": "k"}))["refused"][0]["number"] == 7
+    refused(client.post(f"{path}/table", json=body | {"key": "k"}), 404, "none of the trials")
+    assert synced(study)._log.n_events() == 1
+
+
+def test_a_report_sent_again_after_other_reports_does_not_stop_the_trial(client, create, path):
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, curve=bl.Curve(3), stopping=bl.ASHA(), seed=0))
+    study.suggest(n=6)
+    body = {"step": 1, "value": 0.5, "key": "step 1"}
+    assert ok(client.post(f"{path}/trials/0/report", json=body))["state"] == "pending"
+    for number in range(1, 6):
+        study.report(number, 0.5 + number, 1)
+    before = facts(study)
+    assert ok(client.post(f"{path}/trials/0/report", json=body))["state"] == "pending"
+    assert facts(study) == before and study.should_stop(0)  # as a new report would find
 
 
 def test_a_withdrawal_sent_again_does_not_take_back_a_new_value(client, study, path):
@@ -121,7 +190,8 @@ def test_a_trial_that_changed_is_409_with_the_trial_as_it_is(client, create, pat
     where, body = WRITES[write]
     before = facts(study)
     for expected in (seen, events, 0, 10**6):
-        found = refused(client.post(f"{path}/{where}", json=body | {"expected": expected}), 409, "changed since then")
+        reason = "changed since then" if expected < 10**6 else "the study has only"
+        found = refused(client.post(f"{path}/{where}", json=body | {"expected": expected}), 409, reason)
         assert found["error"] == "TrialChanged" and found["trials"][0] == ok(client.get(f"{path}/trials/0"))
     assert facts(study) == before
     # A change of another trial does not count, and the present state is accepted.
@@ -203,6 +273,20 @@ def test_a_point_that_was_not_suggested_is_added(client, create, path):
     refused(client.post(f"{path}/add", json={"params": {"x": 0.5}, "value": 1.0}), 422)
     refused(client.post(f"{path}/add", json={"value": 1.0}), 422, "params")
     assert synced(study).n_trials == 2
+
+
+def test_a_revision_that_does_not_exist_is_422(client, study, path):
+    study.suggest(n=2)
+    for where, body in (
+        ("add", {"params": {"x": 0.5}}),
+        ("add", {"params": [0.5]}),
+        WRITES["observe"],
+        WRITES["suggest"],
+    ):
+        refused(client.post(f"{path}/{where}", json=body | {"revision": 99}), 422, "revision=99")
+    # Another process may have revised the study.
+    study.revise(space={"x": (0.0, 2.0)})
+    assert ok(client.post(f"{path}/add", json={"params": {"x": 1.5}, "revision": 2}))["number"] == 2
 
 
 def test_a_candidate_is_added_by_its_row(client, create, path):
@@ -374,6 +458,10 @@ def test_a_table_is_summarised_and_then_stored_once(client, study, path):
     summary = ok(client.post(f"{path}/table", json=body | {"dry_run": True}))
     assert synced(study)._log.n_events() == before == summary["events"]
     assert summary["new"] == [[0, None], [1, None]] and summary["empty"] == [3]
+    assert summary["changes"] == [
+        {"number": number, "outcome": None, "value": value, "stored": None, "attrs": {}}
+        for number, value in ((0, 0.5), (1, 0.75))
+    ]
     [cell] = summary["refused"]
     assert (cell["row"], cell["number"], cell["column"], cell["cell"]) == (4, 2, "value", "x") and cell["reason"]
     assert "2 new" in summary["text"]
@@ -393,6 +481,47 @@ def test_a_table_is_summarised_and_then_stored_once(client, study, path):
     assert again["new"] == [] and [0, None] in again["unchanged"] and synced(study)._log.n_events() == n_events
     refused(client.post(f"{path}/table", json=keyed | {"by": "Ben"}), 422, "key='plate 1'")
     refused(client.post(f"{path}/table", json=keyed | {"moved": True}), 422, "key='plate 1'")
+
+
+def test_the_server_does_not_warn_of_what_an_answer_has(tmp_path):
+    pytest.importorskip("pandas")
+    from campaigns import service
+
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    study = bl.Study("a", url, bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
+    for trial in study.suggest(n=12):
+        trial.observe(0.5 + 0.1 * trial.params["x"])
+    study.suggest(n=2)
+    body = {"columns": ["number", "value"], "rows": [["12", "57"], ["13", "x"]], "moved": True}
+    with service.Service(url) as running:
+        with running.client() as own:
+            for more in ({"dry_run": True}, {}):
+                told = ok(own.post("/v1/studies/a/table", json=body | more))
+                assert len(told["refused"]) == len(told["marked"]) == 1
+            assert ok(own.post("/v1/studies/a/trials/13/observe", json={"value": 57.0, "check": True}))["warnings"]
+        assert running.stop() == (0, "")
+
+
+def test_a_summary_has_the_new_and_the_present_values(client, create, path):
+    pytest.importorskip("pandas")
+    study = create(bl.RandomSearch({"x": (0.0, 1.0)}, outcomes={"a": "maximize", "b": bl.Record()}, seed=0))
+    attrs = {"well": "A1", "plate": 3, "is_control": True, "protocol": "x" * 41} | {f"x{i}": i for i in range(9)}
+    study.suggest(n=4, attrs=[attrs, None, {"well": "A3"}, None])
+    study.observe(0, {"a": 1.0})
+    columns, rows = ["number", "outcome_a", "outcome_b"], [[0, "2", "3"], [1, "failed", ""], [2, "", "abandoned"]]
+    body = {"columns": columns, "rows": [*rows, [3, "1", ""], [3, "1.0", ""]], "moved": True, "amend": True}
+    told = ok(client.post(f"{path}/table", json=body | {"dry_run": True}))
+    changes = [(each["number"], each["outcome"], each["stored"], each["value"]) for each in told["changes"]]
+    assert changes == [
+        *((0, "a", 1.0, 2.0), (0, "b", None, 3.0), (1, "a", None, "failed"), (2, "b", None, "abandoned")),
+        (3, "a", None, 1.0),
+    ]
+    assert told["changes"][0]["attrs"] == {"well": "A1", "plate": 3, "x0": 0, "x1": 1, "x2": 2, "x3": 3}
+    assert told["new"] == [[0, "b"], [1, "a"], [2, "b"], [3, "a"]] and told["corrected"] == [[0, "a"]]
+    # A trial whose point is corrected keeps its value.
+    moved = {"columns": ["number", "params_x", "outcome_a"], "rows": [[0, 0.125, "1"]], "moved": True, "amend": True}
+    told = ok(client.post(f"{path}/table", json=moved | {"dry_run": True}))
+    assert told["moved"] == [0] and told["changes"] == []
 
 
 def test_tables_that_cannot_be_read_are_refused(client, study, path):

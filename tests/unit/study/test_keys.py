@@ -233,3 +233,22 @@ def test_equal_reports_have_the_same_key(url, first, second):
         assert dict(study.trials[number].values)["y"] == 1.0
         with pytest.raises(InvalidSetting, match="reported another"):
             study.observe(number, {"y": 1.5}, key=key)
+
+
+def test_a_report_without_effect_keeps_its_key(url):
+    study = bl.Study("a", url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    study.suggest(2)
+    study.observe(0, 0.5)
+    before = repr(study.trials)
+    study.observe(0, 0.5, key="k")
+    n_events = study._log.n_events()
+    assert repr(study.trials) == before and n_events == 4
+    study.observe(0, 0.75, amend=True)
+    for each in (study, bl.Study.load("a", url)):
+        each.observe(0, 0.5, key="k")  # would be refused as a new report
+        assert each.trial(0).value == 0.75 and each._log.n_events() == n_events + 1
+    with pytest.raises(InvalidSetting, match="key=.k."):
+        study.observe(1, 0.5, key="k")
+    # Without a key, a repetition is not logged.
+    study.observe(0, 0.75)
+    assert study._log.n_events() == n_events + 1

@@ -13,7 +13,7 @@ import pytest
 import belated as bl
 from belated import cli
 from belated._core import BelatedWarning
-from belated.errors import InvalidSetting, InvalidValue
+from belated.errors import InvalidSetting, InvalidValue, TrialChanged
 from belated.optimizers.tables.files import read_table
 from belated.store.memory import MemoryStore
 
@@ -206,10 +206,14 @@ def test_expected_refuses_trials_that_have_changed():
     study.suggest()
     study.observe(table, expected=n_events, dry_run=True)
     study.observe(1, 0.7)
-    with pytest.raises(InvalidSetting, match=r"expected=3, and 1 \(number 1\) of the trials of the table have changed"):
+    with pytest.raises(TrialChanged, match="expected=3, and trial 1 of study .* changed since then") as error:
         study.observe(table, expected=n_events)
-    with pytest.raises(InvalidSetting, match="is not usable"):
+    assert error.value.numbers == [1]
+    with pytest.raises(TrialChanged, match="only 5 events"):
         study.observe(table, expected=10**6)
+    for wrong in (-1, 0.5, "3"):
+        with pytest.raises(InvalidSetting, match="is not usable"):
+            study.observe(table, expected=wrong)
 
 
 @pytest.mark.parametrize(

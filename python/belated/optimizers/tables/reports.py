@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from decimal import Decimal
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -68,6 +69,17 @@ class RefusedCell(NamedTuple):
     reason: str
 
 
+class ChangedValue(NamedTuple):
+    """A value of a table that is stored."""
+
+    number: int
+    outcome: str | None
+    #: The value, or "failed" or "abandoned".
+    value: float | str
+    #: The value that it replaces.
+    stored: float | None
+
+
 @dataclass(frozen=True)
 class Reported:
     """A summary of ``observe(table)``. A part is a number of a trial and an outcome (None without outcomes)."""
@@ -75,6 +87,8 @@ class Reported:
     #: The parts with a first value or a failure, and those whose earlier value was replaced.
     new: list[Part] = field(default_factory=list)
     corrected: list[Part] = field(default_factory=list)
+    #: The values of these parts.
+    changes: list[ChangedValue] = field(default_factory=list)
     #: The parts whose cells have the value that is stored or that the table had when it was written.
     unchanged: list[Part] = field(default_factory=list)
     #: The trials whose rows have no values.
@@ -456,6 +470,7 @@ class Reports:
         self._first = next(iter(readers.values()))
         self._cells, self._labels = self._first.cells, self._first.labels
         self._summary = Reported()
+        self._listed: set[tuple[str, Part | int]] = set()
         self._reports: dict[int, _Report] = {}
         # The different contents of the cells of each part, and the different points of the rows of each trial.
         self._contents: dict[Part, set[Any]] = {}
@@ -464,6 +479,7 @@ class Reports:
         self._known_cells: dict[tuple[int | None, int], dict[str, Any]] = {}
         self._pending_at: dict[int | None, set[int]] = {}
         self._indices: dict[tuple[int | None, str], _Index] = {}
+        self._others: dict[int | None, set[int]] = {}
 
     def read(self) -> tuple[list[Action], Reported]:
         """Return the actions that store the table, and the summary."""
@@ -588,8 +604,7 @@ class Reports:
                 return
         if not row.moved:
             return
-        others = {other.trial for other in rows if other.at == row.at} | self._pending(row.at)
-        for number in self._near(row, others):
+        for number in self._near(row, rows):
             if number == row.number or next(self._moved_columns(row, number), None) is not None:
                 continue
             n_known = sum(each is not None for each in map(self._known(row.at, number).get, columns.values()))
@@ -600,8 +615,14 @@ class Reports:
                 self._refuse_row(row, row.moved[0], reason, known.get(columns[row.moved[0]]))
                 return
 
-    def _near(self, row: _Row, numbers: Collection[int]) -> list[int]:
-        """Return the trials whose first number in the point may be the one of the row."""
+    def _near(self, row: _Row, rows: Sequence[_Row]) -> list[int]:
+        """Return the trials of which a number in the point may be the one of the row: the number that few trials have.
+
+        The trials are those of the table, and those that were pending when it was written.
+        """
+        if row.at not in self._others:
+            self._others[row.at] = {other.trial for other in rows if other.at == row.at} | self._pending(row.at)
+        numbers, best, n_best = self._others[row.at], None, len(self._others[row.at])
         for column, key in self._readers[row.at].point_columns().items():
             y = _number(self._cell(column, row.i))
             if y is not None:
@@ -609,8 +630,13 @@ class Reports:
                 if at not in self._indices:
                     found = {number: self._known(row.at, number).get(key) for number in numbers}
                     self._indices[at] = _Index(found)
-                return self._indices[at].near(y, self._decimals.get(column))
-        return sorted(numbers)
+                n = self._indices[at].n_near(y, self._decimals.get(column))
+                if best is None or n < n_best:
+                    best, n_best = (at, y), n
+        if best is None:
+            return sorted(numbers)
+        at, y = best
+        return self._indices[at].near(y, self._decimals.get(at[1]))
 
     def _pending(self, at: int | None) -> set[int]:
         if at not in self._pending_at:
@@ -643,8 +669,9 @@ class Reports:
             origins = []
             for row in moved:
                 cell, y = self._cell(column, row.i), _number(self._cell(column, row.i))
-                near = known if y is None else index.near(y, decimals)
-                origins.append([i for i in near if i != row.i and is_shown(cell, known[i], decimals)])
+                near = index.alike(cell) if y is None else index.near(y, decimals)
+                found = (i for i in near if i != row.i and is_shown(cell, known[i], decimals))
+                origins.append(list(islice(found, 2)))
             single = {found[0] for found in origins if len(found) == 1}
             is_permuted = single == {row.i for row in moved}
             if len(single) == len(moved) and (is_permuted or len(moved) >= _SHIFTED_CELLS):
@@ -764,8 +791,7 @@ class Reports:
                 return
             self._keep(report, values)
         report.params = params
-        if number not in self._summary.moved:
-            self._summary.moved.append(number)
+        self._list("moved", number)
 
     @staticmethod
     def _keep(report: _Report, known: Mapping[str | None, _Result]) -> None:
@@ -823,7 +849,7 @@ class Reports:
         part = (row.trial, outcome)
         withdrawn = None if known.withdrawal is None else known.withdrawal[0]
         if known.state == state or (known.state == "withdrawn" and withdrawn == state):
-            self._leave(part)
+            self._list("unchanged", part)
         elif known.value is not None and column == "state" and record.state == "pending":
             return  # the outcomes that are missing end
         elif known.value is not None:
@@ -838,9 +864,11 @@ class Reports:
                 report.cells[outcome] = _Cell(self._labels[row.i], column, self._cell(column, row.i))
                 self._summary.new.append(part)
 
-    def _leave(self, part: Part) -> None:
-        if part not in self._summary.unchanged:
-            self._summary.unchanged.append(part)
+    def _list(self, name: str, each: Part | int) -> None:
+        """List a part or a trial once in the summary."""
+        if (name, each) not in self._listed:
+            self._listed.add((name, each))
+            getattr(self._summary, name).append(each)
 
     def _known_results(self, row: _Row, outcome: str | None, record: TrialRecord) -> tuple[_Result, _Result]:
         """Return the present result of an outcome, and its result when the table was written."""
@@ -866,17 +894,17 @@ class Reports:
         if known.value is None:
             # A withdrawn value is not restored.
             if (withdrawn == y or is_unedited) and not is_forced:
-                self._leave(part)
+                self._list("unchanged", part)
                 return
             if known.withdrawal != before.withdrawal and not is_forced:
                 reason = "the value was withdrawn after the table was written"
                 self._refuse(row, column, f"{reason}: pass amend=[{number}] to store it", withdrawn)
                 return
-            listed = self._summary.new
+            listed = "new"
         else:
             is_same = abs(known.value - y) <= 1e-14 * abs(y)
             if (is_same or is_unedited) and (std is None or std == known.std):
-                self._leave(part)
+                self._list("unchanged", part)
                 return
             if not is_forced and before.value != known.value:
                 reason = "the trial got another value after the table was written"
@@ -887,9 +915,8 @@ class Reports:
                 self._refuse(row, column, f"the trial has another {what}: pass amend=True to replace it", known.value)
                 return
             report.corrected.add(outcome)
-            listed = self._summary.corrected
-        if part not in listed:
-            listed.append(part)
+            listed = "corrected"
+        self._list(listed, part)
         if withdrawn is not None and is_forced:
             report.corrected.add(outcome)
         report.values[outcome] = y
@@ -920,6 +947,11 @@ class Reports:
             facts = Facts(std, report.cost, report.duration, report.params, None)
             try:
                 act("observe", number, *ObserveArguments(value, facts, None, bool(report.corrected)))
+                for outcome, y in report.values.items():
+                    stored = _result_of(self._present, record, outcome).value
+                    part = (number, outcome)
+                    if {("new", part), ("corrected", part)} & self._listed:  # other values are only moved
+                        self._summary.changes.append(ChangedValue(number, outcome, y, stored))
             except BelatedError as error:
                 self._drop(number, report, report.values, record, str(error))
         ends = [("fail", report.failed), ("abandon", report.abandoned)]
@@ -927,6 +959,9 @@ class Reports:
             for outcome in outcomes:
                 try:
                     act(verb, [number], *((None, None, None) if verb == "fail" else ()), outcome)
+                    stored = _result_of(self._present, record, outcome).value
+                    state = "failed" if verb == "fail" else "abandoned"
+                    self._summary.changes.append(ChangedValue(number, outcome, state, stored))
                 except BelatedError as error:
                     self._drop(number, report, [outcome], record, str(error))
         before = {remark[0] for remark in record.remarks}
@@ -962,19 +997,39 @@ class Reports:
 
 
 class _Index:
-    """Finds the keys whose numbers a cell may show, without comparing it with all of them."""
+    """Finds the keys whose numbers or texts a cell may show, without comparing it with all of them."""
 
     def __init__(self, known: Mapping[int, Any]) -> None:
         numbers = [(y, key) for key, each in known.items() if (y := real_number(each)) is not None and y == y]
         self._others = [key for key, each in known.items() if real_number(each) is None]
+        # Each boolean, and each text as it is read, in a tuple.
+        self._alike: dict[Any, list[int]] = {}
+        for key in self._others:
+            each = known[key]
+            self._alike.setdefault(each if isinstance(each, bool) else (as_read(shown(each)),), []).append(key)
         self._sorted = sorted(numbers)
         self._numbers = [y for y, _ in self._sorted]
 
     def near(self, y: float, decimals: int | None) -> list[int]:
         """Return the keys of the numbers that differ from y at most by rounding, and of those that are not numbers."""
-        tolerance = 0.006 * abs(y) + (0.0 if decimals is None else 10.0**-decimals)
-        low, high = bisect_left(self._numbers, y - tolerance), bisect_right(self._numbers, y + tolerance)
+        low, high = self._range(y, decimals)
         return sorted({*(key for _, key in self._sorted[low:high]), *self._others})
+
+    def alike(self, cell: Any) -> list[int]:
+        """Return the keys of the texts and booleans that a text may show."""
+        if isinstance(cell, UnreadableCell):
+            return []
+        texts, booleans = (as_read(shown(text_in(cell))),), [each for each in (True, False) if is_shown(cell, each)]
+        return [key for each in (texts, *booleans) for key in self._alike.get(each, ())]
+
+    def n_near(self, y: float, decimals: int | None) -> int:
+        """Return the number of keys that `near` returns."""
+        low, high = self._range(y, decimals)
+        return high - low + len(self._others)
+
+    def _range(self, y: float, decimals: int | None) -> tuple[int, int]:
+        tolerance = 0.006 * abs(y) + (0.0 if decimals is None else 10.0**-decimals)
+        return bisect_left(self._numbers, y - tolerance), bisect_right(self._numbers, y + tolerance)
 
 
 def _number(cell: Any) -> float | None:
