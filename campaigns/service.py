@@ -58,9 +58,9 @@ class Service:
         return self._ended(timeout)
 
     def kill(self):
-        """End the server by SIGKILL."""
+        """End the server by SIGKILL; return its output."""
         self.process.kill()
-        self._ended(30)
+        return self._ended(30)[1]
 
     def _ended(self, timeout):
         out, err = self.process.communicate(timeout=timeout)
@@ -75,14 +75,14 @@ class Service:
 
 
 def answered(client, path, body, end):
-    """Send a request until it is answered; return the answer and the number of attempts."""
+    """Send a request until it is answered; return the answer and the number of attempts. Without a body, send GET."""
     import httpx
 
     attempts = 0
     while True:
         attempts += 1
         try:
-            return client.post(path, json=body), attempts
+            return client.get(path) if body is None else client.post(path, json=body), attempts
         except httpx.TransportError:
             if time.monotonic() > end:
                 raise

@@ -91,6 +91,14 @@ def test_a_killed_service_loses_and_repeats_no_call(program):
     assert figures["stops"] == 3 and figures["events"] >= 800
 
 
+def test_values_on_pages_of_a_killed_service_are_stored_once_under_the_right_name(program):
+    for reason in (program("service").missing(), program("chromium").missing()):
+        if reason is not None:
+            pytest.skip(reason)
+    figures = clean(program("serve").run(requests=0, kills=5, clients=2, pages=2))
+    assert figures["kills"] == 5 and figures["values_of_pages"] >= 10 and figures["values_of_programs"] > 0
+
+
 def test_many_processes_make_every_call_exactly_once_in_postgresql(program, postgresql):
     figures = clean(program("crowd").run(workers=6, calls=25, suggesters=0, store="postgresql"))
     assert figures["mixed"]["calls"] == 150
