@@ -262,8 +262,9 @@ class Person(threading.Thread):
             if key is not None:
                 self.journal.attempts[key] += 1
                 self.journal.by_page.add(key)
+        # Chromium reports requests without an answer, and a second reload without a click before it.
         for line in self.browser.get_log("browser"):
-            if "Failed to load resource" not in line["message"]:
+            if not re.search("Failed to load resource|'beforeunload' confirmation", line["message"]):
                 self.journal.errors.append(f"{self.user}: console: {line['message']}")
 
 
@@ -365,6 +366,6 @@ def work(running, tokens, place, kills, seed, failures, deadline):
     ended.set()
     for thread in crowd:
         thread.join()
-    for error in journal.errors:
+    for error in dict.fromkeys(journal.errors):
         failures.note(error)
     return {"kills": len(times)} | compare(place, journal, times, failures)

@@ -18,7 +18,6 @@ import sys
 import threading
 import time
 from collections import Counter
-from pathlib import Path
 
 import harness
 import persons
@@ -204,9 +203,7 @@ def with_pages(folder, place, kills, clients, pages, seed, failures, deadline):
     tokens = {user: f"token-of-{user}-0123456789" for user in users}
     # The first person may report values, and the others may also replace them.
     roles = {user: "report" if user == "person-1" else "work" for user in users}
-    file = Path(folder) / "tokens.txt"
-    file.touch(0o600)
-    file.write_text("".join(f"{roles[user]} {user} {token}\n" for user, token in tokens.items()))
+    file = service.token_file(folder, [(roles[user], user, token) for user, token in tokens.items()])
     with service.Service(harness.url(place), "--token-file", str(file)) as running:
         found = persons.work(running, tokens, place, kills, seed, failures, deadline)
     return {"pages": pages, "clients": clients} | found

@@ -137,6 +137,10 @@ def limited_protocol(context: ssl.SSLContext | None = None) -> Callable[..., asy
     class Encrypted(SSLProtocol):
         """The encryption of a connection. Connections count from the start of their handshakes."""
 
+        # Size in bytes of the buffer that each connection has while it is open. TLS divides data into parts of this
+        # size; asyncio's default is 256 kB.
+        max_size = 1 << 14
+
         def connection_made(self, transport: Any) -> None:
             opened.add(self)
             if len(opened) > most:

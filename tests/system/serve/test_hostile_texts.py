@@ -170,6 +170,7 @@ def test_hostile_texts_stay_texts_on_the_page(watched, served):
     assert f"{NAME}, {TEXTS[0]}: trial 5: {TEXTS[0]} {TEXTS[0]}" in text(browser, "unsent")
     check_no_script_ran(browser)
     # The user "__proto__" reports a value.
+    wait(browser, lambda: browser.find_elements("css selector", ".box") and text(browser, "figures"))
     number = browser.execute_script("return [...rows.keys()][0]")
     browser.execute_script("return rows.get(arguments[0]).boxes.get('__proto__')", number).send_keys("0.5")
     browser.find_element("id", "send").click()
@@ -200,7 +201,7 @@ HEADERS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), HEADERS)
+@pytest.mark.parametrize(("name", "value"), HEADERS, ids=range(len(HEADERS)))
 def test_headers_change_no_answer(served, name, value):
     import httpx
 
@@ -220,7 +221,7 @@ def test_headers_change_no_answer(served, name, value):
         assert headers["x-content-type-options"] == "nosniff"
 
 
-@pytest.mark.parametrize("given", [*TEXTS, TURNED])
+@pytest.mark.parametrize("given", [*TEXTS, TURNED], ids=range(len(TEXTS) + 1))
 def test_texts_in_refusals_are_data(served, given):
     from urllib.parse import quote
 
