@@ -4,11 +4,18 @@ Each case changes an intact store by SQL statements. Hostile events get valid ch
 and time then lists, shows, checks, exports and salvages the store. The process also opens the study, observes and
 suggests. Every call must give the right data or raise StoreError; every command may also end with an error exit code.
 Triggers must not have run. The program prints JSON.
+
+With --serve 1, `belated serve` serves each changed store with TLS and users with roles, and a client with the role
+"work" sends all requests that read, an observation and a request for a suggestion. Each answer must be right or a
+problem, and no answer may have the status 500. The program then also needs fastapi, uvicorn, httpx and OpenSSL.
 """
 
 import json
+import os
 import resource
+import signal
 import sqlite3
+import ssl
 import sys
 import time
 import traceback
@@ -16,8 +23,10 @@ from contextlib import closing
 from pathlib import Path
 
 import harness
+import service
 
 import belated as bl
+from belated import cli
 from belated.store import checksums as events
 
 MEMORY = 3 << 30  # bytes of address space that a reader may use
@@ -404,10 +413,107 @@ def use_with_limits(path, truth, results):
     results.put((seen, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
-def run(every=1, megabytes=50, limit=None):
-    """Run every `every`-th case and return the results."""
-    failures, deadline, context = harness.Failures(), harness.Deadline(limit), harness.processes()
-    unchecked = 0
+READ = ("", "/definition", "/best", "/forecast", "/finals", "/importance", "/trials", "/trials/0", "/trials/0/history")
+
+
+def serve_with_limits(arguments, output):
+    """Run `belated serve` in a process with limited memory, and write its output to a file."""
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    os.environ["BELATED_TOKEN"] = service.TOKEN
+    with open(output, "w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.exit(cli.main(["serve", *arguments]))
+
+
+def wait_for(condition):
+    """Wait until a condition is true, at most TIME; return whether it is true."""
+    end = time.monotonic() + TIME
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.005)
+    return condition()
+
+
+def ask_served(address, certificate, truth, is_refused):
+    """Send requests to a server with a changed store; return the statuses and what is wrong with the answers.
+
+    `is_refused` says that the study must not be readable.
+    """
+    import httpx
+
+    statuses, wrong = {}, []
+    headers = {"Authorization": f"Bearer {service.TOKEN}"}
+    context = ssl.create_default_context(cafile=str(certificate))
+    with httpx.Client(base_url=address, headers=headers, verify=context, timeout=TIME) as client:
+        pending = [number for number, _, state, _ in truth if state == "pending"]
+        writes = {f"/trials/{pending[0]}/observe": {"value": 0.125}, "/suggest": {}}
+        requests = [("GET", "/v1/user", None), ("GET", "/v1/studies", None)]
+        requests += [("GET", f"/v1/studies/study{where}", None) for where in READ]
+        requests += [("POST", f"/v1/studies/study{where}", body) for where, body in writes.items()]
+        for method, where, body in requests:
+            answer = client.request(method, where, json=body)
+            statuses[answer.status_code] = statuses.get(answer.status_code, 0) + 1
+            if answer.status_code == 500 or (answer.status_code != 200 and not answer.json()["detail"]):
+                wrong.append(f"{where}: {answer.status_code} {answer.text[:300]}")
+            is_open = where.startswith("/v1/studies/study") and answer.status_code == 200
+            if is_open and is_refused:
+                wrong.append(f"{where}: {answer.status_code}, and not a problem")
+    return statuses, wrong
+
+
+def serve_cases(every, megabytes, failures, deadline):
+    """Serve every `every`-th changed store; return the results."""
+    context, statuses, cases, refused = harness.processes(), {}, 0, 0
+    context.set_forkserver_preload(["belated", "belated.cli", "belated.serve.app", "uvicorn"])
+    with harness.folder(memory=True) as folder:
+        base, path, output = (Path(folder) / name for name in ("base.db", "store.db", "output.txt"))
+        make(base)
+        truth = harness.state(bl.Study.load("study", harness.url(base)))
+        users = [("read", "display", f"{service.TOKEN}-read"), ("work", "anna", service.TOKEN)]
+        certificate, key = service.certificate(folder)
+        arguments = [harness.url(path), "--port", "0", "--token-file", str(service.token_file(folder, users))]
+        arguments += ["--tls-cert", str(certificate), "--tls-key", str(key)]
+        for index, (name, change) in enumerate(every_case(base, megabytes * 1_000_000)):
+            if index % every or deadline.over():
+                continue
+            harness.copy_store(base, path)
+            try:
+                change(path)
+            except sqlite3.Error:
+                continue
+            cases += 1
+            output.write_text("")
+            process = context.Process(target=serve_with_limits, args=(arguments, str(output)))
+            process.start()
+            wait_for(lambda process=process: " served at " in output.read_text() or not process.is_alive())
+            if process.is_alive():
+                address = output.read_text().split(" served at ")[1].split(",")[0]
+                kind, what = name.split(": ", 1)
+                is_refused = kind == "body" and what not in UNCHECKED
+                try:
+                    found, wrong = ask_served(address, certificate, truth, is_refused)
+                except Exception as error:
+                    found, wrong = {}, [f"{type(error).__name__}: {error}"]
+                for status, n in found.items():
+                    statuses[status] = statuses.get(status, 0) + n
+                os.kill(process.pid, signal.SIGTERM)
+                for each in wrong:
+                    failures.note(f"{name}: {each}")
+            else:
+                refused += 1
+            process.join(TIME)
+            said = output.read_text()
+            if process.exitcode not in (0, 1) or "Traceback" in said:
+                failures.note(f"{name}: the server ended with {process.exitcode}: {said[-300:]}")
+                process.kill()
+            if trace(path):
+                failures.note(f"{name}: code in the store ran")
+    return {"cases": cases, "refused_at_the_start": refused, "statuses": dict(sorted(statuses.items()))}
+
+
+def read_cases(every, megabytes, failures, deadline):
+    """Use every `every`-th changed store in Python and by commands; return the results."""
+    context, unchecked = harness.processes(), 0
     outcomes, cases, skipped, largest, slowest = {}, 0, [], (0.0, ""), (0.0, "")
     with harness.folder(memory=True) as folder:
         base, path = Path(folder) / "base.db", Path(folder) / "store.db"
@@ -461,9 +567,15 @@ def run(every=1, megabytes=50, limit=None):
         "refused_by_sqlite": len(skipped),
         "largest_mb": largest,
         "slowest_s": slowest,
-        **failures.figures(),
     }
 
 
+def run(every=1, megabytes=50, serve=0, limit=None):
+    """Run every `every`-th case and return the results."""
+    failures, deadline = harness.Failures(), harness.Deadline(limit)
+    cases = serve_cases if serve else read_cases
+    return cases(every, megabytes, failures, deadline) | failures.figures()
+
+
 if __name__ == "__main__":
-    sys.exit(harness.main(__doc__, run, every=1, megabytes=50))
+    sys.exit(harness.main(__doc__, run, every=1, megabytes=50, serve=0))

@@ -6,6 +6,11 @@ the server is killed with SIGKILL and started again. If the answer to a request 
 with the same key. At the end, the study must contain each acknowledged call exactly once, and must not contain any
 other call. With --store postgresql, the studies are stored in PostgreSQL. The program needs fastapi, uvicorn, httpx and
 schemathesis, and prints JSON.
+
+With --pages, this number of persons also type values into the web page, in headless Chromium, and the clients report
+values for the same trials, each with a token and a name. Each value that was acknowledged to a client, and each value
+that a page shows as stored, must be in the study exactly once, at its trial and under the name of its user. Each
+refusal must say why. These kills are all SIGKILL. The program then also needs selenium, Chromium and chromedriver.
 """
 
 import random
@@ -15,6 +20,7 @@ import time
 from collections import Counter
 
 import harness
+import persons
 import service
 
 import belated as bl
@@ -191,7 +197,19 @@ def restart(running, kills, clients, calls, seed, failures, deadline, place):
     return {"stops": killed, "clients": clients, "events": events, "requests_repeated": repeated}
 
 
-def run(requests=10_000, kills=50, clients=8, calls=400, seed=0, store="sqlite", limit=None):
+def with_pages(folder, place, kills, clients, pages, seed, failures, deadline):
+    """Kill and restart the server while persons and programs work; return the results."""
+    users = [f"person-{i}" for i in range(1, pages + 1)] + [f"program-{i}" for i in range(1, clients + 1)]
+    tokens = {user: f"token-of-{user}-0123456789" for user in users}
+    # The first person may report values, and the others may also replace them.
+    roles = {user: "report" if user == "person-1" else "work" for user in users}
+    file = service.token_file(folder, [(roles[user], user, token) for user, token in tokens.items()])
+    with service.Service(harness.url(place), "--token-file", str(file)) as running:
+        found = persons.work(running, tokens, place, kills, seed, failures, deadline)
+    return {"pages": pages, "clients": clients} | found
+
+
+def run(requests=10_000, kills=50, clients=8, calls=400, pages=0, seed=0, store="sqlite", limit=None):
     """Return all results."""
     failures, deadline = harness.Failures(), harness.Deadline(limit)
     figures = {}
@@ -207,12 +225,16 @@ def run(requests=10_000, kills=50, clients=8, calls=400, seed=0, store="sqlite",
                 if code != 0 or "Traceback" in said:
                     failures.note(f"the server ended with {code}: {said}")
                 running.start()
-            if kills or clients:
+            if (kills or clients) and not pages:
                 figures |= restart(running, kills, clients, calls, seed, failures, deadline, place)
+        if pages:
+            figures |= with_pages(folder, place, kills, clients, pages, seed, failures, deadline)
         for problem in harness.audit(place):
             failures.note(problem)
     return figures | failures.figures()
 
 
 if __name__ == "__main__":
-    sys.exit(harness.main(__doc__, run, requests=10_000, kills=50, clients=8, calls=400, seed=0, store="sqlite"))
+    sys.exit(
+        harness.main(__doc__, run, requests=10_000, kills=50, clients=8, calls=400, pages=0, seed=0, store="sqlite")
+    )

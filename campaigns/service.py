@@ -1,6 +1,7 @@
 """`belated serve` in a separate process, and a client that repeats a request if its answer is lost."""
 
 import os
+import ssl
 import subprocess
 import sys
 import time
@@ -20,14 +21,39 @@ def missing():
     return None
 
 
-class Service:
-    """A server for the studies at a URL; a context manager. After a restart, the server uses the same port."""
+def certificate(folder):
+    """Make a certificate for 127.0.0.1 in a folder, by OpenSSL; return its file and the file of its key."""
+    certificate, key = Path(folder) / "cert.pem", Path(folder) / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    command += ["-keyout", key, "-out", certificate, "-subj", "/CN=belated", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(command, check=True, capture_output=True)
+    return certificate, key
 
-    def __init__(self, url, *arguments, token=TOKEN):
+
+def token_file(folder, users):
+    """Write a file of users (role, name, token) that only this user can read; return its path."""
+    file = Path(folder) / "tokens.txt"
+    file.touch(0o600)
+    file.write_text("".join(f"{' '.join(user)}\n" for user in users), encoding="utf-8")
+    return file
+
+
+class Service:
+    """A server for the studies at a URL; a context manager. After a restart, the server uses the same port.
+
+    `pair` has the files of a certificate and its key; the server then uses TLS.
+    """
+
+    def __init__(self, url, *arguments, token=TOKEN, pair=None):
         self.url = url
         self.port = 0
         self.token = token
+        self.context = None
         self._arguments = arguments
+        if pair is not None:
+            certificate, key = map(str, pair)
+            self._arguments += ("--tls-cert", certificate, "--tls-key", key)
+            self.context = ssl.create_default_context(cafile=certificate)
         self.process = None
         self.start()
 
@@ -58,9 +84,9 @@ class Service:
         return self._ended(timeout)
 
     def kill(self):
-        """End the server by SIGKILL."""
+        """End the server by SIGKILL; return its output."""
         self.process.kill()
-        self._ended(30)
+        return self._ended(30)[1]
 
     def _ended(self, timeout):
         out, err = self.process.communicate(timeout=timeout)
@@ -71,18 +97,20 @@ class Service:
         import httpx
 
         headers = {"Authorization": f"Bearer {token or self.token}"}
+        if self.context is not None:
+            settings.setdefault("verify", self.context)
         return httpx.Client(base_url=self.address, headers=headers, timeout=60, **settings)
 
 
 def answered(client, path, body, end):
-    """Send a request until it is answered; return the answer and the number of attempts."""
+    """Send a request until it is answered; return the answer and the number of attempts. Without a body, send GET."""
     import httpx
 
     attempts = 0
     while True:
         attempts += 1
         try:
-            return client.post(path, json=body), attempts
+            return client.get(path) if body is None else client.post(path, json=body), attempts
         except httpx.TransportError:
             if time.monotonic() > end:
                 raise

@@ -140,6 +140,10 @@ def limited_protocol(context: Callable[[], ssl.SSLContext] | None = None) -> Cal
     class Encrypted(SSLProtocol):
         """The encryption of a connection. Connections count from the start of their handshakes."""
 
+        # Size in bytes of the buffer that each connection has while it is open. TLS divides data into parts of this
+        # size; asyncio's default is 256 kB.
+        max_size = 1 << 14
+
         def connection_made(self, transport: Any) -> None:
             opened.add(self)
             if len(opened) > most:

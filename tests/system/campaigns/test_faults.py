@@ -4,6 +4,7 @@ The tests do not check times, because times depend on the machine.
 """
 
 import importlib
+import shutil
 import sys
 from pathlib import Path
 
@@ -41,10 +42,20 @@ def test_crowds_without_the_key_do_not_keep_workers_from_reporting(program):
     reason = program("service").missing()
     if reason is not None:
         pytest.skip(reason)
-    figures = program("strangers").run(connections=0, workers=20)
+    figures = program("strangers").run(connections=0, workers=20, silent=0)
     # The times depend on the machine.
     failures = [each for each in figures["first_failures"] if "answered after" not in each]
     assert not failures and figures["reports"]["workers"]["reported"] == 20, figures
+
+
+def test_silent_clients_keep_nobody_from_working(program):
+    reason = program("service").missing() or (None if shutil.which("openssl") else "openssl is not installed")
+    if reason is not None:
+        pytest.skip(reason)
+    figures = program("strangers").run(connections=0, workers=0, silent=100, secured=1)
+    # The times depend on the machine.
+    failures = [each for each in figures["first_failures"] if "answered after" not in each]
+    assert not failures and figures["silent"]["answers"] > 0 and figures["silent"]["most"]["files"] > 60, figures
 
 
 def test_random_settings_over_http_need_little_time(program):
@@ -89,6 +100,14 @@ def test_a_killed_service_loses_and_repeats_no_call(program):
         pytest.skip(reason)
     figures = clean(program("serve").run(requests=0, kills=3, clients=4, calls=200))
     assert figures["stops"] == 3 and figures["events"] >= 800
+
+
+def test_values_on_pages_of_a_killed_service_are_stored_once_under_the_right_name(program):
+    for reason in (program("service").missing(), program("chromium").missing()):
+        if reason is not None:
+            pytest.skip(reason)
+    figures = clean(program("serve").run(requests=0, kills=5, clients=2, pages=2))
+    assert figures["kills"] == 5 and figures["values_of_pages"] >= 10 and figures["values_of_programs"] > 0
 
 
 def test_many_processes_make_every_call_exactly_once_in_postgresql(program, postgresql):
@@ -167,6 +186,14 @@ def test_opening_needs_no_refit(program):
 
 def test_hostile_stores_are_refused_and_never_executed(program):
     assert clean(program("hostile").run(every=9, megabytes=2))["cases"] > 30
+
+
+def test_hostile_stores_give_problems_over_http(program):
+    reason = program("service").missing() or (None if shutil.which("openssl") else "openssl is not installed")
+    if reason is not None:
+        pytest.skip(reason)
+    figures = clean(program("hostile").run(every=60, megabytes=2, serve=1))
+    assert figures["cases"] > 10 and figures["statuses"][503] > 50
 
 
 @pytest.mark.filterwarnings("ignore:the evaluation of trial:belated.BelatedWarning")

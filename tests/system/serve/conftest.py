@@ -1,12 +1,11 @@
 """Fixtures for the tests of `belated serve`: a server in a separate process, and studies in its file."""
 
 import os
-import shutil
 
 import pytest
 
 import belated as bl
-from campaigns import service
+from campaigns import chromium, service
 
 
 @pytest.fixture(scope="session")
@@ -63,18 +62,10 @@ def downloads(tmp_path_factory):
 @pytest.fixture(scope="module")
 def browser(downloads):
     """A headless Chromium."""
-    webdriver = pytest.importorskip("selenium.webdriver")
-    program = shutil.which("chromium") or shutil.which("google-chrome")
-    driver = shutil.which("chromedriver")
-    if program is None or driver is None:
+    reason = chromium.missing()
+    if reason is not None:
         missing = pytest.fail if os.environ.get("CI") else pytest.skip
-        missing("chromium and chromedriver are not installed")
-    options = webdriver.ChromeOptions()
-    options.binary_location = program
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
-        options.add_argument(argument)
-    options.add_experimental_option("prefs", {"download.default_directory": str(downloads)})
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = webdriver.Chrome(options=options, service=webdriver.ChromeService(driver))
+        missing(reason)
+    started = chromium.browser(downloads=downloads)
     yield started
     started.quit()

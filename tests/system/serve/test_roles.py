@@ -117,6 +117,53 @@ def test_refused_requests_change_nothing(served):
     assert study._log.n_events() == before
 
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "COPY")
+BODIES = {
+    "studies": {"name": "stolen", "optimizer": "RandomSearch", "space": {"x": {"type": "Real", "low": 0, "high": 1}}},
+    "suggest": {"n": 1},
+    "add": {"params": {"x": 0.5}, "value": 1.0},
+    "table": {"columns": ["number", "value"], "rows": [[0, 1.0]], "moved": True},
+    "observe": {"value": 1.0},
+    "report": {"step": 1, "value": 1.0},
+    "note": {"remark": "stolen"},
+    "check": {"text": "1"},
+    "withdraw": {"numbers": [0], "reason": "stolen"},
+    "abandon": {"numbers": [0]},
+}
+TRICKS = [
+    {},
+    {"X-HTTP-Method-Override": "POST"},
+    {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-User": "user-all", "X-Remote-User": "user-all"},
+    {"Cookie": f"token={TOKENS['all']}; Authorization=Bearer {TOKENS['all']}"},
+    {"Proxy-Authorization": f"Bearer {TOKENS['all']}", "X-Authorization": f"Bearer {TOKENS['all']}"},
+]
+
+
+def test_a_stolen_token_of_a_reader_only_reads(served):
+    running, _ = served
+    with running.client() as client:
+        description = client.get("/openapi.json").json()
+    before, asked = bl.Study.load("s", running.url)._log.n_events(), 0
+    with running.client(token=TOKENS["read"]) as client:
+        for (path, documented), method, tricks in itertools.product(description["paths"].items(), METHODS, TRICKS):
+            where, last = path.replace("{name}", "s").replace("{number}", "0"), path.rpartition("/")[2]
+            query = {"token": TOKENS["all"], "access_token": TOKENS["all"], "role": "all", "by": "user-all"}
+            for params in ({}, query):
+                sent = {} if method in ("GET", "HEAD") else {"json": BODIES.get(last, {}) | {"key": f"key-{asked}"}}
+                answer = client.request(method, where, headers=tricks, params=params, **sent)
+                asked += 1
+                if method == "GET" and "get" in documented:
+                    assert answer.status_code in (200, 409, 422), (path, answer.text)
+                    if last == "user":
+                        assert answer.json() == {"name": "user-read", "role": "read"}
+                elif method == "POST" and "post" in documented:
+                    refused(answer, 403, "has the role 'read'")
+                else:
+                    assert answer.status_code == 405, (method, path, answer.status_code)
+    assert asked > 2000 and bl.Study.load("s", running.url)._log.n_events() == before
+    assert [each.name for each in bl.Study.list(running.url)] == ["s"]
+
+
 def test_the_author_is_the_name_of_the_token(served):
     running, _ = served
     with running.client(token=TOKENS["work"]) as client:

@@ -35,12 +35,7 @@ sys.exit(cli.main(sys.argv[1:]))
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
     """The files of a certificate for 127.0.0.1 and its key."""
-    folder = tmp_path_factory.mktemp("tls")
-    certificate, key = folder / "cert.pem", folder / "key.pem"
-    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
-    command += ["-keyout", key, "-out", certificate, "-subj", "/CN=belated", "-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run(command, check=True, capture_output=True)
-    return certificate, key
+    return service.certificate(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
