@@ -372,8 +372,16 @@ def workers_settings() -> list[WorkersSetting]:
 
 def make_workers(options: Options) -> Report:
     """Run all methods with all numbers of workers."""
-    described = [describe(*each) for each in run_all(run_with_workers, workers_settings(), options, "workers").items()]
+    runs = run_all(run_with_workers, workers_settings(), options, "workers")
+    described = [describe(*each) | {"compared": compared(*each)} for each in runs.items()]
     return {"duration": options.iterations, "settings": described, "verdicts": workers_verdicts(described)}
+
+
+def compared(setting: WorkersSetting, results: Sequence[dict[str, Any]]) -> Report:
+    """Return the regrets that are compared: at the end, or after the numbers of evaluations in the table."""
+    curves = report.values_of(results, "regret")
+    at = TABLED_EVALUATIONS if setting.times == "evaluations" else [-1]
+    return {str(n): curves[:, n] for n in at}
 
 
 def with_workers(described: Sequence[Report], function: str, times: str, method: str, workers: int) -> Report:
@@ -383,23 +391,24 @@ def with_workers(described: Sequence[Report], function: str, times: str, method:
 
 
 def workers_verdicts(described: Sequence[Report]) -> list[Report]:
-    """Return the verdicts on the final regret, for pairs of methods and for pairs of numbers of workers.
+    """Return the verdicts on the regret, for pairs of methods and for pairs of numbers of workers.
 
-    At time T, asyTS is compared with synTS, with random search and with asyTS on half the number of workers. After
-    `N_EVALUATIONS` evaluations, synTS and asyTS are compared with seqTS, and asyTS with synTS.
+    At time T, asyTS is compared with synTS, with random search and with asyTS on half the number of workers. After n
+    evaluations, synTS and asyTS are compared with seqTS, and asyTS with synTS.
     """
     timed = ("asyTS", "synTS", 1), ("asyTS", "asyRAND", 1), ("asyTS", "asyTS", 2)
     counted = ("synTS", "seqTS", None), ("asyTS", "seqTS", None), ("asyTS", "synTS", 1)
     pairs = {}
-    for name, (times, compared), workers in itertools.product(
+    for name, (times, comparisons), workers in itertools.product(
         WORKERS_FUNCTIONS, ((WORKERS_TIMES, timed), ("evaluations", counted)), COMPARED_WORKERS[1:]
     ):
-        for method, rival, share in compared:
+        for method, rival, share in comparisons:
             others = workers // share if share else 1
-            first = with_workers(described, name, times, method, workers)["final"]
-            second = with_workers(described, name, times, rival, others)["final"]
-            pairs[name, times, method, workers, rival, others] = first, second
-    keys = "function", "times", "method", "workers", "rival", "rival_workers"
+            first = with_workers(described, name, times, method, workers)["compared"]
+            second = with_workers(described, name, times, rival, others)["compared"]
+            for n in first:
+                pairs[name, times, n, method, workers, rival, others] = first[n], second[n]
+    keys = "function", "times", "n", "method", "workers", "rival", "rival_workers"
     return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
 
 
@@ -428,7 +437,8 @@ def table_workers(found: Report) -> str:
     lines = ["Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):"]
     for each in found["verdicts"]:
         pair = f"{each['method']} with M = {each['workers']} against {each['rival']} with M = {each['rival_workers']}"
-        lines.append(f"  {each['function']}, {each['times']}: {pair}: {each['verdict']}")
+        when = f"after {each['n']} evaluations" if each["times"] == "evaluations" else f"at time {found['duration']}"
+        lines.append(f"  {each['function']}, {when}: {pair}: {each['verdict']}")
     return "\n\n".join([*parts, "\n".join(lines)])
 
 

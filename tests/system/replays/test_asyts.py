@@ -213,7 +213,8 @@ def test_the_replay_of_workers_end_to_end(tmp_path, capsys, monkeypatch):
     timed = {("seqTS", 1), ("synTS", 2), ("asyTS", 2), ("synTS", 4), ("asyTS", 4)}
     assert {each[1:] for each in methods if each[0] == "evaluations"} == timed
     assert {each[1:] for each in methods if each[0] == "exponential"} == timed | {("asyRAND", m) for m in (1, 2, 4)}
-    pairs = [tuple(each.values())[1:6] for each in report["verdicts"]]
-    assert len(pairs) == len(set(pairs)) == 12
-    assert ("exponential", "asyTS", 2, "asyTS", 1) in pairs and ("evaluations", "synTS", 4, "seqTS", 1) in pairs
+    pairs = [tuple(each.values())[1:7] for each in report["verdicts"]]
+    assert len(pairs) == len(set(pairs)) == 18
+    assert ("exponential", "-1", "asyTS", 2, "asyTS", 1) in pairs
+    assert ("evaluations", "2", "synTS", 4, "seqTS", 1) in pairs
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
