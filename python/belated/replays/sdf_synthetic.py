@@ -407,5 +407,5 @@ BY_POINT_LINE = (
 
 REPLAYS = [
     Replay("sdf-synthetic", __doc__, make, table, figure, runs=50, iterations=150, needs=["scipy"], options=["given"]),
-    Replay("sdf-by-point", BY_POINT_LINE, make_by_point, table_by_point, figure_by_point, 50, 150, needs=["scipy"]),
+    Replay("sdf-by-point", BY_POINT_LINE, make_by_point, table_by_point, figure_by_point, 100, 150, needs=["scipy"]),
 ]
