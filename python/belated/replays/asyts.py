@@ -9,11 +9,12 @@ less regret than the other two methods.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
-evaluations, so M = 12 and T = 30. For the other panels, M and the distributions appear only in the titles of the
-figures, which the text of the paper does not repeat. M and the distribution of each panel below are our choice, with
-more workers in more dimensions. The number of initial points is max(M,
-min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors' code,
-workers evaluate the initial points like all other points, and do so asynchronously even if the method is synchronous.
+evaluations, so M = 12 and T = 30; another formula there, 12·30/log(8), has 8 instead. For the other panels, M and the
+distributions appear only in the titles of the figures, which the text of the paper does not repeat. M and the
+distribution of each panel below are our choice, with more workers in more dimensions. The number of initial points is
+max(M, min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors'
+code, workers evaluate the initial points like all other points, and do so asynchronously even if the method is
+synchronous.
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
