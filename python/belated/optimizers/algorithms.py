@@ -101,7 +101,7 @@ _REPEATS = {"pending__repeats": True}
 _WORKERS = _SE | {"surrogate__mean": "median", "surrogate__refit_every": 25, "initial__how": "uniform"}
 _SCHEDULE = {"acquisition__beta": "kandasamy"}
 # Searching for the maximum of a draw with a quarter of the default effort takes a third of the time: 10 ms at n = 360
-# and d = 6. docs/asyts.md reports how this affects the regret.
+# and d = 6.
 _QUICK = {"search__effort": 0.25}
 
 # The settings in the experiments of Vakili et al., in whose code bounds are sqrt(6) standard deviations wide.

@@ -9,18 +9,24 @@ less regret than the other two methods.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
-evaluations, so M = 12 and T = 30. For the other panels, M and the distributions appear only in the titles of the
-figures, which the text of the paper does not repeat. M and the distribution of each panel below are our choice, with
-more workers in more dimensions. The number of initial points is max(M,
-min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors' code,
-workers evaluate the initial points like all other points, and do so asynchronously even if the method is synchronous.
+evaluations, so M = 12 and T = 30; another formula there, 12·30/log(8), has 8 instead. For the other panels, M and the
+distributions appear only in the titles of the figures, which the text of the paper does not repeat. M and the
+distribution of each panel below are our choice, with more workers in more dimensions. The number of initial points is
+max(M, min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors'
+code, workers evaluate the initial points like all other points, and do so asynchronously even if the method is
+synchronous.
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
 ``--quick`` makes 20 runs on five functions with T = 10. ``--keep DIR`` keeps each finished run, so that a stopped
 replay can continue.
+
+The replay ``asyts-workers`` varies M from 1 to 32, on two functions with exponential times, T = 10 by default. All
+numbers of workers share min(6d, 25) initial points. With one worker, asyTS and synTS are seqTS. A second group of runs
+has `N_EVALUATIONS` evaluations instead of a duration.
 """
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -85,12 +91,27 @@ FAITHFUL: Mapping[str, Any] = {"surrogate__refit_every": 27, "surrogate__priors"
 FAITHFUL_UCB: Mapping[str, Any] = {"acquisition__beta": "kandasamy_code"}
 
 
+#: Numbers of workers that are compared, the functions and the distribution of evaluation times in these runs, the
+#: number of evaluations in the runs without a duration, and the numbers of evaluations in the table.
+COMPARED_WORKERS, WORKERS_FUNCTIONS, WORKERS_TIMES = (1, 2, 4, 8, 16, 32), ("hartmann3", "hartmann6"), "exponential"
+N_EVALUATIONS, TABLED_EVALUATIONS = 100, (50, 100)
+
+
 class Setting(NamedTuple):
     """A method on a function. ``times`` is "evaluations" if the regret is plotted against the number of evaluations."""
 
     function: str
     times: str
     method: str
+
+
+class WorkersSetting(NamedTuple):
+    """A method with a number of workers, on a function. ``times`` is as in `Setting`."""
+
+    function: str
+    times: str
+    method: str
+    workers: int
 
 
 def make(options: Options) -> Report:
@@ -148,19 +169,45 @@ def n_scored(d: int, j: int) -> int:
 def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     """Return regret at equally spaced times, or after 0, 1, 2, … evaluations."""
     name, times, method = setting
-    function, duration = FUNCTIONS[name], options.iterations
-    by_evaluations, n_trials, n_first = times == "evaluations", WORKERS[name] * duration, n_initial(function)
+    function, workers = FUNCTIONS[name], WORKERS[name]
+    limits: dict[str, Any] = {"n_trials": workers * options.iterations, "direct": times == "evaluations"}
+    limits |= {"workers": 1 if method == "seqTS" else workers, "law": COUNTED if times == "evaluations" else times}
+    return run_with(setting, run, options, n_first=n_initial(function), **limits)
+
+
+def run_with_workers(setting: WorkersSetting, run: int, options: Options) -> dict[str, Any]:
+    """Return what `run_task` returns, for a number of workers."""
+    d, by_evaluations = len(FUNCTIONS[setting.function].space), setting.times == "evaluations"
+    n_trials = N_EVALUATIONS if by_evaluations else setting.workers * options.iterations
+    limits: dict[str, Any] = {"n_trials": n_trials, "workers": setting.workers, "law": WORKERS_TIMES}
+    return run_with(setting, run, options, n_first=min(6 * d, 25), **limits)
+
+
+def run_with(
+    setting: Setting | WorkersSetting,
+    run: int,
+    options: Options,
+    *,
+    n_first: int,
+    n_trials: int,
+    workers: int,
+    law: str,
+    direct: bool = False,
+) -> dict[str, Any]:
+    """Run a method after `n_first` initial points; `law` is the name of the distribution of evaluation times."""
+    (name, times, method), duration = setting[:3], options.iterations
+    function, by_evaluations = FUNCTIONS[name], times == "evaluations"
     rng = np.random.default_rng(seed_of(options.seed, "initial", name, run))
     points = initial_points(function, n_first, rng)
     values = np.array([function(point) for point in points])
     seed = seed_of(options.seed, "optimizer", *setting, run)
-    settings = {"faithful": options.faithful, "direct": by_evaluations}
+    settings = {"faithful": options.faithful, "direct": direct}
     made = optimizer(method, function, seed, n_trials=n_first + n_trials, **settings)
     if not method.endswith("RAND"):
         made.set_params(initial__n=0)  # all initial points are added
     made.add(points, values + function.noise_std * rng.standard_normal(n_first))
-    simulated: dict[str, Any] = {"mode": MODES[method[:3]], "times": TIMES[COUNTED if by_evaluations else times]}
-    simulated |= {"workers": 1 if method == "seqTS" else WORKERS[name], "noise": function.noise_std}
+    simulated: dict[str, Any] = {"mode": MODES[method[:3]], "times": TIMES[law]}
+    simulated |= {"workers": workers, "noise": function.noise_std}
     simulated |= {"n_trials": n_trials} if by_evaluations else {"duration": duration}
     simulated["seed"] = seed_of(options.seed, "simulation", name, times, run)
     history = simulate.simulate_workers(made, function, **simulated)
@@ -174,14 +221,14 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     }
 
 
-def describe(setting: Setting, results: Sequence[dict[str, Any]]) -> Report:
+def describe(setting: Setting | WorkersSetting, results: Sequence[dict[str, Any]]) -> Report:
     """Return the results of a method in a panel."""
     curves = report.values_of(results, "regret")
     mean, stderr = report.mean_stderr(curves)
     described = {"final": curves[:, -1], "mean": mean[-1], "stderr": stderr[-1], "median": np.median(curves[:, -1])}
     described |= {key: np.mean(report.values_of(results, key)) for key in ("n_evaluations", "seconds_per_suggestion")}
     workers = 1 if setting.method == "seqTS" else WORKERS[setting.function]
-    return setting._asdict() | described | {"workers": workers, "curve_mean": mean, "curve_stderr": stderr}
+    return {"workers": workers} | setting._asdict() | described | {"curve_mean": mean, "curve_stderr": stderr}
 
 
 def counts(described: Sequence[Report]) -> Report:
@@ -314,6 +361,114 @@ def _panel(shown: dict[str, Report], title: str, **arguments: Any) -> report.Pan
     return report.panel(shown.values(), shown, among=EVERY_METHOD, dashes=dashes, **arguments)
 
 
+def workers_settings() -> list[WorkersSetting]:
+    """Return the settings of the replay that varies the number of workers."""
+    settings = []
+    for name, times, workers in itertools.product(WORKERS_FUNCTIONS, (WORKERS_TIMES, "evaluations"), COMPARED_WORKERS):
+        methods = ["seqTS"] if workers == 1 else ["synTS", "asyTS"]
+        random = ["asyRAND"] if times == WORKERS_TIMES else []
+        settings += [WorkersSetting(name, times, method, workers) for method in (*methods, *random)]
+    return settings
+
+
+def make_workers(options: Options) -> Report:
+    """Run all methods with all numbers of workers."""
+    runs = run_all(run_with_workers, workers_settings(), options, "workers")
+    described = [describe(*each) | {"compared": compared(*each)} for each in runs.items()]
+    return {"duration": options.iterations, "settings": described, "verdicts": workers_verdicts(described)}
+
+
+def compared(setting: WorkersSetting, results: Sequence[dict[str, Any]]) -> Report:
+    """Return the regrets that are compared: at the end, or after the numbers of evaluations in the table."""
+    curves = report.values_of(results, "regret")
+    at = TABLED_EVALUATIONS if setting.times == "evaluations" else [-1]
+    return {str(n): curves[:, n] for n in at}
+
+
+def with_workers(described: Sequence[Report], function: str, times: str, method: str, workers: int) -> Report:
+    """Return the results of a method with M workers; with one worker, asyTS and synTS are seqTS."""
+    named = "seqTS" if workers == 1 and method.endswith("TS") else method
+    return report.find(described, function=function, times=times, method=named, workers=workers)
+
+
+def workers_verdicts(described: Sequence[Report]) -> list[Report]:
+    """Return the verdicts on the regret, for pairs of methods and for pairs of numbers of workers.
+
+    At time T, asyTS is compared with synTS, with random search and with asyTS on half the number of workers. After n
+    evaluations, synTS and asyTS are compared with seqTS, and asyTS with synTS.
+    """
+    timed = ("asyTS", "synTS", 1), ("asyTS", "asyRAND", 1), ("asyTS", "asyTS", 2)
+    counted = ("synTS", "seqTS", None), ("asyTS", "seqTS", None), ("asyTS", "synTS", 1)
+    pairs = {}
+    for name, (times, comparisons), workers in itertools.product(
+        WORKERS_FUNCTIONS, ((WORKERS_TIMES, timed), ("evaluations", counted)), COMPARED_WORKERS[1:]
+    ):
+        for method, rival, share in comparisons:
+            others = workers // share if share else 1
+            first = with_workers(described, name, times, method, workers)["compared"]
+            second = with_workers(described, name, times, rival, others)["compared"]
+            for n in first:
+                pairs[name, times, n, method, workers, rival, others] = first[n], second[n]
+    keys = "function", "times", "n", "method", "workers", "rival", "rival_workers"
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
+
+
+def table_workers(found: Report) -> str:
+    """Return two tables for each function, by the number of workers, and the verdicts."""
+    parts = []
+    for name in WORKERS_FUNCTIONS:
+        rows = []
+        for workers in COMPARED_WORKERS:
+            chosen = [
+                with_workers(found["settings"], name, WORKERS_TIMES, method, workers)
+                for method in ("synTS", "asyTS", "asyRAND")
+            ]
+            counts = [f"{each['n_evaluations']:.0f}" for each in chosen[:2]]
+            regrets = [f"{each['mean']:.2g} ± {each['stderr']:.1g}" for each in chosen]
+            rows.append([f"M = {workers}", *counts, *regrets])
+        header = ["", "n synTS", "n asyTS", "synTS", "asyTS", "asyRAND"]
+        title = f"{name}: evaluations n and simple regret until time {found['duration']}, {WORKERS_TIMES} times\n"
+        parts.append(title + report.format_table(header, rows))
+        rows = []
+        for workers in COMPARED_WORKERS:
+            chosen = [with_workers(found["settings"], name, "evaluations", m, workers) for m in ("synTS", "asyTS")]
+            rows.append([f"M = {workers}", *(_after(each, n) for n in TABLED_EVALUATIONS for each in chosen)])
+        header = ["", *(f"{method}, {n}" for n in TABLED_EVALUATIONS for method in ("synTS", "asyTS"))]
+        parts.append(f"{name}: simple regret after n evaluations\n" + report.format_table(header, rows))
+    lines = ["Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):"]
+    for each in found["verdicts"]:
+        pair = f"{each['method']} with M = {each['workers']} against {each['rival']} with M = {each['rival_workers']}"
+        when = f"after {each['n']} evaluations" if each["times"] == "evaluations" else f"at time {found['duration']}"
+        lines.append(f"  {each['function']}, {when}: {pair}: {each['verdict']}")
+    return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def _after(setting: Report, n: int) -> str:
+    return f"{setting['curve_mean'][n]:.2g} ± {setting['curve_stderr'][n]:.1g}"
+
+
+def figure_workers(found: Report) -> Any:
+    """Return a row of panels for each function: the regret of asyTS by M, against time and against evaluations."""
+    drawn = []
+    axes: Mapping[str, Mapping[str, Any]] = {
+        WORKERS_TIMES: {"xlabel": "Simulated time T", "x": report.readings(found["duration"], N_READINGS)},
+        "evaluations": {"xlabel": "Evaluations n"},
+    }
+    labels = [f"M = {workers}" for workers in COMPARED_WORKERS]
+    for name, times in itertools.product(WORKERS_FUNCTIONS, axes):
+        chosen = [with_workers(found["settings"], name, times, "asyTS", workers) for workers in COMPARED_WORKERS]
+        common: dict[str, Any] = {"title": f"asyTS, {name}", "ylabel": "Simple regret", "log": True, "bands": False}
+        drawn.append(report.panel(chosen, labels, **common, **axes[times]))
+    return report.draw_panels(drawn, 2, below=6)
+
+
+WORKERS_LINE = (
+    "Kandasamy et al. 2017, Theorems 1 and 3: asyTS, synTS, seqTS and random search by the number of workers."
+)
+
 REPLAYS = [
-    Replay("asyts", __doc__, make, table, figure, 15, 30, quick_runs=20, quick_iterations=10, options=["quick", "keep"])
+    Replay(
+        "asyts", __doc__, make, table, figure, 15, 30, quick_runs=20, quick_iterations=10, options=["quick", "keep"]
+    ),
+    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 20, 10, options=["keep"]),
 ]

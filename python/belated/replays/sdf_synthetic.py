@@ -9,8 +9,8 @@ delays are quantiles of the same uniform numbers in all settings, so a larger me
 trial.
 
 With ``--given``, hyperparameters are not fitted, but have the values in `GIVEN`. In a further version of panel 1(a),
-the kernel of the model has k(x, x) = 1, as the paper assumes (section 2). The figure shows this version, and the tests
-use both versions.
+the kernel of the model has k(x, x) = 1, the largest value that the paper allows (section 3.1). The figure shows this
+version, and the tests use both versions.
 
 The ranking of the algorithms depends on the hyperparameters. There are therefore three versions of the results. By
 default, the kernel is fitted to the observed values. With ``--given``, the kernel is known. With ``--faithful``, the
@@ -19,12 +19,18 @@ kernel is also fitted to the zeros of censored trials, as in the authors' code.
 The curves show the regret of the results that have arrived (*converted* results in the paper). For an algorithm with a
 window, the curves show only results within the window, as the authors' code does. A short window then has two costs:
 the model gets fewer results, and late results at good points do not count. To separate the two costs, the report also
-contains a regret in which every result counts, however late it arrives."""
+contains a regret in which every result counts, however late it arrives.
+
+The replay ``sdf-by-point`` has two further variants, which the paper describes without an experiment. Delays depend on
+the point (section 3.3): they are Poisson with mean 20x, so that the mean over the domain is 10. And a pending trial is
+assumed to have the mean of the predictions at the nearest observed points (footnote 3), with the acquisition of
+GP-BUCB. Hyperparameters have the values in `GIVEN`."""
 
 import itertools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal, NamedTuple
 
@@ -35,7 +41,7 @@ from belated.replays import report, verma
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 from belated.replays.verdicts import verdicts
-from belated.simulate import simple_regret, simulate
+from belated.simulate import ByPoint, DelayDistribution, Poisson, simple_regret, simulate
 
 N_CANDIDATES = 1000
 LENGTHSCALE = 0.02
@@ -59,7 +65,7 @@ SETTINGS: Mapping[str, Any] = {
 
 
 class Setting(NamedTuple):
-    """An algorithm under a delay distribution, "poisson" or "constant" (earlier reports also have the key "law").
+    """An algorithm under a delay distribution, "poisson", "constant" or "by point".
 
     The distribution has mean ``mu``, and ``window`` is the window of the algorithm. With --given, ``signal_std`` is the
     algorithm's standard deviation of f around its mean; the default is right for draws rescaled to [0, 1].
@@ -90,7 +96,21 @@ PANELS = {  # figure and panel of the paper: (title, settings)
     "5(a)": ("Poisson(10), m = 20", family(verma.TS_FAMILY, "poisson", 20)),
     "5(b)": ("constant 10, m = 10", family(verma.TS_FAMILY, "constant", 10)),
 }
-#: With --given, there is also a panel with a kernel of variance 1, as the paper assumes (section 2).
+#: The panels of the replay `sdf-by-point`. The smallest probability that a result arrives within the window 20 is 0.56,
+#: at x = 1. For the window 40 it is above 0.9999.
+NEAREST, BY_POINT, MEAN_BY_POINT = "3 nearest", "by point", 10
+BY_POINT_PANELS = {
+    title: [Setting(algorithm, law, MEAN_BY_POINT, window) for algorithm, window in members]
+    for title, law, members in (
+        ("Poisson(10)", "poisson", [("GP-UCB-SDF", 20), ("GP-UCB", 20), ("GP-BUCB", 20), (NEAREST, 20)]),
+        (
+            "Poisson(20x)",
+            BY_POINT,
+            [("GP-UCB-SDF", 20), *itertools.product(("GP-UCB-SDF", "GP-UCB", "GP-BUCB", NEAREST), [40])],
+        ),
+    )
+}
+#: With --given, there is also a panel with a kernel of variance 1, the largest that the paper allows (section 3.1).
 UNIT = "1(a), k(x, x) = 1"
 UNIT_VARIANCE = {UNIT: ("Poisson(μ), m = 2μ", [sdf(mu, 2 * mu, 1.0) for mu in (2, 5, 10, 15, 20, 30)])}
 #: Title of a panel → the algorithms in the panel; together the panels have the six algorithms.
@@ -174,8 +194,13 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     if options.faithful:
         settings = verma.settings_of(setting.algorithm, True, on_a_box=False)
     settings |= {"candidates": grid().reshape(-1, 1), "window": setting.window}
-    optimizer = bl.algorithm(setting.algorithm, seed=seed_of(options.seed, "optimizer", run), **settings)
-    delay = delays(setting, verma.rng_of(options, "delays", run).random(n_trials))
+    name = "GP-BUCB" if setting.algorithm == NEAREST else setting.algorithm
+    optimizer = bl.algorithm(name, seed=seed_of(options.seed, "optimizer", run), **settings)
+    if setting.algorithm == NEAREST:
+        optimizer.set_params(pending=bl.papers.Nearest())
+    delay: Any = ByPoint(delay_at)
+    if setting.law != BY_POINT:
+        delay = delays(setting, verma.rng_of(options, "delays", run).random(n_trials))
     first = verma.rng_of(options, "initial", run).choice(N_CANDIDATES, verma.N_INITIAL, replace=False).tolist()
     noise: dict[str, Any] = {"noise": NOISE, "seed": seed_of(options.seed, "noise", run)}
     with warnings.catch_warnings():
@@ -192,6 +217,11 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
         "regret_late_too": simple_regret(history, 1.0, before=1.0)[verma.N_INITIAL :],
         "seconds": float(history.seconds[verma.N_INITIAL :].mean()),
     }
+
+
+def delay_at(x: Array) -> DelayDistribution:
+    """Return the distribution of the delay at a point, if delays depend on the point."""
+    return Poisson(2 * MEAN_BY_POINT * float(x[0]))
 
 
 def delays(setting: Setting, u: Array) -> Array:
@@ -322,6 +352,60 @@ def _sentences(found: Report) -> list[str]:
     return lines
 
 
+def make_by_point(options: Options) -> Report:
+    """Run the variants that the paper describes without an experiment, with given hyperparameters."""
+    settings = [setting for members in BY_POINT_PANELS.values() for setting in members]
+    found = run_all(run_task, settings, replace(options, given=True), "sdf-by-point")
+    described = [describe(*each) for each in found.items()]
+    return {"settings": described, "verdicts": by_point_verdicts(described)}
+
+
+def by_point_verdicts(described: Sequence[Report]) -> list[Report]:
+    """Return the verdicts on the regret of the first algorithm of a pair, in each panel and at each iteration."""
+    pairs = {}
+    for title, members in BY_POINT_PANELS.items():
+        for first, second in itertools.combinations(members, 2):
+            regrets = [find(described, setting)["regret_per_run"] for setting in (first, second)]
+            for iteration in regrets[0]:
+                key = title, int(iteration), _label(first), _label(second)
+                pairs[key] = regrets[0][iteration], regrets[1][iteration]
+    keys = "delays", "iteration", "algorithm", "rival"
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
+
+
+def _label(setting: Setting) -> str:
+    return f"{setting.algorithm}, m = {setting.window}" if verma.is_sdf(setting.algorithm) else setting.algorithm
+
+
+def table_by_point(found: Report) -> str:
+    """Return a table of simple regret for each panel, and the verdicts."""
+    parts = []
+    for title, members in BY_POINT_PANELS.items():
+        chosen = [find(found["settings"], setting) for setting in members]
+        rows = verma.rows_of(chosen, digits=4)
+        rows = [[_label(setting), *cells] for setting, (_, *cells) in zip(members, rows, strict=True)]
+        parts.append(f"{title}: simple regret\n" + report.format_table(["", *map(str, chosen[0]["iteration"])], rows))
+    lines = ["Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):"]
+    for each in found["verdicts"]:
+        compared = f"{each['algorithm']} against {each['rival']}: {each['verdict']}"
+        lines.append(f"  {each['delays']}, iteration {each['iteration']}: {compared}")
+    return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def figure_by_point(found: Report) -> Any:
+    """Return a panel for each kind of delays."""
+    drawn = []
+    for title, members in BY_POINT_PANELS.items():
+        chosen = [find(found["settings"], setting) for setting in members]
+        drawn.append(report.panel(chosen, map(_label, members), title=title, ylabel="Simple regret"))
+    return report.draw_panels(drawn, columns=2)
+
+
+BY_POINT_LINE = (
+    "Verma et al. 2022, section 3.3 and footnote 3: delays that depend on the point, and the nearest points."
+)
+
 REPLAYS = [
-    Replay("sdf-synthetic", __doc__, make, table, figure, runs=50, iterations=150, needs=["scipy"], options=["given"])
+    Replay("sdf-synthetic", __doc__, make, table, figure, runs=50, iterations=150, needs=["scipy"], options=["given"]),
+    Replay("sdf-by-point", BY_POINT_LINE, make_by_point, table_by_point, figure_by_point, 100, 150, needs=["scipy"]),
 ]

@@ -170,3 +170,51 @@ def test_every_panel_and_count_is_run_in_full():
     assert set(asyts.PANELS) <= {each[:2] for each in settings}
     assert {times for _, times in asyts.PANELS} == set(asyts.TIMES)
     assert all(law.mean == pytest.approx(1.0) for law in asyts.TIMES.values())
+
+
+def test_numbers_of_workers_have_the_evaluations_of_table_1():
+    def n_evaluations(method, workers):
+        setting = asyts.WorkersSetting("hartmann3", asyts.WORKERS_TIMES, method, workers)
+        return asyts.run_with_workers(setting, 0, Options(iterations=60))["n_evaluations"]
+
+    for workers in (1, 4, 16):
+        assert n_evaluations("asyRAND", workers) == pytest.approx(60 * workers, rel=0.2)
+    # Table 1 for exponential times: M T / (1 + 1/2 + ... + 1/M).
+    harmonic = sum(1 / k for k in range(1, 17))
+    assert n_evaluations("synRAND", 16) == pytest.approx(60 * 16 / harmonic, rel=0.2)
+
+
+def test_all_numbers_of_workers_have_the_same_initial_points(monkeypatch):
+    monkeypatch.setattr(asyts, "N_EVALUATIONS", 3)
+    first = set()
+    for workers in (1, 2, 32):
+        method = "seqTS" if workers == 1 else "asyTS"
+        found = asyts.run_with_workers(
+            asyts.WorkersSetting("branin", "evaluations", method, workers), 0, Options(iterations=2)
+        )
+        assert len(found["regret"]) == 4 and found["n_evaluations"] == 3
+        first.add(found["regret"][0])
+    assert len(first) == 1
+
+
+def test_the_replay_of_workers_end_to_end(tmp_path, capsys, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(asyts, "COMPARED_WORKERS", (1, 2, 4))
+    monkeypatch.setattr(asyts, "WORKERS_FUNCTIONS", ("branin",))
+    monkeypatch.setattr(asyts, "N_EVALUATIONS", 4)
+    monkeypatch.setattr(asyts, "TABLED_EVALUATIONS", (2, 4))
+    arguments = ["replay", "asyts-workers", "--runs", "2", "--iterations", "1", "--workers", "0"]
+    files = ["--json", str(tmp_path / "a.json"), "--plot", str(tmp_path / "a.png")]
+    assert cli.main([*arguments, *files]) == cli.DONE
+    shown = capsys.readouterr().out
+    assert "branin: simple regret after n evaluations" in shown and "M = 4" in shown
+    report = json.loads((tmp_path / "a.json").read_text())
+    methods = {(each["times"], each["method"], each["workers"]) for each in report["settings"]}
+    timed = {("seqTS", 1), ("synTS", 2), ("asyTS", 2), ("synTS", 4), ("asyTS", 4)}
+    assert {each[1:] for each in methods if each[0] == "evaluations"} == timed
+    assert {each[1:] for each in methods if each[0] == "exponential"} == timed | {("asyRAND", m) for m in (1, 2, 4)}
+    pairs = [tuple(each.values())[1:7] for each in report["verdicts"]]
+    assert len(pairs) == len(set(pairs)) == 18
+    assert ("exponential", "-1", "asyTS", 2, "asyTS", 1) in pairs
+    assert ("evaluations", "2", "synTS", 4, "seqTS", 1) in pairs
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")

@@ -239,6 +239,20 @@ def test_the_synthetic_replay_end_to_end():
         assert (np.diff(setting["curve_mean"]) <= 0).all()
 
 
+def test_delays_that_depend_on_the_point_and_the_nearest_points():
+    report = REPLAYS["sdf-by-point"].run(Options(runs=2, iterations=12, workers=0))
+    assert len(report["settings"]) == 9 and report["settings"][0]["curve_mean"].shape == (13,)
+    # Six pairs and ten pairs of algorithms, at one iteration.
+    assert len(report["verdicts"]) == 16
+    text = sdf_synthetic.table_by_point(report)
+    assert "Poisson(20x): simple regret" in text and "GP-UCB-SDF, m = 40 against 3 nearest" in text
+    curves = {(s["law"], s["algorithm"], s["window"]): s["curve_mean"] for s in report["settings"]}
+    assert not np.array_equal(curves["poisson", "3 nearest", 20], curves["poisson", "GP-BUCB", 20])
+    assert [sdf_synthetic.delay_at(np.array([x])).mean for x in (0.0, 0.25, 1.0)] == [0.0, 5.0, 20.0]
+    pytest.importorskip("matplotlib")
+    assert len(sdf_synthetic.figure_by_point(report).axes) == 2
+
+
 def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
     report = REPLAYS["sdf-synthetic"].run(Options(runs=4, iterations=40, workers=0, given=True))
     assert report["given"]
@@ -288,7 +302,7 @@ def test_the_svm_replay_end_to_end():
 
 
 def test_replays_are_listed_by_name():
-    assert list(REPLAYS) == sorted(REPLAYS) and len(REPLAYS) == 17
+    assert list(REPLAYS) == sorted(REPLAYS) and len(REPLAYS) == 19
     assert all(isinstance(replay, Replay) and replay.name == name for name, replay in REPLAYS.items())
     assert all(replay.description[0].isupper() and len(replay.description) < 120 for replay in REPLAYS.values())
 
