@@ -302,13 +302,13 @@ def decided(found: Report) -> list[Report]:
     pairs = {}
     for f, each in itertools.product(LENGTHSCALES, chosen):
         first, second = (find(found["settings"], f, *setting)["regret_per_run"][:, -1] for setting in each)
-        compared = (f"{name}, λ = {mean}" for name, mean in each)
-        pairs[(f, found["horizon"], *compared)] = first, second
+        (a, mean_a), (b, mean_b) = each
+        pairs[f, found["horizon"], f"{a}, λ = {mean_a}", f"{b}, λ = {mean_b}"] = first, second
     for f, drawn in [*found["drawn"].items(), *found["rival"].items()]:
         second, first = drawn["regret_per_function"]
         for k, step in enumerate(drawn["step"]):
             title = f"{drawn['functions']} functions like {f}"
-            pairs[(title, step, *reversed(drawn["names"]))] = first[:, k], second[:, k]
+            pairs[title, step, drawn["names"][1], drawn["names"][0]] = first[:, k], second[:, k]
     keys = "function", "step", "first", "second"
     return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
 

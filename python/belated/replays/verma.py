@@ -186,7 +186,7 @@ def rivals(regrets: Mapping[tuple[Any, ...], Mapping[str, ArrayLike]], names: Se
     names : sequence of str
         The names of the entries of a key, under which each verdict has them.
     """
-    pairs = {}
+    pairs: dict[tuple[Any, ...], tuple[ArrayLike, ArrayLike]] = {}
     for key, of in regrets.items():
         for ours, others in RIVALS.items():
             pairs |= {(*key, ours, rival): (of[ours], of[rival]) for rival in others}
