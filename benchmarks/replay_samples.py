@@ -27,8 +27,8 @@ from page_tables import DATA, write
 from belated import cli
 from belated.replays.runner import Options
 
-#: Iterations of a sample. A replay with rounds needs more.
-ITERATIONS, LONGER = 12, {"bpe": 120}
+#: Iterations of a sample. A replay with rounds needs more, and one with many workers fewer.
+ITERATIONS, OTHER = 12, {"bpe": 120, "asyts": 3}
 #: The environment variable that names the folder of a command with --data.
 FOLDER = "BELATED_DATA"
 #: Entries of reports that depend on the time that a run takes.
@@ -42,7 +42,7 @@ def digest_of(command: str) -> str:
     made = {key: getattr(given, key) for key in ("seed", "faithful", "given", "quick")}
     if given.data is not None:
         made["data"] = Path(os.environ[FOLDER])
-    options = Options(runs=1, iterations=LONGER.get(replay.name, ITERATIONS), workers=0, **made)
+    options = Options(runs=1, iterations=OTHER.get(replay.name, ITERATIONS), workers=0, **made)
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         report = replay.run(options)
