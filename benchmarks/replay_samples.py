@@ -37,11 +37,10 @@ TIMED = ("seconds", "seconds_per_suggestion")
 
 def digest_of(command: str) -> str:
     """Return the digest of one short run of a command."""
-    given = cli.parser().parse_args(command.removeprefix("belated ").replace("--keep DIR", "").split())
+    words = command.removeprefix("belated ").replace("--keep DIR", "").split()
+    given = cli.parser().parse_args([os.environ[FOLDER] if word == "DIR" else word for word in words])
     replay = given.name
-    made = {key: getattr(given, key) for key in ("seed", "faithful", "given", "quick")}
-    if given.data is not None:
-        made["data"] = Path(os.environ[FOLDER])
+    made = {key: getattr(given, key) for key in ("seed", "data", "faithful", "given", "quick")}
     options = Options(runs=1, iterations=OTHER.get(replay.name, ITERATIONS), workers=0, **made)
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
