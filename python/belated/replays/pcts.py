@@ -39,12 +39,13 @@ functions.
 
 The replay ``pcts-sr`` compares PCTS with the paper's "SR", Algorithm 2 of Locatelli and Carpentier 2018. At each level
 of a partition, SR evaluates the centre of every remaining cell many times. Each cell is then halved or rejected. PCTS
-and SR evaluate at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation
+and SR evaluate at full fidelity, in ten runs of 600 units. An algorithm that waits for each result has one evaluation
 in flight. In the authors' script, SR has 30 evaluations in flight. This replay runs SR with one and with 30 evaluations
 in flight.
 
-By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, without noise.
-``--iterations T`` is the time of a run. ``--quick`` uses three functions.
+By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, without noise. Then
+all runs are equal, and there is one run without a seed. ``--iterations T`` is the time of a run. ``--quick`` uses three
+functions.
 """
 
 import itertools
@@ -58,6 +59,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from belated import plotting
+from belated._core import InvalidSetting
 from belated.plotting.figures import PALETTE
 from belated.replays import report, rivals, rivals_bayesian, verdicts, wang
 from belated.replays.reference_tree import Instance, best_so_far
@@ -373,12 +375,18 @@ class RejectsSetting(NamedTuple):
 
 
 def make_rejects(options: Options) -> Report:
-    """All runs."""
+    """All runs. Without noise all runs are equal, so there is one run."""
+    if options.faithful and options.seed:
+        problem = "--seed has no effect on pcts-sr --faithful, which has no noise and a constant delay: leave it out"
+        raise InvalidSetting(problem)
+    options = replace(options, runs=1) if options.faithful else options
     names = QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
     settings = itertools.starmap(RejectsSetting, itertools.product(names, (PCTS, *SR)))
     described = [describe_rejects(*each) for each in run_all(run_rejects, settings, options, "pcts-sr").items()]
-    compared = verdicts.comparisons(described, ("function",), [(PCTS, each) for each in SR])
-    return {"duration": options.iterations, "settings": described, "verdicts": compared}
+    made = {"runs": options.runs, "duration": options.iterations, "settings": described}
+    if options.faithful:
+        return made
+    return made | {"verdicts": verdicts.comparisons(described, ("function",), [(PCTS, each) for each in SR])}
 
 
 def run_rejects(setting: RejectsSetting, run: int, options: Options) -> dict[str, Any]:
@@ -423,8 +431,8 @@ def table_rejects(found: Report) -> str:
         name = f"{each['function']}, {each['algorithm']}"
         rows.append([name, *cells, "" if levels is None else f"{levels:.0f}"])
     header = ["", "median regret (quartiles)", "ratio to PCTS", "evaluations", "levels"]
-    title = f"Figure 5: {found['duration']} units, {found['runs']} runs\n"
-    return title + report.format_table(header, rows) + "\n\n" + verdicts.table(found["verdicts"])
+    parts = [f"Figure 5: {found['duration']} units, {found['runs']} runs\n{report.format_table(header, rows)}"]
+    return "\n\n".join([*parts, *([verdicts.table(found["verdicts"])] if "verdicts" in found else [])])
 
 
 def figure_rejects(found: Report) -> Any:

@@ -182,6 +182,16 @@ def test_unsupported_options_are_refused():
         execute(replays.found()["pcts-sr"], Options(keep=Path("x")))
 
 
+def test_the_seed_of_a_replay_without_chance_is_refused():
+    with pytest.raises(bl.errors.InvalidSetting, match="--seed has no effect on pcts-sr --faithful"):
+        execute(replays.found()["pcts-sr"], Options(faithful=True, seed=1))
+    for function in pcts.QUICK_FUNCTIONS:
+        for algorithm in (pcts.PCTS, *pcts.SR):
+            setting = pcts.RejectsSetting(function, algorithm)
+            found = [pcts.run_rejects(setting, 0, Options(iterations=60, faithful=True, seed=seed)) for seed in (0, 1)]
+            assert found[0]["value"] == found[1]["value"]
+
+
 @needs_data
 @pytest.mark.parametrize("name", ["Hartmann6", "CurrinExp", "Branin"])
 def test_the_published_maximum_of_mfpoo_is_a_value_at_the_fidelity_of_its_node(name):
