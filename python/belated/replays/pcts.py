@@ -72,6 +72,8 @@ QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
 #: authors' program prints.
 MEASURES = {"full": "median", "node": "node_median"}
 VALUES = {"full": "values", "node": "node_values"}
+#: The verdict on the regrets against the allowed regret → the verdict on a cell.
+WITHIN = {verdicts.BETTER: "within", verdicts.WORSE: "not within", verdicts.UNDECIDED: "undecided"}
 #: Suffix of the label of the authors' program if it has the settings of tables 5 and 9; see `belated.replays.wang`.
 AS_TABLES = ", as the tables"
 #: Suffix of this label with the constants `wang.CHOSEN`.
@@ -192,8 +194,8 @@ def cells(described: Sequence[Report], known: Published) -> dict[str, list[Repor
     """For each version and measure, return a list with an entry for each function and delay: whether the better of the
     two PCTS algorithms is as good as published.
 
-    PCTS is as good as published if its median regret is at most 1.1 times the published median plus the published
-    standard deviation.
+    The allowed regret is 1.1 times the published median plus the published standard deviation. The verdict compares the
+    regrets of all runs with it.
     """
     found: dict[str, list[Report]] = {}
     versions = (
@@ -216,8 +218,11 @@ def cells(described: Sequence[Report], known: Published) -> dict[str, list[Repor
         row = {"delays": delays, "function": function, "regret": regret, "published": published}
         row["regrets"] = problem.optimum - np.asarray(better[VALUES[measure]], dtype=float)
         row["allowed"] = 1.1 * published + best["std"]
-        row["within"] = bool(regret <= row["allowed"])
         found.setdefault(f"{version}, measure {measure}", []).append(row)
+    rows = {(name, k): row for name, each in found.items() for k, row in enumerate(each)}
+    pairs = {where: (row["regrets"], np.full(len(row["regrets"]), row["allowed"])) for where, row in rows.items()}
+    for where, verdict in verdicts.verdicts(pairs).items():
+        rows[where]["verdict"] = WITHIN[verdict]
     return found
 
 
@@ -258,9 +263,8 @@ def _cells(version: str, rows: Sequence[Report]) -> str:
     lines = []
     for each in rows:
         numbers = [report.quartiles(each["regrets"]), *(f"{each[key]:.3g}" for key in ("published", "allowed"))]
-        verdict = "within" if each["within"] else "not within"
-        lines.append([f"{each['function']}, {each['delays']}", *numbers, verdict])
-    n = sum(each["within"] for each in rows)
+        lines.append([f"{each['function']}, {each['delays']}", *numbers, each["verdict"]])
+    n = sum(each["verdict"] == WITHIN[verdicts.BETTER] for each in rows)
     title = f"PCTS {version}: within 1.1 times the published regret + std in {n} of {len(rows)} cells\n"
     return title + report.format_table(["better PCTS", "regret (quartiles)", "published", "allowed", ""], lines)
 

@@ -103,12 +103,35 @@ def test_verdicts_of_the_tables_of_pcts_follow_from_its_cells(script):
     for _, published, allowed, *cells in rows:
         assert float(published) <= float(allowed)
         for k, cell in enumerate(cells):
-            is_within = float(cell.strip("*")) <= float(allowed)
+            is_within = float(cell.strip("*").split(" ")[0]) <= float(allowed)  # the median, before its quartiles
             assert is_within == cell.startswith("**")
             counted[k] += is_within
     assert [cell.strip("*") for cell in last[3:]] == [f"{n} of {len(rows)}" for n in counted]
     ours = " ".join(result["ours"] for result in page["results"])
     assert re.findall(r"in (\d+) (?:of 10|by node)", ours) == [str(n) for n in counted]
+
+
+def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
+    pages = script.read()
+    tables, results = pages["pcts_noise"]["tables"], pages["pcts_noise"]["results"]
+    for delays, result in zip(("constant", "geometric"), results, strict=False):
+        rows = tables[f"{delays}_verdicts"]["rows"]
+        found = [verdict for _, *cells in rows for cell in cells for verdict in cell.split(" / ")]
+        stated = re.search(r"in (\d+) comparisons better in (\d+), worse in (\d+), undecided in (\d+)", result["ours"])
+        counted = [len(found), *(found.count(each) for each in ("better", "worse", "undecided"))]
+        assert [int(each) for each in stated.groups()] == counted
+    heights = [cell for row in pages["pcts"]["tables"]["heights"]["rows"] for cell in (row[3], row[6])]
+    assert f"deeper in {heights.count('deeper')} of {len(heights)}" in pages["pcts"]["results"][-1]["ours"]
+
+
+def test_differences_from_the_standard_acquisition_are_bold_if_they_have_a_verdict(script):
+    page = script.read()["riegler"]
+    for tag, results in (("exact", page["results"][:7]), ("noisy", page["results"][7:])):
+        rows = page["tables"][f"paired_{tag}"]["rows"]
+        for k, result in enumerate(results, 1):
+            decided = {row[0] for row in rows if row[k].startswith("**")}
+            verdict = result["verdict"].partition("; undecided")[0]
+            assert {row[0] for row in rows if re.search(rf"\b{row[0]}\b", verdict)} == decided
 
 
 def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):
