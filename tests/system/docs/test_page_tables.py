@@ -131,16 +131,6 @@ def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
     assert f"deeper in {heights.count('deeper')} of {len(heights)}" in pages["pcts"]["results"][-1]["ours"]
 
 
-def test_differences_from_the_standard_acquisition_are_bold_if_they_have_a_verdict(script):
-    page = script.read()["riegler"]
-    for tag, results in (("exact", page["results"][:7]), ("noisy", page["results"][7:])):
-        rows = page["tables"][f"paired_{tag}"]["rows"]
-        for k, result in enumerate(results, 1):
-            decided = {row[0] for row in rows if row[k].startswith("**")}
-            verdict = result["verdict"].partition("; undecided")[0]
-            assert {row[0] for row in rows if re.search(rf"\b{row[0]}\b", verdict)} == decided
-
-
 def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):
     page = script.read()["bpe"]
     rows = {row[0]: [float(cell.split(" ")[0]) for cell in row[1:]] for row in page["tables"]["regret"]["rows"]}
