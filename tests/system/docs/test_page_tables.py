@@ -113,9 +113,11 @@ def test_counts_of_the_tables_of_pcts_follow_from_its_cells(script):
     ours = " ".join(result["ours"] for result in page["results"])
     assert re.findall(r"in (\d+) (?:of 10|by node)", ours) == [str(n) for n in counted["median"]]
     stated = " ".join(result["verdict"] for result in page["results"])
-    assert re.findall(r"within in (\d+)|by node values (\d+)", stated) == [
+    assert re.findall(r"cells (\d+) within|by node values (\d+)", stated) == [
         (str(n), "") if k in (0, 1, 3) else ("", str(n)) for k, n in enumerate(counted["within"])
     ]
+    found = re.findall(r"(\d+) undecided|values \d+, \d+ and (\d+)", stated)
+    assert [int(one or other) for one, other in found] == counted["undecided"]
 
 
 def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
