@@ -199,41 +199,38 @@ def page_as_json(study: Study, page: Page) -> bytes:
 def _chosen(study: Study, page: Page) -> NDArray[np.int64]:
     """Return the trials that a request asks for, in ascending order."""
     log = study._log
-    if page.numbers is not None:
-        wanted = {int(number) for number in page.numbers.split(",")}
-        numbers = np.array(sorted(number for number in wanted if number < len(log)), dtype=np.int64)
-    elif page.since > 0:
-        numbers = np.array(log.history.changed(page.since), dtype=np.int64)
-    else:
-        numbers = np.arange(len(log))
-    numbers = numbers[np.searchsorted(numbers, page.start) :]
-    if page.by is not None:
-        numbers = np.intersect1d(numbers, np.array(log.core.numbers_by(page.by), dtype=np.int64))
     state, *others = log.core.traits()
-    marked, failed, curve, *_ = (column[numbers].astype(bool) for column in others)
-    state, is_chosen = state[numbers], np.ones(len(numbers), dtype=bool)
-    is_pending = state == _STATES.index("pending")
+    marked, failed, curve, *_ = (column.astype(bool) for column in others)
+    is_pending, is_chosen = state == _STATES.index("pending"), np.ones(len(state), dtype=bool)
+    is_chosen[: page.start] = False
     if page.state is not None:
         is_chosen &= state == _STATES.index(page.state)
-    conditions = [
-        (page.worklist, is_pending | marked),
-        (page.ended, ~is_pending),
-        (page.late or page.forbidden, is_pending),
-    ]
-    conditions += [(page.marked, marked), (page.failed, failed), (page.curve, curve)]
+    conditions = [(page.worklist, is_pending | marked), (page.ended, ~is_pending), (page.marked, marked)]
+    conditions += [(page.late or page.forbidden, is_pending), (page.failed, failed), (page.curve, curve)]
     for is_asked, condition in conditions:
         if is_asked:
             is_chosen &= condition
-    numbers = numbers[is_chosen]
+    lists: list[list[int]] = []
+    if page.numbers is not None:
+        lists.append([number for number in map(int, page.numbers.split(",")) if number < len(state)])
+    if page.since > 0:
+        lists.append(log.history.changed(page.since))
+    if page.by is not None:
+        lists.append(log.core.numbers_by(page.by))
+    for numbers in lists:
+        is_listed = np.zeros(len(state), dtype=bool)
+        is_listed[numbers] = True
+        is_chosen &= is_listed
+    chosen = np.flatnonzero(is_chosen)
     if page.late or page.forbidden:
-        records = [log.trial(number) for number in numbers.tolist()]
+        records = [log.trial(number) for number in chosen.tolist()]
         meets = [
             (not page.late or _is_late(study, record))
             and (not page.forbidden or study._why_forbidden(record) is not None)
             for record in records
         ]
-        numbers = numbers[np.array(meets, dtype=bool)]
-    return numbers
+        chosen = chosen[np.array(meets, dtype=bool)]
+    return chosen
 
 
 def _sorted(study: Study, page: Page, numbers: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array]:

@@ -6,6 +6,7 @@ const PERIOD = 2000, MOST_ROWS = 50;
 const trials = new Map();
 const NOTHING = {arrivals: [], failures: [], curved: [], front: [], chart: null};
 let lists = NOTHING;  // the other trials that are shown, and the points of the chart
+let listed = -1, listsRestUntil = 0;  // the events that `lists` have at least, and when they may be fetched again
 let listedUntil = 0;  // when the studies are listed again
 let total = 0;  // the number of trials of the worklist, of which some may not be shown
 let shown = null, shownId = null, events = 0, skew = 0, round = 0;
@@ -171,11 +172,17 @@ async function follow(name) {
   known.set(name, study.study_id);
   skew = study.now - Date.now() / 1000;
   const isNew = name !== shown || study.study_id !== shownId;  // the id differs after a deletion and a new start
-  if (!isNew && study.events === events) return study;
+  if (!isNew && study.events === events && listed === events) return study;
   if (isNew) { lists = NOTHING; limit = MOST_SHOWN; order = {by: "number", down: false}; }
-  if (!await fetchWorklist(study)) return null;
+  if ((isNew || study.events !== events) && !await fetchWorklist(study)) return null;
   if (isNew) { latest = {study}; draw(study); }
-  await fetchLists(study);
+  // While a study changes all the time, the rest is fetched less often: in about 1 % of the time.
+  if (isNew || performance.now() > listsRestUntil) {
+    const start = performance.now(), reached = events;
+    await fetchLists(study);
+    listed = reached;
+    listsRestUntil = performance.now() + Math.min(5 * PERIOD, 100 * (performance.now() - start));
+  }
   return study;
 }
 
@@ -185,7 +192,7 @@ function showMissing(name) {
   if (boxInFocus()) document.activeElement.blur();
   trials.clear(); rows.clear(); selected.clear();
   find("worklist").key = null;
-  shown = null; shownId = null; latest = null; events = 0; total = 0; lists = NOTHING; notice = "";
+  shown = null; shownId = null; latest = null; events = 0; total = 0; listed = -1; lists = NOTHING; notice = "";
   find("study").hidden = true; find("updated").textContent = "";
   say(`The study ${isolated(name)} was deleted, or was never created. Choose another study, or wait until it is created.`, true);
   drawEntries();

@@ -41,5 +41,8 @@ def test_times_and_changes_agree_with_the_stored_events(tmp_path):
             assert history.written(number) == (at[0], at[-1])
         for start in range(len(changes) + 2):
             assert history.changed(start) == sorted({number for number in changes[start:] if number is not None})
-    with pytest.raises(KeyError):
+        last, at = history.last_of_all()
+        assert last.tolist() == [history.last(number) for number in range(7)]
+        assert at.tolist() == [times[number][-1] for number in range(7)]
+    with pytest.raises(IndexError):
         study._log.history.written(7)
