@@ -24,6 +24,9 @@ LARGEST_BODY = 1 << 20
 #: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
 
+#: Maximum number of bytes that are sent at once. An encrypted connection keeps a buffer for the largest part.
+LARGEST_PART = 1 << 14
+
 #: Paths whose answers do not contain data of studies. Browsers request these paths before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
@@ -70,7 +73,11 @@ class Gate:
             if message["type"] == "http.response.start":
                 closing = [] if has_token and not self.closing() else [(b"connection", b"close")]
                 message["headers"] = [*message.get("headers", ()), *_HEADERS, *closing]
-            await send(message)
+            body = message.get("body", b"")
+            last = max(0, len(body) - 1) // LARGEST_PART * LARGEST_PART
+            for start in range(0, last, LARGEST_PART):
+                await send({**message, "body": body[start : start + LARGEST_PART], "more_body": True})
+            await send({**message, "body": body[last:]} if last else message)
 
         try:
             scope["path"] = path_of(scope)
