@@ -486,6 +486,11 @@ def serve_cases(every, megabytes, failures, deadline):
             process = context.Process(target=serve_with_limits, args=(arguments, str(output)))
             process.start()
             wait_for(lambda process=process: " served at " in output.read_text() or not process.is_alive())
+            if process.is_alive() and " served at " not in output.read_text():
+                failures.note(f"{name}: the server did not start within {TIME} s")
+                process.kill()
+                process.join()
+                continue
             if process.is_alive():
                 address = output.read_text().split(" served at ")[1].split(",")[0]
                 kind, what = name.split(": ", 1)

@@ -340,17 +340,12 @@ def work(running, tokens, place, kills, seed, failures, deadline):
     for thread in crowd:
         thread.start()
     persons, times = [each for each in crowd if isinstance(each, Person)], []
-
-    def is_alive():
-        return any(thread.is_alive() for thread in crowd)
-
-    while len(times) < kills and not deadline.over() and is_alive():
-        # After each start, every page must store a value before the next kill.
-        wanted, end = [each.n_stored + 1 for each in persons], time.monotonic() + PATIENCE
-        while is_alive() and any(each.n_stored < n for each, n in zip(persons, wanted, strict=True)):
+    while len(times) < kills and not deadline.over() and not journal.errors:
+        # After each start, a page must store a value before the next kill.
+        before, end = sum(each.n_stored for each in persons), time.monotonic() + PATIENCE
+        while sum(each.n_stored for each in persons) == before and not journal.errors:
             if time.monotonic() > end:
-                failures.note(f"after kill {len(times)}, a page has stored no value for {PATIENCE} s")
-                break
+                journal.errors.append(f"after kill {len(times)}, no page has stored a value for {PATIENCE} s")
             time.sleep(0.05)
         if chance.random() < 0.7:  # kill the server while it answers the page
             journal.sending.clear()

@@ -37,6 +37,9 @@ _TABLE = re.compile("/v1/studies/[^/]+/table")
 #: Maximum nesting of lists and objects in a body. The core's own reader allows slightly deeper nesting.
 DEEPEST_BODY = 100
 
+#: Maximum number of bytes that are sent at once. An encrypted connection keeps a buffer for the largest part.
+LARGEST_PART = 1 << 14
+
 #: Paths whose answers do not contain data of studies. Browsers request these paths before they have a token.
 OPEN_PATHS = frozenset({"/", "/docs", "/openapi.json"})
 
@@ -84,7 +87,11 @@ class Gate:
             if message["type"] == "http.response.start":
                 closing = [] if has_token and not self.closing() else [(b"connection", b"close")]
                 message["headers"] = [*message.get("headers", ()), *_HEADERS, *closing]
-            await send(message)
+            body = message.get("body", b"")
+            last = max(0, len(body) - 1) // LARGEST_PART * LARGEST_PART
+            for start in range(0, last, LARGEST_PART):
+                await send({**message, "body": body[start : start + LARGEST_PART], "more_body": True})
+            await send({**message, "body": body[last:]} if last else message)
 
         async with AsyncExitStack() as until_answered:
             try:

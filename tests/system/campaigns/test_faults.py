@@ -110,6 +110,34 @@ def test_values_on_pages_of_a_killed_service_are_stored_once_under_the_right_nam
     assert figures["kills"] == 5 and figures["values_of_pages"] >= 10 and figures["values_of_programs"] > 0
 
 
+@pytest.mark.parametrize(
+    ("user", "number", "outcome", "value"),
+    [
+        ("anna", 0, "yield", 0.5),
+        ("ben", 0, "yield", 0.5),
+        ("anna", 1, "yield", 0.5),
+        ("anna", 0, "purity", 0.5),
+        ("anna", 0, "yield", 0.25),
+        ("anna", 0, "yield", 0.75),
+    ],
+)
+def test_values_that_are_lost_doubled_or_at_the_wrong_place_are_noticed(
+    program, tmp_path, user, number, outcome, value
+):
+    persons, harness = program("persons"), program("harness")
+    study = persons.study(tmp_path / "store.db")
+    journal, failures = persons.Journal(), harness.Failures()
+    journal.started = [trial.number for trial in study.suggest(n=3)]
+    study.as_user("anna").observe(0, {"yield": 0.5})
+    study.as_user("anna").observe(2, {"yield": 0.75})
+    journal.values = {0.75: ("anna", 2, "yield", 0.0), value: (user, number, outcome, 0.0)}
+    if value == 0.75:  # the value is stored twice
+        study.as_user("anna").observe(2, {"purity": 0.75})
+        journal.values = {0.75: ("anna", 2, "yield", 0.0), 0.5: ("anna", 0, "yield", 0.0)}
+    persons.compare(tmp_path / "store.db", journal, [], failures)
+    assert (failures == []) == ((user, number, outcome, value) == ("anna", 0, "yield", 0.5)), failures
+
+
 def test_many_processes_make_every_call_exactly_once_in_postgresql(program, postgresql):
     figures = clean(program("crowd").run(workers=6, calls=25, suggesters=0, store="postgresql"))
     assert figures["mixed"]["calls"] == 150

@@ -356,3 +356,28 @@ def test_requests_that_read_have_no_body(method, header):
     scope["headers"].append(header)
     asyncio.run(made(scope, None, send))
     assert sent[0]["status"] == 400 and (b"connection", b"close") in sent[0]["headers"]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3])
+def test_large_answers_are_sent_in_parts(size):
+    from starlette.responses import Response
+
+    body = bytes(range(251)) * (size * gate.LARGEST_PART // 250 + 1)
+    for exact in (body, body[: size * gate.LARGEST_PART]):
+        sent = []
+
+        async def send(message, sent=sent):
+            sent.append(message)
+
+        async def receive():
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        made = gate.Gate(Response(exact), one_token("a-secret-of-sixteen"))
+        headers = [(b"authorization", b"Bearer a-secret-of-sixteen")]
+        scope = {"type": "http", "method": "GET", "raw_path": b"/v1/studies", "path": "/v1/studies", "headers": headers}
+        asyncio.run(made(scope, receive, send))
+        start, *parts = sent
+        assert (b"content-length", str(len(exact)).encode()) in start["headers"]
+        assert b"".join(each["body"] for each in parts) == exact
+        assert max(len(each["body"]) for each in parts) <= gate.LARGEST_PART
+        assert [each.get("more_body", False) for each in parts] == [True] * (len(parts) - 1) + [False]
