@@ -470,5 +470,5 @@ REPLAYS = [
     Replay(
         "asyts", __doc__, make, table, figure, 15, 30, quick_runs=20, quick_iterations=10, options=["quick", "keep"]
     ),
-    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 40, 10, options=["keep"]),
+    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 30, 10, options=["keep"]),
 ]
