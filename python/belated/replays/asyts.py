@@ -495,5 +495,5 @@ REPLAYS = [
         needs=["scipy"],
         options=["quick", "keep"],
     ),
-    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 20, 10, options=["keep"]),
+    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 30, 10, options=["keep"]),
 ]
