@@ -127,11 +127,9 @@ def summarise(results: Results, best: Array) -> Report:
         described["regret_per_run"] = {str(i): curves[:, i] for i in iteration}
         described["seconds_per_run"] = float(np.mean(seconds))
         settings.append(described | {"seconds_per_suggestion": float(np.mean(seconds)) / n})
-    regrets = {
-        (int(i),): {setting["algorithm"]: setting["regret_per_run"][i] for setting in settings}
-        for i in settings[0]["regret_per_run"]
-    }
-    return {"best": best, "settings": settings, "rivals": verma.rivals(regrets, ["iteration"])}
+    last = settings[0]["iteration"][-1]
+    regrets = {setting["algorithm"]: setting["regret_per_run"][str(last)] for setting in settings}
+    return {"best": best, "settings": settings, "rivals": verma.rivals({(last,): regrets}, ["iteration"])}
 
 
 def table(found: Report, what: str) -> str:
