@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-import anyio.to_thread
-
 from belated.serve.problems import refusal
 from belated.serve.roles import User, refused
 from belated.serve.tokens import Tokens
@@ -133,7 +131,7 @@ class Gate:
         await until_answered.enter_async_context(self._reading)
         if sum(map(body.count, (b",", b"[", b"{"))) > MOST_MARKS:
             raise Refused(413, f"the table has more than {MOST_MARKS:,} commas and brackets: send less rows at once")
-        await anyio.to_thread.run_sync(check_body, scope, body)
+        await asyncio.to_thread(check_body, scope, body)
         return body
 
     def _user_of(self, scope: Scope) -> User:
