@@ -29,13 +29,14 @@ class History:
     def note(self, records: Iterable[Record], numbers: Iterable[int | None]) -> None:
         """Add new events; `numbers` contains, for each event, the number of its trial."""
         for record, number in zip(records, numbers, strict=True):
+            # Other threads may read at any time, so the time of an event comes first.
+            self._concerned.append(_NONE if number is None else number)
+            self._times.append(record.at)
             if number is not None:
                 if number == len(self._first):  # trials are numbered in the order of their first events
                     self._first.append(self._n_events)
                     self._last.append(self._n_events)
                 self._last[number] = self._n_events
-            self._concerned.append(_NONE if number is None else number)
-            self._times.append(record.at)
             self._n_events += 1
 
     def note_revision(self) -> None:
@@ -58,8 +59,8 @@ class History:
     def last_of_all(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return, for each trial, the number of its last event and the time when this event was written."""
         # Copies, because an array cannot grow while numpy uses its memory.
-        last = np.array(self._last, dtype=np.int64)
-        return last, np.array(self._times)[last]
+        last = np.frombuffer(self._last.tobytes(), dtype=np.int64)
+        return last, np.frombuffer(self._times.tobytes())[last]
 
     def events_of(self, number: int) -> list[int]:
         """Return the numbers of the events of a trial, in order."""

@@ -46,3 +46,14 @@ def test_times_and_changes_agree_with_the_stored_events(tmp_path):
         assert at.tolist() == [times[number][-1] for number in range(7)]
     with pytest.raises(IndexError):
         study._log.history.written(7)
+
+
+def test_events_are_added_while_the_last_events_are_in_use(tmp_path):
+    study = bl.Study("s", tmp_path / "s.db", bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    history = study._log.history
+    assert [column.tolist() for column in history.last_of_all()] == [[], []]
+    kept = []
+    for _ in range(50):
+        study.suggest()
+        kept.append(history.last_of_all()[0])
+    assert [each.tolist() for each in kept] == [list(range(n)) for n in range(1, 51)]
