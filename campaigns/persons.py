@@ -162,7 +162,9 @@ class Person(threading.Thread):
             return
         self.drain()
         self.browser.refresh()
-        while not self.browser.execute_script("return typeof rows === 'object'"):
+        # The server may be down, or may have been killed while it sent the page.
+        while not self.browser.execute_script("return typeof refresh === 'function' && typeof isFormer === 'function'"):
+            self.browser.get_log("browser")
             time.sleep(0.2)
             self.browser.refresh()
 
