@@ -22,7 +22,7 @@ import belated as bl
 OUTCOMES = {"yield": "maximize", "purity": bl.Record()}
 STUDY = "/v1/studies/study"
 FEWEST = 30  # trials in flight
-PATIENCE = 90.0  # seconds until the page must have stored or refused a value
+PATIENCE = 300.0  # seconds until the page must have stored or refused a value, although the server is killed meanwhile
 
 LOOK = """
 return {
@@ -162,7 +162,9 @@ class Person(threading.Thread):
             return
         self.drain()
         self.browser.refresh()
-        while not self.browser.execute_script("return typeof rows === 'object'"):
+        # The server may be down, or may have been killed while it sent the page.
+        while not self.browser.execute_script("return typeof refresh === 'function' && typeof isFormer === 'function'"):
+            self.browser.get_log("browser")
             time.sleep(0.2)
             self.browser.refresh()
 
@@ -208,8 +210,8 @@ class Person(threading.Thread):
             for entry in listed:
                 reasons = [each for text, each in look["listed"] if f"trial {entry['number']}:" in text]
                 if entry["status"] == "draft" and not reasons:
-                    self.click("#send")
-                    self.reload()
+                    if self.click("#send"):
+                        self.reload()
                 elif reasons:
                     reason = re.sub(r"\d[\d.]*", "N", entry["reason"] or "the trial has a value")
                     is_told = any(f"Trial {entry['number']} has now: " in each for each in reasons[0])
@@ -224,14 +226,16 @@ class Person(threading.Thread):
         self.drain()
 
     def click(self, selector):
-        """Click on an element, if it is there."""
+        """Click on an element, if it is there; return whether it is."""
         from selenium.common.exceptions import WebDriverException
 
         try:
             self.browser.find_element("css selector", selector).click()
-            self.journal.sending.set()
         except WebDriverException:
             time.sleep(0.2)
+            return False
+        self.journal.sending.set()
+        return True
 
     def decide(self, number):
         """Press a button of an entry that was not stored. Return whether the entry was discarded."""

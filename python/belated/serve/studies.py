@@ -244,9 +244,11 @@ class OpenStudies:
         return await self._in_turn(name, create)
 
     async def names(self) -> list[str]:
-        """Return the names of all studies, the oldest first."""
+        """Return the names of all studies, the oldest first. Raise StoreError if they cannot be read."""
         self._turn = self._turn or anyio.CapacityLimiter(1)
         names: list[str] = await anyio.to_thread.run_sync(self.read_names, limiter=self._turn)
+        if any(not isinstance(name, str) for name in names):  # SQLite stores any value in any column
+            raise StoreError("the name of a study is damaged: restore a copy of the store")
         return names
 
     def close(self) -> None:

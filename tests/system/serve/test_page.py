@@ -77,7 +77,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     study.observe(4, 0.25)
     wait(browser, lambda: "0.25" in text(browser, "best"))
     assert text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed")
-    assert text(browser, "forecast") == forecast_of(study)
+    wait(browser, lambda: text(browser, "forecast") == forecast_of(study))
     assert len(text(browser, "worklist").splitlines()) == 2
     assert complaints(browser) == []
 

@@ -1,7 +1,9 @@
 """A server keeps studies open, and closes some of them if too many are open."""
 
 import asyncio
+import sqlite3
 import threading
+from contextlib import closing
 
 import pytest
 
@@ -103,5 +105,23 @@ def test_a_store_that_is_gone_is_not_called_a_deleted_study(tmp_path):
         file.unlink()
         with pytest.raises(StoreError):
             await made.call("a", bl.Study.sync)
+
+    asyncio.run(go())
+
+
+def test_a_name_that_is_not_a_text_is_an_error_of_the_store(tmp_path):
+    url = f"sqlite:///{tmp_path / 'a.db'}"
+    for name in "ab":
+        bl.Study(name, url, bl.RandomSearch({"x": (0.0, 1.0)}, seed=0))
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.execute("UPDATE studies SET name = x'00ff' WHERE name = 'a'")
+        connection.commit()
+
+    async def go():
+        made = studies.OpenStudies(open_store(url))
+        with pytest.raises(bl.errors.StoreError, match="damaged"):
+            await made.names()
+        # Other studies can still be used.
+        assert (await made.call("b", bl.Study.suggest)).number == 0
 
     asyncio.run(go())
