@@ -16,6 +16,7 @@ import hashlib
 import io
 import json
 import math
+import os
 import platform
 import warnings
 from pathlib import Path
@@ -26,18 +27,21 @@ from page_tables import DATA, write
 from belated import cli
 from belated.replays.runner import Options
 
-#: Iterations of a sample. A replay with rounds needs more.
-ITERATIONS, LONGER = 12, {"bpe": 120}
+#: Iterations of a sample. A replay with rounds needs more, and one with many workers fewer.
+ITERATIONS, OTHER = 12, {"bpe": 120, "asyts": 3}
+#: The environment variable that names the folder of a command with --data.
+FOLDER = "BELATED_DATA"
 #: Entries of reports that depend on the time that a run takes.
 TIMED = ("seconds", "seconds_per_suggestion")
 
 
 def digest_of(command: str) -> str:
     """Return the digest of one short run of a command."""
-    given = cli.parser().parse_args(command.removeprefix("belated ").replace("--keep DIR", "").split())
+    words = command.removeprefix("belated ").replace("--keep DIR", "").split()
+    given = cli.parser().parse_args([os.environ[FOLDER] if word == "DIR" else word for word in words])
     replay = given.name
-    made = {key: getattr(given, key) for key in ("seed", "faithful", "given", "quick")}
-    options = Options(runs=1, iterations=LONGER.get(replay.name, ITERATIONS), workers=0, **made)
+    made = {key: getattr(given, key) for key in ("seed", "data", "faithful", "given", "quick")}
+    options = Options(runs=1, iterations=OTHER.get(replay.name, ITERATIONS), workers=0, **made)
     with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
         warnings.simplefilter("ignore")
         report = replay.run(options)
@@ -90,6 +94,8 @@ def check() -> int:
             print(f"{name}: no sample; its table is of commit {run['commit']}")
         elif sample["processor"] != processor():
             print(f"{name}: the sample is of another processor, {sample['processor']}")
+        elif "--data" in run["command"] and FOLDER not in os.environ:
+            print(f"{name}: needs the folder of its data in {FOLDER}")
         elif digest_of(run["command"]) != sample["digest"]:
             n_different += 1
             print(f"{name}: decisions have changed since commit {run['commit']}: make its table again")

@@ -3,18 +3,18 @@
 M workers evaluate a noisy function. For synchronous and asynchronous methods, the curves show the simple regret of the
 arrived results against simulated time. For seqTS, synTS and asyTS on Hartmann6, the curves show the regret against the
 number of evaluations. In these runs, DIRECT finds the maximum of each draw, as in the paper. All methods of a run share
-the initial points, and the k-th trial has the same evaluation time and noise for every method. In addition, asyTS,
-synTS and asyRAND run on all ten functions with half-normal times. The replay counts the functions on which asyTS has
-less regret than the other two methods.
+the initial points, and the k-th trial has the same evaluation time and noise for every method. One of the two
+distributions of evaluation times is half-normal for every function. For these panels, the replay counts the functions
+on which asyTS has less regret than synTS and asyRAND.
 
 The paper states the methods, the functions, the noise and the distributions of evaluation times, which have mean 1. All
 methods share random initial points, and curves begin after these points. For Hartmann6 the paper states about 12·30
-evaluations, so M = 12 and T = 30; another formula there, 12·30/log(8), has 8 instead. For the other panels, M and the
-distributions appear only in the titles of the figures, which the text of the paper does not repeat. M and the
-distribution of each panel below are our choice, with more workers in more dimensions. The number of initial points is
-max(M, min(6d, 25)), as in the authors' code. Here the values of the initial points are known at time 0. In the authors'
-code, workers evaluate the initial points like all other points, and do so asynchronously even if the method is
-synchronous.
+evaluations of an asynchronous method, and 12·30/log(8) of a synchronous method, so M is 12 or 8; here M = 12 and
+T = 30. For the other panels, M and the distributions appear only in the titles of the figures, which the text of the
+paper does not repeat. M and the two distributions of each function below are our choice, with more workers in more
+dimensions. The number of initial points is max(M, min(6d, 25)), as in the authors' code. Here the values of the initial
+points are known at time 0. In the authors' code, workers evaluate the initial points like all other points, and do so
+asynchronously even if the method is synchronous.
 
 ``--iterations T`` is the simulated time of a run, 30 by default. The runs whose regret is plotted against the number of
 evaluations have M·T evaluations.
@@ -44,30 +44,32 @@ METHODS = ("synRAND", "synBUCB", "synUCBPE", "synTS", "asyRAND", "asyUCB", "asyH
 #: Methods that are compared by the number of evaluations.
 SEQUENTIAL = ("seqTS", "synTS", "asyTS")
 EVERY_METHOD = tuple(dict.fromkeys((*METHODS, *SEQUENTIAL)))
-#: Methods that run on all functions to count wins, and the distribution of evaluation times in these runs.
+#: Methods whose wins are counted, and the distribution of evaluation times in these panels.
 COMPARED, COUNTED = ("asyRAND", "synTS", "asyTS"), "half-normal"
 MODES: Mapping[str, Any] = {"syn": "synchronous", "asy": "asynchronous", "seq": "sequential"}
 DASHES: Mapping[str, str] = {"syn": "--", "asy": "-", "seq": ":"}
 
-#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5; our choice, except for M = 12
-#: on Hartmann6. Figure 2 shows some of these panels.
+#: Function → number of workers M, and evaluation times of the panels of figures 4 and 5; our choice. The paper's text
+#: has 12·30 evaluations on Hartmann6. Figure 2 shows some of these panels.
 SETUP: Mapping[Function, tuple[int, Sequence[str]]] = {
-    functions.BRANIN: (4, ["uniform"]),
-    functions.CURRIN_EXPONENTIAL: (4, ["Pareto"]),
-    functions.HARTMANN3: (8, ["half-normal"]),
-    functions.PARK1: (10, ["half-normal"]),
-    functions.PARK2: (10, ["half-normal"]),
+    functions.BRANIN: (4, ["uniform", "half-normal"]),
+    functions.CURRIN_EXPONENTIAL: (4, ["Pareto", "half-normal"]),
+    functions.HARTMANN3: (8, ["half-normal", "exponential"]),
+    functions.PARK1: (10, ["half-normal", "uniform"]),
+    functions.PARK2: (10, ["half-normal", "uniform"]),
     functions.HARTMANN6: (12, ["exponential", "half-normal"]),
-    functions.HARTMANN12: (12, ["half-normal"]),
-    functions.CURRIN_EXPONENTIAL_14: (25, ["Pareto"]),
-    functions.PARK2_16: (20, ["half-normal"]),
-    functions.HARTMANN18: (25, ["half-normal"]),
+    functions.HARTMANN12: (12, ["half-normal", "exponential"]),
+    functions.CURRIN_EXPONENTIAL_14: (25, ["Pareto", "half-normal"]),
+    functions.PARK2_16: (20, ["half-normal", "uniform"]),
+    functions.HARTMANN18: (25, ["half-normal", "Pareto"]),
 }
 FUNCTIONS = {function.name: function for function in SETUP}
 WORKERS = {function.name: workers for function, (workers, _) in SETUP.items()}
 PANELS = [(function.name, times) for function, (_, listed) in SETUP.items() for times in listed]
 QUICK_FUNCTIONS = ("branin", "currin-exponential", "hartmann3", "park1", "hartmann6")
 BY_EVALUATIONS = "hartmann6"
+#: Numbers of evaluations after which these regrets are shown, and after which they are compared.
+SHOWN_AFTER, COMPARED_AFTER = (1, 3, 10, 30, 60, 100, 300), (10, 30, 100)
 #: All distributions have mean 1. The power 5 of Pareto's distribution comes from the authors' code.
 TIMES: Mapping[str, simulate.DelayDistribution] = {
     "uniform": simulate.Uniform(0.0, 2.0),
@@ -123,11 +125,10 @@ def make(options: Options) -> Report:
 
 
 def every_setting(names: Sequence[str]) -> list[Setting]:
-    """Return the settings of the panels for these functions, and the settings of the runs in which wins are counted."""
+    """Return the settings of the panels for these functions, and of the regret by number of evaluations."""
     panels = [panel for panel in PANELS if panel[0] in names]
     settings = [Setting(*panel, method) for panel in panels for method in METHODS]
-    settings += [Setting(BY_EVALUATIONS, "evaluations", method) for method in SEQUENTIAL]
-    return settings + [Setting(name, COUNTED, method) for name in names for method in COMPARED]
+    return settings + [Setting(BY_EVALUATIONS, "evaluations", method) for method in SEQUENTIAL]
 
 
 def n_initial(function: Function) -> int:
@@ -227,6 +228,8 @@ def describe(setting: Setting | WorkersSetting, results: Sequence[dict[str, Any]
     mean, stderr = report.mean_stderr(curves)
     described = {"final": curves[:, -1], "mean": mean[-1], "stderr": stderr[-1], "median": np.median(curves[:, -1])}
     described |= {key: np.mean(report.values_of(results, key)) for key in ("n_evaluations", "seconds_per_suggestion")}
+    if setting.times == "evaluations":
+        described["regret_after"] = {str(n): curves[:, n] for n in COMPARED_AFTER if n < curves.shape[1]}
     workers = 1 if setting.method == "seqTS" else WORKERS[setting.function]
     return {"workers": workers} | setting._asdict() | described | {"curve_mean": mean, "curve_stderr": stderr}
 
@@ -276,12 +279,20 @@ def panels_of(found: Report) -> dict[str, dict[str, Report]]:
 
 
 def against_rivals(found: Report) -> list[Report]:
-    """Return the verdicts on the final regret of asyTS, against each of its rivals in each panel."""
+    """Return the verdicts on the final regret of asyTS, against each of its rivals in each panel.
+
+    Further verdicts are about the regret of seqTS, synTS and asyTS after equal numbers of evaluations.
+    """
     pairs = {}
     for title, shown in panels_of(found).items():
         for rival in METHODS[:-1]:
-            pairs[title, rival] = shown["asyTS"]["final"], shown[rival]["final"]
-    return [{"panel": key[0], "rival": key[1], "verdict": each} for key, each in verdicts(pairs).items()]
+            pairs[title, "asyTS", rival] = shown["asyTS"]["final"], shown[rival]["final"]
+    after = {each: s["regret_after"] for each, s in shown_in(found, BY_EVALUATIONS, "evaluations").items()}
+    for first, second in itertools.combinations(SEQUENTIAL, 2):
+        for n in after[first]:
+            pairs[f"{BY_EVALUATIONS}, {n} evaluations", first, second] = after[first][n], after[second][n]
+    keys = "panel", "method", "rival"
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
 
 
 def table(found: Report) -> str:
@@ -305,12 +316,16 @@ def table(found: Report) -> str:
 def _by_evaluations(found: Report) -> str:
     shown = shown_in(found, BY_EVALUATIONS, "evaluations")
     n = len(next(iter(shown.values()))["curve_mean"]) - 1
-    at = [k for k in (1, 3, 10, 30, 100, 300) if k <= n]
+    at = [k for k in SHOWN_AFTER if k <= n]
     rows = [
         [method, *(f"{s['curve_mean'][k]:.2g} ± {s['curve_stderr'][k]:.1g}" for k in at)] for method, s in shown.items()
     ]
     title = f"Figure 2, first panel: {BY_EVALUATIONS}, simple regret after n evaluations\n"
-    return title + report.format_table(["n", *map(str, at)], rows)
+    lines = [title + report.format_table(["n", *map(str, at)], rows)]
+    for each in found["verdicts"]:
+        if each["panel"].endswith("evaluations"):
+            lines.append(f"{each['panel']}: {each['method']} against {each['rival']}: {each['verdict']}")
+    return "\n".join(lines)
 
 
 def _sentences(found: Report) -> list[str]:
@@ -468,7 +483,27 @@ WORKERS_LINE = (
 
 REPLAYS = [
     Replay(
-        "asyts", __doc__, make, table, figure, 15, 30, quick_runs=20, quick_iterations=10, options=["quick", "keep"]
+        "asyts",
+        __doc__,
+        make,
+        table,
+        figure,
+        15,
+        30,
+        quick_runs=20,
+        quick_iterations=10,
+        needs=["scipy"],
+        options=["quick", "keep"],
     ),
-    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 30, 10, options=["keep"]),
+    Replay(
+        "asyts-workers",
+        WORKERS_LINE,
+        make_workers,
+        table_workers,
+        figure_workers,
+        30,
+        10,
+        needs=["scipy"],
+        options=["keep"],
+    ),
 ]

@@ -20,6 +20,7 @@ authors recorded regrets for one function f (T = 200). With ``--data``, the repl
 regrets with the recorded regrets.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ import belated as bl
 from belated.replays import report
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
+from belated.replays.verdicts import verdicts
 from belated.simulate import Poisson, cumulative_regret, simulate
 
 MEANS = (0, 25, 50)
@@ -93,6 +95,7 @@ def make(options: Options) -> Report:
     made |= {"excess": {f: excess(described, f) for f in LENGTHSCALES}}
     made["drawn"] = on_drawn(COMPARED, DRAWN * n_runs, replace(options, runs=RUNS_DRAWN))
     made["rival"] = {} if options.faithful else on_drawn(WITH_RIVAL, RIVAL_DRAWN, replace(options, runs=1))
+    made["verdicts"] = decided(made)
     recorded = read_reference(options.data) if options.faithful else None
     if recorded is not None:
         references = [Setting("reference", "BPE-Delay", mean) for mean in REFERENCE_STEPS]
@@ -286,6 +289,30 @@ def excess(described: Sequence[Report], function: str) -> Report:
     }
 
 
+def decided(found: Report) -> list[Report]:
+    """Return the verdicts on the cumulative regret of pairs of settings, and of pairs of algorithms on drawn functions.
+
+    On f1 and f2, the regrets of runs at the horizon are compared; on drawn functions, the mean regrets of functions.
+    """
+    chosen = [(("BPE-Delay", 50), ("GP-UCB-SDF", 50)), ((ESTIMATED, 50), ("BPE-Delay", 50))]
+    for name in ("BPE-Delay", "GP-UCB-SDF"):
+        chosen += [((name, longer), (name, shorter)) for shorter, longer in itertools.pairwise(MEANS)]
+    if found["rival"]:
+        chosen += [((RIVAL, mean), ("BPE-Delay", mean)) for mean in RIVAL_MEANS]
+    pairs = {}
+    for f, each in itertools.product(LENGTHSCALES, chosen):
+        first, second = (find(found["settings"], f, *setting)["regret_per_run"][:, -1] for setting in each)
+        (a, mean_a), (b, mean_b) = each
+        pairs[f, found["horizon"], f"{a}, λ = {mean_a}", f"{b}, λ = {mean_b}"] = first, second
+    for f, drawn in [*found["drawn"].items(), *found["rival"].items()]:
+        second, first = drawn["regret_per_function"]
+        for k, step in enumerate(drawn["step"]):
+            title = f"{drawn['functions']} functions like {f}"
+            pairs[title, step, drawn["names"][1], drawn["names"][0]] = first[:, k], second[:, k]
+    keys = "function", "step", "first", "second"
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
+
+
 def on_drawn(names: Sequence[str], n_functions: int, options: Options) -> Report:
     """Run two algorithms on functions that are drawn like f1 and like f2, and compare them."""
     settings = [Setting(f, name, 50, d) for f in LENGTHSCALES for d in range(n_functions) for name in names]
@@ -301,6 +328,7 @@ def over_functions(names: Sequence[str], results: Sequence[Sequence[dict[str, An
     steps = [step for step in (200, 1000) if step < horizon] + [horizon]
     lower = (second < first)[:, steps].sum(axis=0)
     described: Report = {"functions": len(first), "step": steps, "lower_in": lower, "names": names, "curves": []}
+    described["regret_per_function"] = [first[:, steps], second[:, steps]]
     for name, curves in zip([*names, "difference"], (first, second, first - second), strict=True):
         mean, stderr = report.mean_stderr(curves)
         described[name] = {"mean": mean[steps], "stderr": stderr[steps]}
@@ -367,6 +395,11 @@ def _sentences(found: Report) -> list[str]:
             lines.append(
                 f"{drawn['functions']} functions like {f}, λ = 50, step {step}: {', '.join(regrets)}; {counted}"
             )
+    lines.append("Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):")
+    for each in found["verdicts"]:
+        lines.append(
+            f"  {each['function']}, step {each['step']}: {each['first']} against {each['second']}: {each['verdict']}"
+        )
     for each in found.get("reference", []):
         low, high = each["recorded_range"]
         lines.append(
@@ -376,4 +409,4 @@ def _sentences(found: Report) -> list[str]:
     return lines
 
 
-REPLAYS = [Replay("bpe", __doc__, make, table, figure, runs=10, iterations=1000)]
+REPLAYS = [Replay("bpe", __doc__, make, table, figure, runs=10, iterations=1000, needs=["scipy"])]

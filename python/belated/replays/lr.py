@@ -27,7 +27,8 @@ RATE = (1e-6, 1.0)
 
 def make(options: Options) -> Report:
     """All runs of the six algorithms under both delay settings."""
-    return {"settings": verma.summarise(run_all(run_task, verma.SETTINGS, options, "lr"))}
+    settings = verma.summarise(run_all(run_task, verma.SETTINGS, options, "lr"))
+    return {"settings": settings, "rivals": verma.of_tasks(settings)}
 
 
 def space(batch_size: tuple[int, int] = BATCH_SIZE) -> dict[str, Any]:

@@ -143,8 +143,7 @@ def make(options: Options) -> Report:
     made["tests"] = tests(described, options.given)
     made["longer_delays"] = longer_delays(described, options.given)
     made["rivals"] = rivals(six)
-    made["ranking"] = {title: by_iteration(ranking, chosen) for title, chosen in six.items()}
-    return made | {"against_rivals": {title: by_iteration(against_rivals, chosen) for title, chosen in six.items()}}
+    return made | {"ranking": {title: by_iteration(ranking, chosen) for title, chosen in six.items()}}
 
 
 def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
@@ -155,11 +154,6 @@ def by_iteration(function: Any, chosen: Sequence[Report]) -> Report:
 def ranking(chosen: Sequence[Report], k: int) -> list[tuple[str, float]]:
     """Rank the six algorithms by mean regret, best first."""
     return sorted(((s["algorithm"], float(s["mean"][k])) for s in chosen), key=lambda pair: pair[1])
-
-
-def against_rivals(chosen: Sequence[Report], k: int) -> list[Report]:
-    """Test the paper's claim that its algorithms are better than their rivals, with paired tests."""
-    return verma.against_rivals({s["algorithm"]: s["regret_per_run"][str(s["iteration"][k])] for s in chosen})
 
 
 def table(found: Report) -> str:
@@ -310,14 +304,11 @@ def longer_delays(described: Sequence[Report], given: bool) -> list[Report]:
 
 def rivals(six: Mapping[str, Sequence[Report]]) -> list[Report]:
     """Return the verdicts on the regret of the paper's algorithms, against each of their rivals."""
-    pairs = {}
+    regrets = {}
     for title, chosen in six.items():
-        regret = {each["algorithm"]: each["regret_per_run"] for each in chosen}
-        for ours, others in verma.RIVALS.items():
-            for rival, iteration in itertools.product(others, regret[ours]):
-                pairs[title, int(iteration), ours, rival] = regret[ours][iteration], regret[rival][iteration]
-    keys = "delays", "iteration", "algorithm", "rival"
-    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
+        for i in chosen[0]["regret_per_run"]:
+            regrets[title, int(i)] = {each["algorithm"]: each["regret_per_run"][i] for each in chosen}
+    return verma.rivals(regrets, ("delays", "iteration"))
 
 
 def _sentences(found: Report) -> list[str]:
@@ -333,18 +324,10 @@ def _sentences(found: Report) -> list[str]:
     (difference,) = report.plus_minus(close["mean_difference"], close["stderr"], digits=4)
     verdict = "yes" if close["within_two_standard_errors"] else "no"
     lines.append(f"  m=20 and m=40 within two standard errors: {verdict} (difference {difference})")
-    lines.append("Paired one-sided Wilcoxon tests against the rivals:")
-    for title, at in found["against_rivals"].items():
-        for iteration, comparisons in at.items():
-            words = verma.in_words(comparisons, digits=4)
-            lines += [f"  {title}, iteration {iteration}: {line}" for line in words]
-    lines.append("Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):")
     for each in found["longer_delays"]:
         compared = f"mean {each['mean']} against {each['shorter']}: {each['verdict']}"
         lines.append(f"  {each['panel']}, iteration {each['iteration']}: {compared}")
-    for each in found["rivals"]:
-        compared = f"{each['algorithm']} against {each['rival']}: {each['verdict']}"
-        lines.append(f"  {each['delays']}, iteration {each['iteration']}: {compared}")
+    lines.append(verma.in_words(found["rivals"]))
     for title, at in found["ranking"].items():
         for iteration, order in at.items():
             ordered = ", ".join(f"{name} {regret:.4f}" for name, regret in order)

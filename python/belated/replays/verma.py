@@ -17,6 +17,7 @@ import belated as bl
 from belated.replays import report
 from belated.replays.report import Report
 from belated.replays.runner import Options, Result, Setting, seed_of
+from belated.replays.verdicts import verdicts
 from belated.simulate import Constant, DelayDistribution, Poisson, best_converted, simulate
 
 UCB_FAMILY = ("GP-UCB-SDF", "GP-UCB", "GP-BUCB")
@@ -27,6 +28,7 @@ FAMILIES = {"UCB": UCB_FAMILY, "TS": TS_FAMILY}
 N_INITIAL = 5  # number of uniform initial points, which are delayed like other points; comes from the authors' code
 ITERATIONS = 100
 REPORTED = (20, 30, 50, 80, 99)
+COMPARED = (50, 99)  # iterations at which algorithms are compared
 
 #: Arguments of `belated.algorithm` for settings of the authors' code that the paper does not state. The arguments apply
 # to all six algorithms of the paper.
@@ -146,6 +148,18 @@ def summarise(results: Mapping[tuple[str, str], Sequence[dict[str, Any]]]) -> li
     return settings
 
 
+def of_tasks(settings: Sequence[Report]) -> list[Report]:
+    """Return the verdicts on the errors of a tuning task, at the iterations `COMPARED` or at the last one."""
+    known = settings[0]["iteration"]
+    regrets: dict[tuple[str, int], dict[str, ArrayLike]] = {}
+    for k, i in enumerate(known):
+        if i in COMPARED or k == len(known) - 1:
+            for each in settings:
+                of_key = regrets.setdefault((DELAYS[each["delays"]].title, i), {})
+                of_key[each["algorithm"]] = each["error_per_run"][:, k]
+    return rivals(regrets, ("delays", "iteration"))
+
+
 def curves(runs: ArrayLike, iteration: list[int]) -> Report:
     """Return the mean and the standard error of curves: at the given iterations, and at all iterations."""
     mean, stderr = report.mean_stderr(runs)
@@ -162,26 +176,31 @@ def worse(a: ArrayLike, b: ArrayLike) -> dict[str, Any]:
     return {"mean": float(np.mean(a)), "mean_of_the_other": float(np.mean(b)), "p": p, "holds": p < 0.01}
 
 
-def against_rivals(regrets: Mapping[str, ArrayLike]) -> list[dict[str, Any]]:
-    """Test whether the regrets of the rivals are larger than the regrets of the paper's algorithms in the same runs.
+def rivals(regrets: Mapping[tuple[Any, ...], Mapping[str, ArrayLike]], names: Sequence[str]) -> list[Report]:
+    """Return the verdicts on the regrets or errors of the paper's algorithms, against each of their rivals.
 
     Parameters
     ----------
     regrets : mapping
-        Algorithm → one regret per run, for the six algorithms.
+        Key → algorithm → one regret per run, for the six algorithms.
+    names : sequence of str
+        The names of the entries of a key, under which each verdict has them.
     """
-    pairs = [(algorithm, rival) for algorithm, rivals in RIVALS.items() for rival in rivals]
-    return [{"algorithm": ours, "rival": rival} | worse(regrets[rival], regrets[ours]) for ours, rival in pairs]
+    pairs: dict[tuple[Any, ...], tuple[ArrayLike, ArrayLike]] = {}
+    for key, of in regrets.items():
+        for ours, others in RIVALS.items():
+            pairs |= {(*key, ours, rival): (of[ours], of[rival]) for rival in others}
+    keys = (*names, "algorithm", "rival")
+    return [dict(zip(keys, key, strict=True)) | {"verdict": each} for key, each in verdicts(pairs).items()]
 
 
-def in_words(comparisons: Sequence[dict[str, Any]], digits: int) -> list[str]:
-    """Return a line for each of the paper's algorithms: its mean, the means of its rivals, and the p-values."""
-    lines = []
-    for algorithm in RIVALS:
-        chosen = [each for each in comparisons if each["algorithm"] == algorithm]
-        others = [f"{each['rival']} {each['mean']:.{digits}f} (p = {each['p']:.2g})" for each in chosen]
-        lines.append(f"{algorithm} {chosen[0]['mean_of_the_other']:.{digits}f} against {', '.join(others)}")
-    return lines
+def in_words(compared: Sequence[Report]) -> str:
+    """Return a line for each verdict."""
+    lines = ["Verdicts (two-sided Wilcoxon tests at the level 0.05, with Holm's correction):"]
+    for each in compared:
+        *key, algorithm, rival, verdict = each.values()
+        lines.append(f"  {', '.join(map(str, key))}: {algorithm} against {rival}: {verdict}")
+    return "\n".join(lines)
 
 
 def rows_of(
@@ -221,8 +240,8 @@ def tables(
 
 
 def table(found: Report) -> str:
-    """Return the mean ± standard error of the best converted validation error."""
-    return tables(found["settings"])
+    """Return the mean ± standard error of the best converted validation error, and the verdicts."""
+    return "\n\n".join([tables(found["settings"]), *([in_words(found["rivals"])] if "rivals" in found else [])])
 
 
 def figure(found: Report) -> Any:

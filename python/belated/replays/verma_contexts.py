@@ -115,23 +115,25 @@ def task_of_trials(n_trials: int) -> list[int]:
 
 
 def summarise(results: Results, best: Array) -> Report:
-    """Return the settings of a report and the comparison with the rivals; `best` holds max g_k, shape (K,)."""
+    """Return the settings of a report and the verdicts; `best` holds max g_k, shape (K,)."""
     settings = []
     for (algorithm,), runs in results.items():
         accuracy, seconds = report.values_of(runs, "accuracy"), report.values_of(runs, "seconds")
         n = accuracy.shape[1]
         regret = best[np.arange(n) // ITERATIONS_PER_TASK] - accuracy
         curves = np.concatenate([np.zeros((len(runs), 1)), np.cumsum(regret, axis=1)], axis=1)
-        described = verma.curves(curves, [n * j // N_REPORTED for j in range(1, N_REPORTED + 1)])
-        described |= {"algorithm": algorithm, "regret_per_run": curves[:, -1]}
+        iteration = [n * j // N_REPORTED for j in range(1, N_REPORTED + 1)]
+        described = verma.curves(curves, iteration) | {"algorithm": algorithm}
+        described["regret_per_run"] = {str(i): curves[:, i] for i in iteration}
         described["seconds_per_run"] = float(np.mean(seconds))
         settings.append(described | {"seconds_per_suggestion": float(np.mean(seconds)) / n})
-    regrets = {setting["algorithm"]: setting["regret_per_run"] for setting in settings}
-    return {"best": best, "settings": settings, "against_rivals": verma.against_rivals(regrets)}
+    last = settings[0]["iteration"][-1]
+    regrets = {setting["algorithm"]: setting["regret_per_run"][str(last)] for setting in settings}
+    return {"best": best, "settings": settings, "rivals": verma.rivals({(last,): regrets}, ["iteration"])}
 
 
 def table(found: Report, what: str) -> str:
-    """Return a table of cumulative regret by algorithm, the optimizer's seconds, and the tests against the rivals."""
+    """Return a table of cumulative regret by algorithm, the optimizer's seconds, and the verdicts."""
     settings = found["settings"]
     header = ["iteration", *map(str, settings[0]["iteration"]), "s/run"]
     ordered = sorted(settings, key=lambda setting: float(setting["mean"][-1]))
@@ -140,8 +142,7 @@ def table(found: Report, what: str) -> str:
         report.format_table(header, verma.rows_of(settings, cells=lambda each: [f"{each['seconds_per_run']:.1f}"])),
         "",
         "Ranking: " + ", ".join(f"{setting['algorithm']} {setting['mean'][-1]:.2f}" for setting in ordered),
-        "At the end, paired one-sided Wilcoxon tests against the rivals:",
-        *(f"  {line}" for line in verma.in_words(found["against_rivals"], digits=2)),
+        verma.in_words(found["rivals"]),
     ]
     return "\n".join(lines)
 

@@ -113,6 +113,37 @@ def test_counts_use_paired_differences():
     assert (one["beats_random"], one["no_worse_than_synTS"]) == (1, None)
 
 
+def test_verdicts_are_about_asyts_in_a_panel_and_about_equal_numbers_of_evaluations():
+    pytest.importorskip("scipy")
+    rng = np.random.default_rng(0)
+    luck, signs = rng.normal(0, 5, 20), rng.permutation([-1.0, 1.0] * 10)
+    worse = {"synRAND": 1.0, "asyEI": 0.5, "asyHTS": -0.5}
+    settings = [
+        {"function": "branin", "times": "uniform", "method": name, "final": luck + worse.get(name, 0.0) + 0.1 * signs}
+        for name in asyts.METHODS
+    ]
+    settings += [
+        {
+            "function": "hartmann6",
+            "times": "evaluations",
+            "method": name,
+            "regret_after": {"10": luck + k, "30": luck + 0.1 * k * signs},
+        }
+        for k, name in enumerate(asyts.SEQUENTIAL)
+    ]
+    found = asyts.against_rivals({"settings": settings})
+    panel = "branin, d = 2, M = 4, uniform"
+    decided = {tuple(each.values())[:3]: each["verdict"] for each in found if each["verdict"] != "undecided"}
+    assert len(found) == 9 + 6 and decided == {
+        (panel, "asyTS", "synRAND"): "better",
+        (panel, "asyTS", "asyEI"): "better",
+        (panel, "asyTS", "asyHTS"): "worse",
+        ("hartmann6, 10 evaluations", "seqTS", "synTS"): "better",
+        ("hartmann6, 10 evaluations", "seqTS", "asyTS"): "better",
+        ("hartmann6, 10 evaluations", "synTS", "asyTS"): "better",
+    }
+
+
 def test_the_replay_end_to_end(tmp_path, capsys, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(asyts, "QUICK_FUNCTIONS", ("branin",))

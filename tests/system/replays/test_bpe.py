@@ -148,3 +148,31 @@ def test_the_bound_of_theorem_6_1_exceeds_the_trivial_bound(name):
         greedy = (1 - math.exp(-1)) * bl.papers.largest_information_gain(points, each.n_explored, model, bpe.NOISE)
         step = 4 * beta * math.sqrt(2 / math.log1p(bpe.NOISE**-2) * greedy / each.n_explored)
         assert step > 2 * norm
+
+
+def test_verdicts_are_about_paired_runs_and_paired_functions():
+    pytest.importorskip("scipy")
+    rng = np.random.default_rng(0)
+    levels = {("GP-UCB-SDF", 0): 100, ("GP-UCB-SDF", 25): 700, ("GP-UCB-SDF", 50): 900, ("GP-BUCB", 25): 120}
+    levels |= {("GP-BUCB", 50): 130, ("BPE-Delay", 0): 400, ("BPE-Delay", 25): 500, ("BPE-Delay", 50): 600}
+    levels[bpe.ESTIMATED, 50] = 600
+    shift, noise = rng.normal(0, 200, 10), rng.permutation([-1.0, 1.0] * 5)
+    settings = []
+    for f, ((name, mean), level) in itertools.product(bpe.LENGTHSCALES, levels.items()):
+        regrets = level + shift + noise * (name == bpe.ESTIMATED)  # runs differ much more than their differences
+        described = {"function": f, "algorithm": name, "poisson_mean": mean}
+        settings.append(described | {"regret_per_run": np.stack([np.zeros(10), regrets], axis=1)})
+    per_function = [shift[:, None] + [0, 0], shift[:, None] + [-1.0, 1.0]]
+    drawn = {"functions": 10, "step": [200, 1000], "names": ["BPE", "BPE-Delay"], "regret_per_function": per_function}
+    found = {"horizon": 1000, "settings": settings, "drawn": dict.fromkeys(bpe.LENGTHSCALES, drawn), "rival": {}}
+    decided = {tuple(each.values())[:4]: each["verdict"] for each in bpe.decided(found)}
+    assert len(decided) == 2 * 6 + 2 * 2
+    assert decided["f1", 1000, "BPE-Delay, λ = 50", "GP-UCB-SDF, λ = 50"] == "better"
+    assert decided["f2", 1000, f"{bpe.ESTIMATED}, λ = 50", "BPE-Delay, λ = 50"] == "undecided"
+    assert decided["f2", 1000, "GP-UCB-SDF, λ = 25", "GP-UCB-SDF, λ = 0"] == "worse"
+    assert decided["10 functions like f1", 200, "BPE-Delay", "BPE"] == "better"
+    assert decided["10 functions like f1", 1000, "BPE-Delay", "BPE"] == "worse"
+    found["rival"] = dict.fromkeys(bpe.LENGTHSCALES, drawn | {"names": ["BPE-Delay", "GP-BUCB"]})
+    decided = {tuple(each.values())[:4]: each["verdict"] for each in bpe.decided(found)}
+    assert decided["f1", 1000, "GP-BUCB, λ = 25", "BPE-Delay, λ = 25"] == "better"
+    assert decided["10 functions like f2", 1000, "GP-BUCB", "BPE-Delay"] == "worse"

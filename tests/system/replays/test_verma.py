@@ -123,24 +123,38 @@ def test_error_of_the_svm_replay_without_data_names_the_files(tmp_path, monkeypa
         svm.pima_diabetes(None)
 
 
-def test_the_margin_is_two_standard_errors_of_the_difference_and_a_half():
-    published = {
-        ("GP-UCB", "fixed10", run): {"best_converted": [0.7 + 0.01 * (run % 2)] * 101} for run in range(4)
-    }  # 29.5 ± 0.25
+def test_errors_are_compared_with_the_published_runs_of_the_same_number():
+    rng = np.random.default_rng(0)
+    published = {("GP-UCB", "fixed10", run): {"best_converted": [0.7 + 0.001 * run] * 101} for run in range(10)}
+    theirs = 100 * (0.3 - 0.001 * np.arange(10))
     setting = {
         "algorithm": "GP-UCB",
         "delays": "fixed10",
-        "iteration": [50, 99],
-        "mean": np.array([30.0, 25.0]),
-        "stderr": np.array([0.1, 0.1]),
-        "error_per_run": np.zeros((4, 2)),
+        "iteration": [20, 50, 99],
+        "error_per_run": np.stack([theirs, theirs - 0.01, theirs + rng.permutation([-0.1, 0.1] * 5)], axis=1),
     }
     svm.compare(setting, published)
-    margin = 2 * np.hypot(0.1, 0.25) + 0.5
-    assert [c["margin"] for c in setting["comparison"]] == pytest.approx([margin, margin])
-    assert [c["within"] for c in setting["comparison"]] == [True, False]
-    verdict = svm.verdict([setting])
-    assert (verdict["comparisons"], verdict["within"], verdict["not_worse"]) == (2, 1, 2)
+    assert setting["published_mean"] == pytest.approx([theirs.mean()] * 3)
+    assert [(each["iteration"], each["verdict"]) for each in svm.against_published([setting])] == [
+        (50, "better"),
+        (99, "undecided"),
+    ]
+
+
+def test_each_algorithm_of_the_paper_is_compared_with_its_rivals():
+    rng = np.random.default_rng(0)
+    errors = {name: 20 + rng.random((10, 2)) for name in verma.ALGORITHMS}
+    errors["GP-BUCB"] = errors["GP-UCB-SDF"] + 0.1
+    errors["asy-TS"] = errors["GP-TS-SDF"] - 0.1
+    settings = [
+        {"algorithm": name, "delays": delays, "iteration": [20, 99], "error_per_run": errors[name]}
+        for delays, name in itertools.product(verma.DELAYS, verma.ALGORITHMS)
+    ]
+    found = verma.of_tasks(settings)
+    assert len(found) == 8 and {each["iteration"] for each in found} == {99}
+    decided = {(each["algorithm"], each["rival"]): each["verdict"] for each in found if each["verdict"] != "undecided"}
+    assert decided == {("GP-UCB-SDF", "GP-BUCB"): "better", ("GP-TS-SDF", "asy-TS"): "worse"}
+    assert verma.in_words(found).count("GP-UCB-SDF against GP-BUCB: better") == 2
 
 
 def test_logistic_regression_is_really_trained():
@@ -256,14 +270,19 @@ def test_delays_that_depend_on_the_point_and_the_nearest_points():
 def test_with_the_kernel_given_nothing_is_fitted_and_censoring_wins():
     report = REPLAYS["sdf-synthetic"].run(Options(runs=4, iterations=40, workers=0, given=True))
     assert report["given"]
-    comparisons = report["against_rivals"]["constant 10, m = 10"]["40"]
-    assert [(each["algorithm"], each["rival"]) for each in comparisons] == [
+    chosen = [each for each in report["rivals"] if (each["delays"], each["iteration"]) == ("constant 10, m = 10", 40)]
+    assert [(each["algorithm"], each["rival"]) for each in chosen] == [
         ("GP-UCB-SDF", "GP-UCB"),
         ("GP-UCB-SDF", "GP-BUCB"),
         ("GP-TS-SDF", "asy-TS"),
         ("GP-TS-SDF", "GP-BTS"),
     ]
-    assert all(each["mean"] > each["mean_of_the_other"] for each in comparisons[:2])
+    for rival in ("GP-UCB", "GP-BUCB"):
+        ours, theirs = (
+            sdf_synthetic.find(report["settings"], sdf_synthetic.Setting(name, "constant", 10, 10))
+            for name in ("GP-UCB-SDF", rival)
+        )
+        assert ours["mean"][-1] < theirs["mean"][-1]
     # The panel of mean delays is drawn and tested with k(x, x) = 1.
     longer = report["tests"]["wilcoxon"]["mu=30 worse than mu=5, k(x, x) = 1"]
     regrets = {
