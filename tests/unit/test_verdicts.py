@@ -6,7 +6,7 @@ import pytest
 pytest.importorskip("scipy")
 from scipy.stats import false_discovery_control, wilcoxon
 
-from belated.replays.verdicts import BETTER, UNDECIDED, WORSE, holm, p_value, verdicts
+from belated.replays.verdicts import BETTER, UNDECIDED, WORSE, comparisons, holm, p_value, table, verdicts
 
 
 def test_a_clear_difference_is_better_or_worse_and_none_is_undecided():
@@ -40,3 +40,21 @@ def test_runs_without_a_value_do_not_count():
     assert verdicts({"": (first, second)}) == {"": BETTER}
     assert p_value(np.zeros(5)) == 1.0
     assert p_value(first - np.linspace(1, 2, 12)) == wilcoxon(first - np.linspace(1, 2, 12)).pvalue
+
+
+def test_settings_are_compared_where_their_names_agree():
+    values = np.random.default_rng(2).random(20)
+    settings = [
+        {"function": "a", "algorithm": "ours", "values": values},
+        {"function": "a", "algorithm": "rival", "values": values[:12] - 0.1},
+        {"function": "b", "algorithm": "ours", "values": values},
+        {"function": "b", "algorithm": "rival", "values": values + 0.1},
+        {"function": "b", "algorithm": "other", "values": values},
+    ]
+    found = comparisons(settings, ("function",), [("ours", "rival"), ("ours", "other")])
+    assert [tuple(each.values()) for each in found] == [
+        ("a", "ours", "rival", BETTER),
+        ("b", "ours", "rival", WORSE),
+        ("b", "ours", "other", UNDECIDED),
+    ]
+    assert [line.split() for line in table(found).splitlines()[3:]] == [list(each.values()) for each in found]

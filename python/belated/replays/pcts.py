@@ -18,15 +18,18 @@ settings. The second has the settings of tables 5 and 9: POO has three instances
 and each cell is evaluated at its own fidelity. In the second version, results also arrive some milliseconds after their
 delay, as in real time. The tables have two measures of a run: ``full`` is the value of the recommended point at full
 fidelity; ``node`` is the largest value of a node at the fidelity of the node, which the program prints. ``--data`` adds
-the published medians. ``--iterations T`` sets the duration of a run. ``--quick`` makes three runs of 200 units on the
-functions in two and three dimensions. ``--keep DIR`` keeps each finished run.
+the published medians. A third version has other constants of DUCBV, which were chosen after the published values were
+known. The verdicts compare the heights of the trees of PCTS and of MFPOO. Without the option, they compare the values
+of PCTS and of its rivals. ``--iterations T`` sets the duration of a run. ``--quick`` makes three runs of 200 units on
+the functions in two and three dimensions. ``--keep DIR`` keeps each finished run.
 
 The replay ``pcts-noise`` compares bounds under noise. DUCB1σ and UCB1σ know the variance of the noise; DUCBV and UCBV
 estimate the variance (sections 3.3 and D.2 of the paper). Section D.2.3 states that with Laplace noise of variance
 0.05, PCTS reaches 3.2942 on Hartmann6, and that the second best method reaches 3.2562. Here the noise has the paper's
 variances, or variances four times as large. MFPOO and GP-UCB wait for each result before they start the next
 evaluation. The delay is 4, and there are ten runs of 600 units. The table shows the median over the runs of the
-noiseless value at the recommended point.
+noiseless value at the recommended point, and its quartiles. The verdicts are about the claim: PCTS with Laplace noise
+on Hartmann6 (with ``--quick``, on Branin) against the methods that wait.
 
 PCTS is the authors' program. The replay adds noise to its values, which the program itself does not do. With
 ``--faithful``, the program runs at full fidelity and with the settings of the scripts. Otherwise the program evaluates
@@ -36,26 +39,29 @@ functions.
 
 The replay ``pcts-sr`` compares PCTS with the paper's "SR", Algorithm 2 of Locatelli and Carpentier 2018. At each level
 of a partition, SR evaluates the centre of every remaining cell many times. Each cell is then halved or rejected. PCTS
-and SR evaluate at full fidelity, in five runs of 600 units. An algorithm that waits for each result has one evaluation
+and SR evaluate at full fidelity, in ten runs of 600 units. An algorithm that waits for each result has one evaluation
 in flight. In the authors' script, SR has 30 evaluations in flight. This replay runs SR with one and with 30 evaluations
 in flight.
 
-By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, without noise.
-``--iterations T`` is the time of a run. ``--quick`` uses three functions.
+By default values are noisy, and PCTS follows the paper. ``--faithful`` runs the authors' program, without noise. Then
+all runs are equal, and there is one run without a seed. ``--iterations T`` is the time of a run. ``--quick`` uses three
+functions.
 """
 
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from belated import plotting
+from belated._core import InvalidSetting
 from belated.plotting.figures import PALETTE
-from belated.replays import report, rivals, rivals_bayesian, wang
+from belated.replays import report, rivals, rivals_bayesian, verdicts, wang
 from belated.replays.reference_tree import Instance, best_so_far
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
@@ -65,8 +71,13 @@ QUICK_FUNCTIONS = ("Hartmann3", "CurrinExp", "Branin")
 #: Measure of a run → name of its median over runs. "full": the value at full fidelity. "node": the value that the
 #: authors' program prints.
 MEASURES = {"full": "median", "node": "node_median"}
+VALUES = {"full": "values", "node": "node_values"}
+#: The verdict on the regrets against the allowed regret → the verdict on a cell.
+WITHIN = {verdicts.BETTER: "within", verdicts.WORSE: "not within", verdicts.UNDECIDED: "undecided"}
 #: Suffix of the label of the authors' program if it has the settings of tables 5 and 9; see `belated.replays.wang`.
 AS_TABLES = ", as the tables"
+#: Suffix of this label with the constants `wang.CHOSEN`.
+OTHER_B = ", other b"
 RIVALS: Mapping[str, Callable[..., None]] = {
     "GP-UCB": rivals_bayesian.gp_ucb,
     "MF-GP-UCB": rivals_bayesian.mf_gp_ucb,
@@ -76,6 +87,10 @@ RIVALS: Mapping[str, Callable[..., None]] = {
     "OGD": rivals.ogd,
     "DBGD": rivals.dbgd,
 }
+#: PCTS with both bounds, and the trees with these bounds that wait for each result.
+BOTH, WAITING = wang.TREES[2:], wang.TREES[:2]
+#: The rival whose runs take much longer than those of all other rivals, and the largest number of its runs.
+SLOW, SLOW_RUNS = "MF-SKO", 3
 #: Algorithms that take the cost of fidelities into account.
 WITH_COST = ("MF-GP-UCB", "BOCA", "MF-SKO")
 
@@ -96,10 +111,21 @@ class Setting(NamedTuple):
 def make(options: Options) -> Report:
     """All runs of all algorithms."""
     names = QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
-    settings = itertools.starmap(Setting, itertools.product(DELAYS, names, algorithms(options.faithful)))
+    settings = []
+    for where in itertools.product(DELAYS, names):
+        settings += [Setting(*where, each) for each in algorithms(options.faithful)]
+        if options.faithful and where[1] in wang.CHOSEN:
+            settings.append(Setting(*where, BOTH[1] + AS_TABLES + OTHER_B))
     known = wang.published(options.data)
-    described = [describe(*each, known) for each in run_all(run_task, settings, options, "pcts").items()]
-    return {"duration": options.iterations, "settings": described, "cells": cells(described, known)}
+    results = run_all(run_task, [each for each in settings if each.algorithm != SLOW], options, "pcts")
+    if slow := [each for each in settings if each.algorithm == SLOW]:
+        results |= run_all(run_task, slow, replace(options, runs=min(options.runs, SLOW_RUNS)), f"pcts, {SLOW}")
+    described = [describe(each, results[each], known) for each in settings]
+    found = {"duration": options.iterations, "settings": described, "cells": cells(described, known)}
+    pairs, key = list(itertools.product(BOTH, (*WAITING, *RIVALS))), "values"
+    if options.faithful:
+        pairs, key = [(one + AS_TABLES, other + AS_TABLES) for one, other in zip(BOTH, WAITING, strict=True)], "heights"
+    return found | {"verdicts": verdicts.comparisons(described, ("delays", "function"), pairs, key)}
 
 
 def algorithms(faithful: bool) -> tuple[str, ...]:
@@ -113,11 +139,12 @@ def run_task(setting: Setting, run: int, options: Options) -> dict[str, Any]:
     problem, duration = PROBLEMS[function], options.iterations
     rng = np.random.default_rng(seed_of(options.seed, *setting, run))
     if options.faithful:  # the authors' program, without noise
-        tables = algorithm.endswith(AS_TABLES)
-        algorithm = algorithm.removesuffix(AS_TABLES)
-        settings: dict[str, Any] = {"duration": duration, "as_tables": tables}
+        if algorithm.endswith(OTHER_B):
+            problem = replace(problem, b=wang.CHOSEN[function], factor=1.0)
+        algorithm, tables, _ = algorithm.partition(AS_TABLES)
+        settings: dict[str, Any] = {"duration": duration, "as_tables": bool(tables)}
         instances = wang.run_program(problem, delays, algorithm, rng, **settings)
-        return _of_instances(instances, wang.program_value(problem), duration, side_by_side=tables)
+        return _of_instances(instances, wang.program_value(problem), duration, side_by_side=bool(tables))
     noise = wang.noise("Gaussian", problem.variance, rng)
     if algorithm.startswith("PCTS"):
         curve, n = wang.paper_search(problem, algorithm, delays, duration, noise, math.sqrt(problem.variance), rng)
@@ -152,11 +179,14 @@ def describe(setting: Setting, results: Sequence[dict[str, Any]], known: Publish
     values, optimum = report.values_of(results, "value"), PROBLEMS[setting.function].optimum
     described = setting._asdict() | wang.figures_of(values)
     described["regret"] = optimum - described["median"]
-    described["published"] = known.get((*setting[:2], setting.algorithm.removesuffix(AS_TABLES)))
+    described["published"] = known.get((*setting[:2], setting.algorithm.partition(AS_TABLES)[0]))
     described["curve_regret"] = wang.curve_regret(optimum, report.values_of(results, "curve"))
     for key in ("n_evaluations", "height", "n_nodes", "node_value"):
         if key in results[0]:
             described["node_median" if key == "node_value" else key] = np.median(report.values_of(results, key))
+    for key, name in (("height", "heights"), ("node_value", "node_values")):
+        if key in results[0]:
+            described[name] = report.values_of(results, key)
     return described
 
 
@@ -164,26 +194,35 @@ def cells(described: Sequence[Report], known: Published) -> dict[str, list[Repor
     """For each version and measure, return a list with an entry for each function and delay: whether the better of the
     two PCTS algorithms is as good as published.
 
-    PCTS is as good as published if its median regret is at most 1.1 times the published median plus the published
-    standard deviation.
+    The allowed regret is 1.1 times the published median plus the published standard deviation. The verdict compares the
+    regrets of all runs with it.
     """
     found: dict[str, list[Report]] = {}
-    both = ("PCTS+DUCB1-sigma", "PCTS+DUCBV")
-    versions = (("", "as the scripts"), (AS_TABLES, "as the tables of trees show it"))
-    for (end, version), (measure, key), delays, (function, problem) in itertools.product(
+    versions = (
+        (("", ""), "as the scripts"),
+        ((AS_TABLES, AS_TABLES), "as the tables of trees show it"),
+        ((AS_TABLES, AS_TABLES + OTHER_B), "with other b"),
+    )
+    for (ends, version), (measure, key), delays, (function, problem) in itertools.product(
         versions, MEASURES.items(), DELAYS, PROBLEMS.items()
     ):
-        settings = [(delays, function, each + end) for each in both]
-        ours = [s[key] for s in described if key in s and (s["delays"], s["function"], s["algorithm"]) in settings]
-        theirs = [known[delays, function, each] for each in both if (delays, function, each) in known]
+        ends = ends if function in wang.CHOSEN else (ends[0], ends[0])
+        settings = [(delays, function, each + end) for each, end in zip(BOTH, ends, strict=True)]
+        ours = [s for s in described if key in s and (s["delays"], s["function"], s["algorithm"]) in settings]
+        theirs = [known[delays, function, each] for each in BOTH if (delays, function, each) in known]
         if not ours or not theirs:
             continue
         best = max(theirs, key=lambda each: each["median"])
-        regret, published = problem.optimum - max(ours), problem.optimum - best["median"]
+        better = max(ours, key=lambda each: each[key])
+        regret, published = problem.optimum - better[key], problem.optimum - best["median"]
         row = {"delays": delays, "function": function, "regret": regret, "published": published}
+        row["regrets"] = problem.optimum - np.asarray(better[VALUES[measure]], dtype=float)
         row["allowed"] = 1.1 * published + best["std"]
-        row["within"] = bool(regret <= row["allowed"])
         found.setdefault(f"{version}, measure {measure}", []).append(row)
+    rows = {(name, k): row for name, each in found.items() for k, row in enumerate(each)}
+    pairs = {where: (row["regrets"], np.full(len(row["regrets"]), row["allowed"])) for where, row in rows.items()}
+    for where, verdict in verdicts.verdicts(pairs).items():
+        rows[where]["verdict"] = WITHIN[verdict]
     return found
 
 
@@ -192,6 +231,7 @@ def table(found: Report) -> str:
     parts = []
     header = ["", "max", "median", "std", "regret", "node median", "evaluations", "published median", "std"]
     layouts = dict(max=".6g", median=".6g", std=".2e", regret=".2e", node_median=".8g", n_evaluations=".0f")
+    at_most = "" if found["faithful"] else f", {SLOW} at most {SLOW_RUNS}"
     for delays, distribution in DELAYS.items():
         shown = [each for each in found["settings"] if each["delays"] == delays]
         rows = []
@@ -201,9 +241,9 @@ def table(found: Report) -> str:
             row += ["", ""] if known is None else [f"{known['median']:.6g}", f"{known['std']:.2e}"]
             rows.append([f"{each['function']}, {each['algorithm']}", *row])
         title = f"Table {4 if delays == 'constant' else 8}: {distribution}, {found['duration']} units, "
-        parts.append(title + f"{found['runs']} runs\n" + report.format_table(header, rows))
+        parts.append(title + f"{found['runs']} runs{at_most}\n" + report.format_table(header, rows))
         parts.append(_trees(delays, shown))
-    parts += [_cells(*each) for each in found["cells"].items()] + [ORACLE]
+    parts += [_cells(*each) for each in found["cells"].items()] + [verdicts.table(found["verdicts"]), ORACLE]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -211,7 +251,7 @@ def _trees(delays: str, shown: Sequence[Report]) -> str:
     rows = []
     for each in shown:
         if "height" in each:
-            tree = wang.TREES.index(each["algorithm"].removesuffix(AS_TABLES))
+            tree = wang.TREES.index(each["algorithm"].partition(AS_TABLES)[0])
             height, n_nodes = wang.PUBLISHED_TREES[delays, each["function"]][tree]
             ours = [f"{each['height']:.0f}", f"{each['n_nodes']:.0f}"]
             rows.append([f"{each['function']}, {each['algorithm']}", *ours, str(height), str(n_nodes)])
@@ -222,12 +262,11 @@ def _trees(delays: str, shown: Sequence[Report]) -> str:
 def _cells(version: str, rows: Sequence[Report]) -> str:
     lines = []
     for each in rows:
-        numbers = [f"{each[key]:.3g}" for key in ("regret", "published", "allowed")]
-        verdict = "within" if each["within"] else "not within"
-        lines.append([f"{each['function']}, {each['delays']}", *numbers, verdict])
-    n = sum(each["within"] for each in rows)
+        numbers = [report.quartiles(each["regrets"]), *(f"{each[key]:.3g}" for key in ("published", "allowed"))]
+        lines.append([f"{each['function']}, {each['delays']}", *numbers, each["verdict"]])
+    n = sum(each["verdict"] == WITHIN[verdicts.BETTER] for each in rows)
     title = f"PCTS {version}: within 1.1 times the published regret + std in {n} of {len(rows)} cells\n"
-    return title + report.format_table(["better PCTS", "regret", "published", "allowed", ""], lines)
+    return title + report.format_table(["better PCTS", "regret (quartiles)", "published", "allowed", ""], lines)
 
 
 def figure(found: Report) -> Any:
@@ -264,8 +303,11 @@ def make_noise(options: Options) -> Report:
     """All runs."""
     names = QUICK_NOISE if options.quick else tuple(PROBLEMS)
     settings = itertools.starmap(NoiseSetting, itertools.product(names, NOISES, NOISE_ALGORITHMS))
-    found = run_all(run_noise, settings, options, "pcts-noise")
-    return {"duration": options.iterations, "settings": [describe_noise(*each) for each in found.items()]}
+    described = [describe_noise(*each) for each in run_all(run_noise, settings, options, "pcts-noise").items()]
+    # The paper's claim is about Hartmann6, the second function.
+    claimed = [each for each in described if (each["function"], each["noise"]) == (names[1], "Laplace")]
+    compared = verdicts.comparisons(claimed, ("function", "noise"), itertools.product(BOTH, (*WAITING, GP_UCB)))
+    return {"duration": options.iterations, "settings": described, "verdicts": compared}
 
 
 def run_noise(setting: NoiseSetting, run: int, options: Options) -> dict[str, Any]:
@@ -297,13 +339,13 @@ def describe_noise(setting: NoiseSetting, results: Sequence[dict[str, Any]]) -> 
 
 
 def table_noise(found: Report) -> str:
-    """Return median values, with functions and noises as rows."""
+    """Return median values with quartiles, with functions and noises as rows, and the verdicts."""
     rows: dict[str, list[str]] = {}
     for each in found["settings"]:
-        rows.setdefault(f"{each['function']}, {each['noise']}", []).append(f"{each['median']:.6g}")
-    title = f"Noise: median values after {found['duration']} units, {found['runs']} runs\n"
+        rows.setdefault(f"{each['function']}, {each['noise']}", []).append(report.quartiles(each["values"], 5))
+    title = f"Noise: median values (quartiles) after {found['duration']} units, {found['runs']} runs\n"
     shown = report.format_table(["", *NOISE_ALGORITHMS], [[name, *medians] for name, medians in rows.items()])
-    return f"{title}{shown}\n\n{ORACLE}"
+    return "\n\n".join([title + shown, verdicts.table(found["verdicts"]), ORACLE])
 
 
 def figure_noise(found: Report) -> Any:
@@ -337,11 +379,18 @@ class RejectsSetting(NamedTuple):
 
 
 def make_rejects(options: Options) -> Report:
-    """All runs."""
+    """All runs. Without noise all runs are equal, so there is one run."""
+    if options.faithful and options.seed:
+        problem = "--seed has no effect on pcts-sr --faithful, which has no noise and a constant delay: leave it out"
+        raise InvalidSetting(problem)
+    options = replace(options, runs=1) if options.faithful else options
     names = QUICK_FUNCTIONS if options.quick else tuple(PROBLEMS)
     settings = itertools.starmap(RejectsSetting, itertools.product(names, (PCTS, *SR)))
-    found = run_all(run_rejects, settings, options, "pcts-sr")
-    return {"duration": options.iterations, "settings": [describe_rejects(*each) for each in found.items()]}
+    described = [describe_rejects(*each) for each in run_all(run_rejects, settings, options, "pcts-sr").items()]
+    made = {"runs": options.runs, "duration": options.iterations, "settings": described}
+    if options.faithful:
+        return made
+    return made | {"verdicts": verdicts.comparisons(described, ("function",), [(PCTS, each) for each in SR])}
 
 
 def run_rejects(setting: RejectsSetting, run: int, options: Options) -> dict[str, Any]:
@@ -380,11 +429,14 @@ def table_rejects(found: Report) -> str:
     for each in found["settings"]:
         regret, levels = each["median_regret"], each["levels"]
         best = report.find(found["settings"], function=each["function"], algorithm=PCTS)["median_regret"]
-        cells = [f"{regret:.3g}", f"{regret / best:.3g}" if best > 0 else "", f"{each['n_evaluations']:.0f}"]
+        regrets = PROBLEMS[each["function"]].optimum - np.asarray(each["values"], dtype=float)
+        ratio = f"{regret / best:.3g}" if best > 0 else ""
+        cells = [report.quartiles(regrets), ratio, f"{each['n_evaluations']:.0f}"]
         name = f"{each['function']}, {each['algorithm']}"
         rows.append([name, *cells, "" if levels is None else f"{levels:.0f}"])
-    header = ["", "median regret", "ratio to PCTS", "evaluations", "levels"]
-    return f"Figure 5: {found['duration']} units, {found['runs']} runs\n" + report.format_table(header, rows)
+    header = ["", "median regret (quartiles)", "ratio to PCTS", "evaluations", "levels"]
+    parts = [f"Figure 5: {found['duration']} units, {found['runs']} runs\n{report.format_table(header, rows)}"]
+    return "\n\n".join([*parts, *([verdicts.table(found["verdicts"])] if "verdicts" in found else [])])
 
 
 def figure_rejects(found: Report) -> Any:

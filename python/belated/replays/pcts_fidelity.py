@@ -25,7 +25,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 import belated as bl
 from belated import functions
@@ -161,10 +160,10 @@ def table(found: Report) -> str:
         compared = [it for it in found["comparisons"] if all(it[k] == key[k] for k in key)]
         if each["function"] == SCHWEFEL:
             regrets = FUNCTIONS[SCHWEFEL].optimum - np.asarray(each["values"], dtype=float)
-            schwefel.append([name, quartiles(regrets, 4), *(it["verdict"] for it in compared)])
+            schwefel.append([name, report.quartiles(regrets, 4), *(it["verdict"] for it in compared)])
         elif each["evaluates"] == OWN:
             time, cost = compared
-            cells = [quartiles(values) for values in (time["regrets"], time["others"], cost["others"])]
+            cells = [report.quartiles(values) for values in (time["regrets"], time["others"], cost["others"])]
             cells += [f"{each['cost']:.0f}", time["verdict"], cost["verdict"]]
             rows.append([f"{each['function']}, {name}", *cells])
     header = ["", "with fidelities", "full, equal time", "full, equal cost", "cost", "equal time", "equal cost"]
@@ -173,12 +172,6 @@ def table(found: Report) -> str:
     schwefel = [row + [""] * (3 - len(row)) for row in schwefel]
     second = report.format_table(["", "full fidelity", "against random"], schwefel)
     return f"{first}\n\n{SCHWEFEL}: median regret (quartiles)\n{second}"
-
-
-def quartiles(values: ArrayLike, digits: int = 3) -> str:
-    """Return the table cell that shows the median and the quartiles."""
-    low, median, high = np.percentile(np.asarray(values, dtype=float), [25, 50, 75])
-    return f"{median:.{digits}g} ({low:.{digits}g} to {high:.{digits}g})"
 
 
 def figure(found: Report) -> Any:

@@ -51,7 +51,7 @@ import numpy as np
 
 import belated as bl
 from belated._core import InvalidSetting
-from belated.replays import report, tuning_data, wang
+from belated.replays import report, tuning_data, verdicts, wang
 from belated.replays.reference_tree import RHO_MAX
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, kept_name, run_all, seed_of
@@ -147,7 +147,14 @@ def make(name: str, options: Options) -> Report:
     made: Report = {"data": source.words, "samples": (low, high), "duration": options.iterations}
     made |= {"evaluation": experiment.evaluation, "delay": experiment.delay}
     made["times"] = report.readings(options.iterations, N_READINGS)
-    return made | {"settings": [describe(algorithm, results, known) for (_, algorithm), results in found.items()]}
+    described = [describe(algorithm, results, known) for (_, algorithm), results in found.items()]
+    return made | {"settings": described, "verdicts": verdicts.comparisons(described, (), pairs())}
+
+
+def pairs() -> list[tuple[str, str]]:
+    """Return the compared algorithms: PCTS against its tree without fidelities, its tree that waits, and two rivals."""
+    both = zip(PCTS, WAITING, strict=True)
+    return [(one, other) for one, waiting in both for other in (f"{one}, full", waiting, "RandomSearch", "BayesOpt")]
 
 
 def names_of(source: Source, samples: tuple[int, int], options: Options) -> list[str]:
@@ -327,11 +334,12 @@ def describe(algorithm: str, results: Sequence[dict[str, Any]], known: Mapping[s
 
 def table(found: Report) -> str:
     """Return table 6, with the numbers of evaluations."""
-    header = ["", "max", "median", "std", "best so far", "evaluations", "cost"]
+    header = ["", "max", "median (quartiles)", "std", "best so far", "evaluations", "cost"]
     is_known = any(each["published"] for each in found["settings"])
     rows = []
     for each in found["settings"]:
-        row = [each["algorithm"], *(f"{each[key]:.4f}" for key in ("max", "median", "std", "best"))]
+        row = [each["algorithm"], *(f"{each[key]:.4f}" for key in ("max", "std", "best"))]
+        row.insert(2, report.quartiles(each["values"], 4))
         row += [f"{each['n_evaluations']:.0f}", f"{each['cost']:.1f}"]
         if is_known:
             row += [f"{each['published'][key]:.4f}" for key in ("median", "std")] if each["published"] else ["", ""]
@@ -343,7 +351,7 @@ def table(found: Report) -> str:
         f"{found['duration']} s, a full evaluation {found['evaluation']} s, delay {found['delay']} s, "
         f"{found['runs']} runs; cost in full evaluations\n"
         + report.format_table(header + (["published median", "std"] if is_known else []), rows)
-        + f"\n\nThe best: {best['algorithm']}, {best['params']}"
+        + f"\n\n{verdicts.table(found['verdicts'])}\n\nThe best: {best['algorithm']}, {best['params']}"
     )
 
 

@@ -45,6 +45,12 @@ def plus_minus(mean: ArrayLike, stderr: ArrayLike, digits: int = 2) -> list[str]
     return [f"{each:.{digits}f} ± {error:.{digits}f}" for each, error in pairs]
 
 
+def quartiles(values: ArrayLike, digits: int = 3) -> str:
+    """Return the table cell that shows the median and the quartiles."""
+    low, median, high = np.percentile(np.asarray(values, dtype=float), [25, 50, 75])
+    return f"{median:.{digits}g} ({low:.{digits}g} to {high:.{digits}g})"
+
+
 def seconds(setting: Report) -> str:
     """Return the table cell that shows the seconds per suggestion."""
     return f"{setting['seconds_per_suggestion']:.4f}"

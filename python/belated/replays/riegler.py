@@ -34,7 +34,7 @@ import numpy as np
 
 import belated as bl
 from belated import functions, simulate
-from belated.replays import report
+from belated.replays import report, verdicts
 from belated.replays.report import Array, Report
 from belated.replays.runner import Options, Replay, run_all, seed_of
 
@@ -75,7 +75,15 @@ def make(options: Options) -> Report:
     settings = [Setting(*panel, noise, method) for noise in NOISES for panel in PANELS for method in METHODS]
     found = run_all(run_task, settings, options, "riegler")
     described = [describe(*each) for each in found.items()]
-    return {"evaluations": options.iterations, "workers": WORKERS, "settings": described}
+    made = {"evaluations": options.iterations, "workers": WORKERS, "settings": described}
+    return made | {"verdicts": against_rivals(described)}
+
+
+def against_rivals(described: Sequence[Report]) -> list[Report]:
+    """Return the verdicts on the final regret of the standard acquisition, against its rivals in each panel."""
+    named = [each | {"algorithm": each["method"], "value": -each["regret"]["final"]} for each in described]
+    pairs = [(METHODS[0], each) for each in METHODS[1:]]
+    return verdicts.comparisons(named, ("function", "mode", "noise"), pairs, "value")
 
 
 def optimizer(method: str, space: Mapping[str, Any], seed: int) -> bl.Optimizer:
@@ -195,7 +203,7 @@ def table(found: Report) -> str:
             rows = [[s["method"], *_cells(s, early)] for s in shown_in(found, *panel, noise)]
             title = f"{', '.join(panel)}, noise {noise:g}"
             parts.append(f"{title}\n{report.format_table([*header, 'repeated', 's'], rows)}")
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, verdicts.table(found["verdicts"])])
 
 
 def _cells(setting: Report, early: int) -> list[str]:

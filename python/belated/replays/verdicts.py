@@ -4,13 +4,14 @@ A verdict is "better" or "worse" if the two-sided Wilcoxon signed-rank test of t
 about 0 at the level 0.05, after Holm's correction over all comparisons of the replay, and "undecided" otherwise.
 """
 
-from collections.abc import Hashable, Mapping
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.replays.report import Array
+from belated.replays.report import Array, Report, format_table
 
 LEVEL = 0.05
 BETTER, WORSE, UNDECIDED = "better", "worse", "undecided"
@@ -29,6 +30,41 @@ def verdicts(pairs: Mapping[Key, tuple[ArrayLike, ArrayLike]]) -> dict[Key, str]
     differences = {key: _differences(*pair) for key, pair in pairs.items()}
     corrected = holm({key: p_value(each) for key, each in differences.items()})
     return {key: _verdict(differences[key], p) for key, p in corrected.items()}
+
+
+def comparisons(
+    settings: Iterable[Report], names: Sequence[str], pairs: Iterable[tuple[str, str]], key: str = "values"
+) -> list[Report]:
+    """Return the verdicts on the values of algorithms, of which larger values are better, against their rivals.
+
+    Parameters
+    ----------
+    settings : iterable of dict
+        The results of one algorithm each: the entries `names`, "algorithm", and the values of all runs.
+    names : sequence of str
+        Settings are compared if these entries are the same.
+    pairs : iterable of tuples
+        Algorithm and rival. A pair is left out where one of the two did not run.
+    key : str
+        The name of the values. If one algorithm has more runs than the other, its first runs are compared.
+    """
+    groups: dict[tuple[Any, ...], dict[str, Array]] = {}
+    for each in settings:
+        group = groups.setdefault(tuple(each[name] for name in names), {})
+        group[each["algorithm"]] = -np.asarray(each[key], dtype=float)
+    regrets: dict[tuple[Any, ...], tuple[Array, Array]] = {}
+    for (where, group), (one, other) in product(groups.items(), list(pairs)):
+        if one in group and other in group:
+            pair, n = (*where, one, other), min(len(group[one]), len(group[other]))
+            regrets[pair] = group[one][:n], group[other][:n]
+    keys = (*names, "algorithm", "rival", "verdict")
+    return [dict(zip(keys, (*pair, verdict), strict=True)) for pair, verdict in verdicts(regrets).items()]
+
+
+def table(compared: Sequence[Report]) -> str:
+    """Return a table with the verdicts of a replay, and a title that states the rule."""
+    title = f"Verdicts: Wilcoxon tests of paired runs at the level {LEVEL}, with Holm's correction\n"
+    return title + format_table(list(compared[0]), [[*map(str, each.values())] for each in compared])
 
 
 def p_value(differences: ArrayLike) -> float:

@@ -96,19 +96,41 @@ def test_a_changed_number_is_found(script, monkeypatch):
     assert script.unknown_numbers("asyts", pages) == {"8.5"}
 
 
-def test_verdicts_of_the_tables_of_pcts_follow_from_its_cells(script):
+def test_counts_of_the_tables_of_pcts_follow_from_its_cells(script):
     page = script.read()["pcts"]
-    *rows, last = page["tables"]["regret"]["rows"]
-    counted = [0] * (len(last) - 3)
+    *rows, medians, within, undecided = page["tables"]["regret"]["rows"]
+    counted = {key: [0] * (len(within) - 3) for key in ("median", "within", "undecided")}
     for _, published, allowed, *cells in rows:
         assert float(published) <= float(allowed)
         for k, cell in enumerate(cells):
-            is_within = float(cell.strip("*")) <= float(allowed)
-            assert is_within == cell.startswith("**")
-            counted[k] += is_within
-    assert [cell.strip("*") for cell in last[3:]] == [f"{n} of {len(rows)}" for n in counted]
+            is_below = float(cell.strip("*").split(" ")[0]) <= float(allowed)  # the median, before its quartiles
+            is_within, is_undecided = cell.startswith("**"), re.match(r"\*[^*]", cell) is not None
+            assert is_undecided or is_within == is_below
+            for key, value in zip(counted, (is_below, is_within, is_undecided), strict=True):
+                counted[key][k] += value
+    for last, numbers in zip((medians, within, undecided), counted.values(), strict=True):
+        assert [cell.strip("*") for cell in last[3:]] == [f"{n} of {len(rows)}" for n in numbers]
     ours = " ".join(result["ours"] for result in page["results"])
-    assert re.findall(r"in (\d+) (?:of 10|by node)", ours) == [str(n) for n in counted]
+    assert re.findall(r"in (\d+) (?:of 10|by node)", ours) == [str(n) for n in counted["median"]]
+    stated = " ".join(result["verdict"] for result in page["results"])
+    assert re.findall(r"cells (\d+) within|by node values (\d+)", stated) == [
+        (str(n), "") if k in (0, 1, 3) else ("", str(n)) for k, n in enumerate(counted["within"])
+    ]
+    found = re.findall(r"(\d+) undecided|values \d+, \d+ and (\d+)", stated)
+    assert [int(one or other) for one, other in found] == counted["undecided"]
+
+
+def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
+    pages = script.read()
+    tables, results = pages["pcts_noise"]["tables"], pages["pcts_noise"]["results"]
+    for delays, result in zip(("constant", "geometric"), results, strict=False):
+        rows = tables[f"{delays}_verdicts"]["rows"]
+        found = [verdict for _, *cells in rows for cell in cells for verdict in cell.split(" / ")]
+        stated = re.search(r"in (\d+) comparisons better in (\d+), worse in (\d+), undecided in (\d+)", result["ours"])
+        counted = [len(found), *(found.count(each) for each in ("better", "worse", "undecided"))]
+        assert [int(each) for each in stated.groups()] == counted
+    heights = [cell for row in pages["pcts"]["tables"]["heights"]["rows"] for cell in (row[3], row[6])]
+    assert f"deeper in {heights.count('deeper')} of {len(heights)}" in pages["pcts"]["results"][-1]["ours"]
 
 
 def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated import replays
-from belated.replays import images, pcts_tuning, runner, tuning_data, wang
+from belated.replays import images, pcts_tuning, runner, tuning_data, verdicts, wang
 from belated.replays.pcts_tuning import EXPERIMENTS
 from belated.replays.runner import MissingData, Options
 from tests.system.replays.digits import folder_of_digits
@@ -226,10 +226,14 @@ def test_the_table_has_the_best_so_far_and_the_published_medians():
     np.testing.assert_allclose(settings[0]["curve_best_median"], [math.nan, 0.8, 0.85])
     report = {"data": "MNIST", "samples": (1, 2), "evaluation": 1, "delay": 4, "duration": 9, "runs": 2}
     report["settings"] = settings
+    report["verdicts"] = verdicts.comparisons(settings, (), pcts_tuning.pairs())
     lines = pcts_tuning.table(report).splitlines()
     assert lines[3].endswith("published median     std")
-    assert lines[5].split() == ["PCTS+DUCBV", "0.8000", "0.7000", "0.1000", "0.8500", "9", "5.5", "0.9200", "0.0100"]
+    median = ["0.7", "(0.65", "to", "0.75)"]
+    assert lines[5].split() == ["PCTS+DUCBV", "0.8000", *median, "0.1000", "0.8500", "9", "5.5", "0.9200", "0.0100"]
     assert lines[6].split()[-1] == "5.5"
+    # Both algorithms have the same accuracies.
+    assert "PCTS+DUCBV  BayesOpt  undecided" in lines
 
 
 def test_xgboost_is_named_with_its_extra(monkeypatch):
