@@ -495,5 +495,15 @@ REPLAYS = [
         needs=["scipy"],
         options=["quick", "keep"],
     ),
-    Replay("asyts-workers", WORKERS_LINE, make_workers, table_workers, figure_workers, 30, 10, options=["keep"]),
+    Replay(
+        "asyts-workers",
+        WORKERS_LINE,
+        make_workers,
+        table_workers,
+        figure_workers,
+        30,
+        10,
+        needs=["scipy"],
+        options=["keep"],
+    ),
 ]
