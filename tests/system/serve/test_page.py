@@ -59,6 +59,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     in_flight = text(browser, "worklist").splitlines()
     assert in_flight[0] == "Select Trial dose State value" and len(in_flight) == 3
     assert in_flight[1].startswith("4 ") and "due in 59 min, out for " in in_flight[1]
+    wait(browser, lambda: text(browser, "arrivals") and text(browser, "forecast"))
     assert [line.split()[:3] for line in text(browser, "arrivals").splitlines()[1:]] == [
         ["3", "–", "failed"],
         ["2", "2", "observed"],
@@ -76,7 +77,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     assert text(browser, "forecast") == forecast_of(study)
     study.observe(4, 0.25)
     wait(browser, lambda: "0.25" in text(browser, "best"))
-    assert text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed")
+    wait(browser, lambda: text(browser, "arrivals").splitlines()[1].startswith("4 0.25 observed"))
     wait(browser, lambda: text(browser, "forecast") == forecast_of(study))
     assert len(text(browser, "worklist").splitlines()) == 2
     assert complaints(browser) == []

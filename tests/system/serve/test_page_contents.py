@@ -265,6 +265,7 @@ def test_outcomes_have_columns(browser, curves, downloads):
         )
         return browser.execute_script(f"return {rows}", table)
 
+    wait(browser, lambda: len(cells("arrivals")) == 3)
     worklist, arrivals = cells("worklist"), cells("arrivals")
     assert worklist[0] == ["Select", "Trial", "rate", "kind", "State", "error", "memory", "<b>"]
     assert [row[5:] for row in worklist[1:]] == [["", "2", ""], ["", "", ""]]
@@ -275,7 +276,7 @@ def test_outcomes_have_columns(browser, curves, downloads):
         ["0", "0.5", "3", "1", "observed"],
     ]
     assert "error\n0.5" in text(browser, "best")  # trial 1 is out of bounds
-    assert [row[:1] for row in cells("failures")[1:]] == [["1"]]
+    wait(browser, lambda: [row[:1] for row in cells("failures")[1:]] == [["1"]])
     browser.find_element("id", "download").click()
     wait(browser, (downloads / "outcomes.csv").exists)
     again = bl.RandomSearch(SPACE, outcomes=outcomes, seed=0)
