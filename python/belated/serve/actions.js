@@ -85,7 +85,7 @@ function formsOf(study, trial) {
   }
   if (may("report") && trial.warnings.length) {
     const chooser = outcomesIn(trial.warnings.map(each => each.outcome ?? ""), "all");
-    const about = element("p", trial.warnings.map(each => each.text).join("; "));
+    const about = element("p", trial.warnings.map(each => `${format(each.value, 15)}: ${rangeOf(each)}`).join("; "));
     made.push(form("Confirm the marked value", fieldsFor(chooser, about), "It is right",
       () => send("confirm", {outcome: chosen(chooser)}, `confirm${of(chosen(chooser))}`), true));
   }
@@ -221,6 +221,14 @@ const addTrial = study => opened("An experiment that was not planned", study, ({
     const found = values.filter(([, box]) => box.value.trim() !== "")
       .map(([name, box]) => [name, numberOf(box.value, titleOf(name))]);
     const fields = {params: candidates ? row.chosen() : filledIn(params)};
+    const beyond = candidates ? [] : space.filter(each => typeof each.low === "number" && each.name in fields.params
+      && (fields.params[each.name] < each.low || fields.params[each.name] > each.high));
+    const key = JSON.stringify(fields.params);
+    if (beyond.length && made.agreed !== key) {
+      made.agreed = key;
+      const parts = beyond.map(each => `${isolated(each.name)} is not in the range from ${format(each.low)} to ${format(each.high)}`);
+      throw new Error(`${parts.join(", and ")}. If this point was run, add it again.`);
+    }
     if (found.length) fields.value = found[0][0] === "" ? found[0][1] : Object.fromEntries(found);
     if (around.length) fields.context = filledIn(around);
     const text = Object.entries(candidates ? {candidate: fields.params} : fields.params)

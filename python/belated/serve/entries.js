@@ -89,7 +89,10 @@ async function deliver() {
   } finally { isDelivering = false; }
   const n = sizeOfAll(stored);
   const what = stored.length > 3 ? `${n} entries` : stored.map(each => each.label).join("; ");
-  if (n) find("stored").textContent = `Stored: ${what}.`;
+  if (n) {
+    find("stored").textContent = `Stored: ${what}.`;
+    if (isTurning === null) reloadAll(table.starts);  // the person expects to see what was stored
+  }
   drawEntries();
   redraw();
 }

@@ -3,9 +3,18 @@
 Requests that have unknown fields, or values of wrong types, are refused. `belated.serve.answers` makes the answers.
 """
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from belated.optimizers.problem import LATEST
 from belated.study.study import LONGEST_AUTHOR, LONGEST_NAME
@@ -16,11 +25,25 @@ Role = Literal["read", "report", "work", "all"]
 Amount = Annotated[float, Field(ge=0)]
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST_NAME)]
 
+#: If a request has more errors, only their number is described, because each description takes several microseconds.
+MOST_ERRORS = 1000
+
 
 class Request(BaseModel):
     """The body of a request."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_few_errors(cls, data: Any, handler: Callable[[Any], Any]) -> Any:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            if error.error_count() <= MOST_ERRORS:
+                raise
+            text = f"{error.error_count():,} fields or values are unknown or of a wrong type"
+        raise ValueError(text)
 
 
 class Timed(Request):

@@ -96,7 +96,7 @@ const receive = (trial, study) => take(kept(trial, study.choices));
 // Return the part of a query that leads to the next page, or null.
 function nextOfPage({next, after}) {
   if (next !== null) return `&start=${next}`;
-  return after && `&after=${after.number}${after.value === null ? "" : `&after_value=${after.value}`}`;
+  return after && `&after=${after.number}${after.value === null ? "" : `&after_value=${encodeURIComponent(after.value)}`}`;
 }
 
 // Fetch at most `most` trials of a study, in pages. Return them with the total and the events of the first page.
@@ -221,7 +221,7 @@ async function refresh() {
         const study = await follow(name);
         if (study && mine === round) {
           latest = {study};
-          draw(study); say(notice); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.`;
+          draw(study); say(notice); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.${whoAmI()}`;
           deliver();
           drawEntries();
           readDrafts();
@@ -263,12 +263,22 @@ async function learn(study) {
 
 // Display.
 
+// Return a sentence about the token: forms and buttons that its role does not allow are not shown.
+const whoAmI = () => user === null ? "" : ` ${user.name === null ? "Your token" : `${isolated(user.name)}: your token`} has the role ${user.role}.`;
+
 function ago(seconds) {
   const s = Math.max(0, Math.round(seconds));
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
   if (s < 86400) return `${Math.floor(s / 3600)} h ${Math.floor(s % 3600 / 60)} min`;
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
+}
+
+// Return the time that is left, in one unit. Days are not rounded down: 47 hours are not "1 d".
+function timeLeft(seconds) {
+  const round = unit => Math.round(seconds / unit);
+  if (seconds < 60) return ago(seconds);
+  return seconds < 5400 ? `${round(60)} min` : round(3600) < 48 ? `${round(3600)} h` : `${round(86400)} d`;
 }
 
 // Return a duration in one unit.

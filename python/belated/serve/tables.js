@@ -216,8 +216,9 @@ function changesOf(summary, start) {
     return [each.number, ...(hasWells ? [wells(each)] : []), isolated(titleOf(each.outcome ?? "")), shown(each.stored),
       shown(each.value), note, mark ? "far" : ""];
   });
+  const cut = text => text.length > 60 ? `${text.slice(0, 60)}…` : text;
   const refused = summary.refused.map(each => [each.row + start, each.number ?? "–", isolated(each.column),
-    isolated(each.cell ?? ""), isolated(each.stored ?? "–"), each.reason, "wrong"]);
+    isolated(cut(each.cell ?? "")), isolated(each.stored ?? "–"), each.reason, "wrong"]);
   const trialsIn = numbers => count(numbers.length, "trial") + (numbers.length > 20 ? "" : `: ${numbers.join(", ")}`);
   const more = [["Run at another point", summary.moved], ["New remarks or attributes", summary.noted]]
     .filter(([, numbers]) => numbers.length).map(([what, numbers]) => `${what}, ${trialsIn(numbers)}`);
@@ -230,12 +231,16 @@ function changesOf(summary, start) {
     ...more.map(text => element("p", text))];
 }
 
+const NO_NUMBER = 'The file has no column "number". Fill in the file of "Download worklist (CSV)", or copy the cells with a '
+  + 'column "well" and paste them into a box.';
+
 // Show what a table would change, after a dry run. `start` is the number of lines of the file before the names.
 async function summarize(study, {fields, name, start}, note) {
   const path = `${pathOf(study.name)}/table?study_id=${study.study_id}`, title = `Values of ${isolated(name)}`;
   let summary = null, reason = null;
   openDialog(title, element("p", "The table is read …"));
-  try { summary = await ask(path, {...fields, dry_run: true}); } catch (error) { reason = error.message; }
+  try { summary = await ask(path, {...fields, dry_run: true}); }
+  catch (error) { reason = error.status === 422 && !fields.columns.includes("number") ? NO_NUMBER : error.message; }
   if (!find("dialog").open || find("dialog-title").textContent !== title) return;
   const again = changes => summarize(study, {fields: {...fields, ...changes}, name, start}, "");
   const amend = input("checkbox", "", {checked: fields.amend}), moved = input("checkbox", "", {checked: fields.moved});

@@ -31,8 +31,8 @@ function stateOf(trial, now) {
   if (trial.warnings.length) return [1, `marked: ${trial.warnings.map(rangeOf).join("; ")}`, "marked"];
   if (trial.state !== "pending") return [5, trial.state, trial.state];
   if (rest !== null && rest <= 0) return [2, `late for ${roughly(-rest)}, ${since}`, "late"];
-  if (rest !== null && rest <= DAY) return [3, `due in ${roughly(rest)}, ${since}`, "due"];
-  return [4, rest === null ? since : `${since}, due in ${roughly(rest)}`, "out"];
+  if (rest !== null && rest <= DAY) return [3, `due in ${timeLeft(rest)}, ${since}`, "due"];
+  return [4, rest === null ? since : `${since}, due in ${timeLeft(rest)}`, "out"];
 }
 
 // Return the interval in which a marked value was expected.
@@ -275,9 +275,11 @@ function makeBox(study, trial, name, cell) {
 const isEmpty = box => box.value.trim() === "";
 const boxesShown = () => [...find("worklist").querySelectorAll(".box:enabled")];
 
-// Return the next box, or the button that sends the entries after the last box.
+// Return the next box of the same outcome, or the first box of the next outcome. After the last box comes the button that
+// sends the entries.
 function nextOf(box, isBack) {
-  const all = boxesShown(), next = all[all.indexOf(box) + (isBack ? -1 : 1)];
+  const shown = boxesShown(), all = namesOf(latest.study).flatMap(name => shown.filter(each => each.outcome === name));
+  const next = all[all.indexOf(box) + (isBack ? -1 : 1)];
   if (next) return next;
   find("send").disabled = false;  // the last text is read when the focus leaves its box
   return isBack ? box : find("send");

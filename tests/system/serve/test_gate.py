@@ -145,6 +145,33 @@ def test_large_tables_of_several_clients_are_stored_one_after_another(running, c
     assert [trial.value for trial in synced(study).trials] == [i / 8 for i in range(8)]
 
 
+@pytest.mark.parametrize(
+    ("route", "body"),
+    [
+        ("suggest", {f"k{i}": 1 for i in range(60_000)}),
+        ("suggest", {"shared": [3] * 200_000}),
+        ("suggest", {"attrs": [3] * 200_000}),
+        ("trials/0/observe", {"value": {f"k{i}": "x" for i in range(60_000)}}),
+        ("table", {"columns": ["number"], "rows": [[{}] * 100_000]}),
+    ],
+)
+def test_a_request_with_many_errors_is_refused_with_their_number(client, study, path, route, body):
+    from time import thread_time
+
+    from belated.serve import messages
+
+    study.suggest()
+    answer = client.post(f"{path}/{route}", json=body)
+    refused(answer, 422, "fields or values are unknown or of a wrong type")
+    assert len(answer.content) < 2000 and synced(study).n_trials == 1 and study.trial(0).state == "pending"
+    # A description of every error would take seconds, in which the server does not answer other requests.
+    kind = {"suggest": messages.Suggest, "table": messages.Table}.get(route, messages.Observe)
+    with pytest.raises(ValueError) as caught:
+        kind.model_validate(body)
+    started = thread_time()
+    assert len(caught.value.errors()) == 1 and thread_time() - started < 0.1
+
+
 @pytest.mark.parametrize("content", [b"PK\x03\x04", b"\xd0\xcf\x11\xe0"])
 def test_workbooks_are_415(client, study, path, content):
     for kind in ("application/json", "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"):

@@ -99,13 +99,13 @@ def test_a_plate_is_entered_with_the_keyboard(study, page):
     box(browser, 0, "yield").click()
     for i in range(48):
         browser.switch_to.active_element.send_keys(f"{i / 8}", Keys.ENTER)
-    # Enter leads to the next box, and at the end to the button.
+    # Enter leads to the box below, from the last row to the next outcome, and at the end to the button.
     assert browser.switch_to.active_element.get_attribute("id") == "send"
     wait(browser, lambda: text(browser, "send") == "Send 48 values")
-    assert note(browser, 3, "purity") == "= 0.875" and len(study.pending) == 24
+    assert note(browser, 3, "purity") == "= 3.375" and len(study.pending) == 24
     browser.switch_to.active_element.send_keys(Keys.ENTER)
     wait(browser, lambda: text(browser, "no-worklist") == "No trial is in flight.")
-    assert [values_of(study, i) for i in range(24)] == [{"yield": i / 4, "purity": i / 4 + 0.125} for i in range(24)]
+    assert [values_of(study, i) for i in range(24)] == [{"yield": i / 8, "purity": i / 8 + 3} for i in range(24)]
     assert {trial.finished_by for trial in study.trials} == {"anna"} and entries(browser) == []
     assert browser.switch_to.active_element.get_attribute("id") == "work-title"
 
@@ -115,7 +115,7 @@ def test_texts_that_are_not_numbers_are_not_sent(study, page):
 
     study.suggest(n=3)
     browser = page(study)
-    texts = ["1,234", "5 %", "0,5", "<0.5", "NaN", "12"]
+    texts = ["1,234", "0,5", "NaN", "5 %", "<0.5", "12"]  # in the order of the boxes
     box(browser, 0, "yield").click()
     for each in texts:
         browser.switch_to.active_element.send_keys(each, Keys.ENTER)
@@ -491,6 +491,24 @@ def test_an_experiment_that_was_not_planned_is_added(study, page):
     assert study.trial(0).params == {"T": 100.0, "solvent": "ethanol"} and values_of(study, 0)["yield"] == 0.5
 
 
+def test_an_experiment_outside_the_ranges_is_added_after_a_question(study, page):
+    browser = page(study)
+    browser.find_element("id", "off-plan").click()
+    wait(browser, lambda: "solvent" in text(browser, "dialog"))
+    [control] = [c for c in browser.find_elements("css selector", "dialog input") if c.accessible_name == "T"]
+    for value in ("1e5", "1e6"):
+        control.clear()
+        control.send_keys(value)
+        press(browser, "Add the experiment", "dialog")
+        wait(browser, lambda: "T is not in the range from" in text(browser, "dialog"))
+    study.sync()
+    assert study.n_trials == 0
+    press(browser, "Add the experiment", "dialog")
+    stored(browser, "experiment at T = 1000000")
+    study.sync()
+    assert study.trial(0).params["T"] == 1e6
+
+
 def paste(browser, target, content):
     """Paste a text into a box."""
     browser.execute_script(
@@ -699,7 +717,7 @@ def test_all_trials_are_shown_in_pages(study, page):
 
     study.suggest(n=60)
     for number in range(55):
-        study.observe(number, {"yield": float(number % 7), "purity": 1.0})
+        study.observe(number, {"yield": number % 7 * 1e25, "purity": 1.0})  # the page has a URL with 1e+25
     browser = page(study)
 
     def numbers():
@@ -720,12 +738,19 @@ def test_all_trials_are_shown_in_pages(study, page):
     wait(browser, lambda: numbers() == expected[:50])
     # The rows stay when the study changes, until the person asks for the present state. The filter stays, too.
     study.fail(58)
-    study.as_user("robot").observe(59, {"yield": 9.0, "purity": 1.0})
+    study.as_user("robot").observe(59, {"yield": 9e25, "purity": 1.0})
     wait(browser, lambda: text(browser, "all-changes") == "2 changed: refresh")
     assert numbers() == expected[:50]
     browser.find_element("id", "all-changes").click()
     wait(browser, lambda: numbers() == [59, *expected[:49]])
     assert not browser.find_element("id", "all-changes").is_displayed()
+    # Entries of this page are shown at once.
+    box(browser, 56, "yield").send_keys("8e25")
+    send(browser)
+    wait(
+        browser,
+        lambda: numbers() == [59, *expected[:49]] and not browser.find_element("id", "all-changes").is_displayed(),
+    )
     browser.find_element("id", "all-by").send_keys("robot\t")
     wait(browser, lambda: numbers() == [59])
     browser.find_element("id", "all-by").clear()
@@ -1190,6 +1215,11 @@ def test_the_bar_does_not_cover_the_box_with_the_focus(study, page):
     box(browser, 0, "yield").send_keys("1")
     hidden = "const e = document.activeElement, r = e.getBoundingClientRect();"
     hidden += "return document.elementFromPoint(r.left + r.width / 2, r.top + r.height / 2) !== e"
-    for _ in range(23):
-        browser.switch_to.active_element.send_keys(Keys.ENTER)
+    for key in [Keys.ENTER] * 23 + [Keys.SHIFT + Keys.ENTER] * 23:
+        browser.switch_to.active_element.send_keys(key)
+        assert not browser.execute_script(hidden)
+    set_width(browser, 1280)
+    browser.switch_to.active_element.send_keys(Keys.ENTER * 11)
+    for _ in range(40):
+        browser.switch_to.active_element.send_keys(Keys.SHIFT + Keys.TAB)
         assert not browser.execute_script(hidden)
