@@ -59,6 +59,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     in_flight = text(browser, "worklist").splitlines()
     assert in_flight[0] == "Select Trial dose State value" and len(in_flight) == 3
     assert in_flight[1].startswith("4 ") and "due in 60 min, out for " in in_flight[1]
+    wait(browser, lambda: text(browser, "arrivals") and text(browser, "forecast"))
     assert [line.split()[:3] for line in text(browser, "arrivals").splitlines()[1:]] == [
         ["3", "–", "failed"],
         ["2", "2", "observed"],
