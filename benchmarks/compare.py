@@ -29,6 +29,12 @@ of BoTorch has 20 points instead of 2d:
         belated cma random optuna-gp 'botorch=botorch:{"initial": 20}'
 
 The group "laboratory" contains tables of laboratory experiments (laboratory_tables.py).
+
+No default was chosen on the groups "unseen" and "ours-unseen", and no optimizer had been run on them before commit
+0b9dd080. data/unseen.jsonl.gz has the runs at this commit: 20 seeds of belated, TPE and random search, and two or three
+of GPSampler:
+
+    python benchmarks/compare.py table benchmarks/data/unseen.jsonl.gz --settings unseen ours-unseen --against belated --all-seeds
 """
 
 import argparse
