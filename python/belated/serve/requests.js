@@ -115,10 +115,11 @@ const closeDialog = () => find("dialog").close();
 function choose(title, content, answers) {
   return new Promise(resolve => {
     const finish = value => { find("dialog").removeEventListener("close", cancel); closeDialog(); resolve(value); };
-    const cancel = () => resolve(null);
+    // The event of a former dialog can arrive when this dialog is open.
+    const cancel = () => { if (!find("dialog").open) finish(null); };
     openDialog(title, ...content, group("p", "buttons", ...answers.map(([text, value]) => button(text, () => finish(value))),
       button("Cancel", () => finish(null))));
-    find("dialog").addEventListener("close", cancel, {once: true});
+    find("dialog").addEventListener("close", cancel);
   });
 }
 find("dialog-close").addEventListener("click", closeDialog);
