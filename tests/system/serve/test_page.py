@@ -59,6 +59,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     in_flight = text(browser, "worklist").splitlines()
     assert in_flight[0] == "Select Trial dose State value" and len(in_flight) == 3
     assert in_flight[1].startswith("4 ") and "due in 60 min, out for " in in_flight[1]
+    wait(browser, lambda: "observed" in text(browser, "arrivals"))
     assert [line.split()[:3] for line in text(browser, "arrivals").splitlines()[1:]] == [
         ["3", "–", "failed"],
         ["2", "2", "observed"],
@@ -165,7 +166,7 @@ def test_an_address_without_a_study_shows_the_first_study(browser, served):
     log_in(browser, running, fragment="#%")
     shown(browser)
     assert browser.find_element("id", "name").get_attribute("value") == "dose/finding"
-    assert text(browser, "message") == ""
+    wait(browser, lambda: text(browser, "message") == "")
 
 
 def test_dots_lie_where_the_labels_of_the_axis_say(browser, served):
