@@ -114,8 +114,8 @@ function chartTitle(study, chart) {
   return `${chart.total} values${isObjective ? ", none within the bounds" : ` of ${isolated(chart.outcome)}`}`;
 }
 
-// Draw the values in the order of their arrival or of the trials, and the best value so far. The axis of time begins at
-// `from` and ends at `until`, in seconds.
+// Draw the values by the last change of their trials or by their numbers, and the best value so far. The axis of time
+// begins at `from` and ends at `until`, in seconds.
 function drawChart(study, chart, from, until, log = false) {
   const svg = find("chart"), {value: values, number: numbers} = chart, n = values.length;
   spots = [];
@@ -156,7 +156,7 @@ function drawChart(study, chart, from, until, log = false) {
   if (path) svg.append(shape("path", {class: "best", d: `${path}H${right}`}));
   svg.append(shape("circle", {class: "spot", r: 7, visibility: "hidden"}));
   const named = some => numbersOf(some.map(each => each[2]));
-  const order = byNumber ? "by the number of their trials" : "as they arrived";
+  const order = byNumber ? "by the number of their trials" : "by the last change of their trials";
   find("legend").textContent = (n < chart.total ? `${n} of ${chart.total} values are drawn, with all that are extreme. ` : "")
     + `${path ? "Line: the best value so far. " : ""}Dots: values ${order}; values outside the axis are drawn at the edge.`
     + (bounds.length ? ` Dashed lines: bounds (${bounds.map(bound => format(bound)).join(" and ")}).` : "")

@@ -114,15 +114,12 @@ const closeDialog = () => find("dialog").close();
 // Ask a question; return the value of the button that was pressed, or null. `answers` has pairs [text, value].
 function choose(title, content, answers) {
   return new Promise(resolve => {
-    const dialog = find("dialog"), finish = value => { dialog.removeEventListener("close", cancel); closeDialog(); resolve(value); };
-    const cancel = () => {
-      if (dialog.open) return;  // the event of an earlier dialog arrives late
-      dialog.removeEventListener("close", cancel);
-      resolve(null);
-    };
+    const finish = value => { find("dialog").removeEventListener("close", cancel); closeDialog(); resolve(value); };
+    // The event of a former dialog can arrive when this dialog is open.
+    const cancel = () => { if (!find("dialog").open) finish(null); };
     openDialog(title, ...content, group("p", "buttons", ...answers.map(([text, value]) => button(text, () => finish(value))),
       button("Cancel", () => finish(null))));
-    dialog.addEventListener("close", cancel);
+    find("dialog").addEventListener("close", cancel);
   });
 }
 find("dialog-close").addEventListener("click", closeDialog);

@@ -166,7 +166,7 @@ def test_an_address_without_a_study_shows_the_first_study(browser, served):
     log_in(browser, running, fragment="#%")
     shown(browser)
     assert browser.find_element("id", "name").get_attribute("value") == "dose/finding"
-    assert text(browser, "message") == ""
+    wait(browser, lambda: text(browser, "message") == "")
 
 
 def test_dots_lie_where_the_labels_of_the_axis_say(browser, served):

@@ -566,6 +566,17 @@ def test_a_single_column_must_have_the_length_of_the_worklist(study, page):
     assert [values_of(study, i)["purity"] for i in range(3)] == [1.0, 2.0, 3.0]
 
 
+def test_the_end_of_a_dialog_does_not_answer_the_next_one(study, page):
+    browser = page(study)
+    answers = browser.execute_async_script(
+        "const done = arguments[0], found = []; openDialog('first'); closeDialog();"
+        "choose('second', [], [['Yes', true]]).then(value => found.push(value));"
+        "setTimeout(() => { found.push('open'); find('dialog').querySelector('.buttons button').click(); }, 300);"
+        "setTimeout(() => done(found), 600)"
+    )
+    assert answers == ["open", True]
+
+
 def drop(browser, name, content):
     """Drop a file on the page."""
     browser.execute_script(
