@@ -34,7 +34,7 @@ No default was chosen on the groups "unseen" and "ours-unseen", and no optimizer
 0b9dd080. data/unseen.jsonl.gz has the runs at this commit: 20 seeds of belated, TPE and random search, and two or three
 of GPSampler:
 
-    python benchmarks/compare.py table benchmarks/data/unseen.jsonl.gz --settings unseen ours-unseen --against belated --all-seeds
+    python benchmarks/compare.py table benchmarks/data/unseen.jsonl.gz --settings unseen ours-unseen --all-seeds
 """
 
 import argparse
