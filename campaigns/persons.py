@@ -164,9 +164,9 @@ class Person(threading.Thread):
         self.browser.refresh()
         # The server may be down, or may have been killed while it sent the page.
         while not self.browser.execute_script("return typeof refresh === 'function' && typeof isFormer === 'function'"):
-            self.browser.get_log("browser")
             time.sleep(0.2)
             self.browser.refresh()
+            self.browser.get_log("browser")  # the errors of a page that was not sent to its end
 
     def type(self):
         """Type values into up to three boxes."""
@@ -215,6 +215,8 @@ class Person(threading.Thread):
                 elif reasons:
                     reason = re.sub(r"\d[\d.]*", "N", entry["reason"] or "the trial has a value")
                     is_told = any(f"Trial {entry['number']} has now: " in each for each in reasons[0])
+                    if entry["status"] != "refused" and not is_told:
+                        break  # the page has not requested the present values of the trial yet
                     self.journal.refuse("pages", reason, entry["reason"] if entry["status"] == "refused" else is_told)
                     if self.decide(entry["number"]):
                         discarded |= {place for place, each in kept.items() if each["id"] == entry["id"]}
