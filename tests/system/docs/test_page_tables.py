@@ -120,6 +120,16 @@ def test_counts_of_the_tables_of_pcts_follow_from_its_cells(script):
     assert [int(one or other) for one, other in found] == counted["undecided"]
 
 
+def test_differences_from_the_standard_acquisition_are_bold_if_they_have_a_verdict(script):
+    page = script.read()["riegler"]
+    for tag, results in (("exact", page["results"][:7]), ("noisy", page["results"][7:])):
+        rows = page["tables"][f"paired_{tag}"]["rows"]
+        for k, result in enumerate(results, 1):
+            decided = {row[0] for row in rows if row[k].startswith("**")}
+            verdict = result["verdict"].partition("; undecided")[0]
+            assert {row[0] for row in rows if re.search(rf"\b{row[0]}\b", verdict)} == decided
+
+
 def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
     pages = script.read()
     tables, results = pages["pcts_noise"]["tables"], pages["pcts_noise"]["results"]
