@@ -143,6 +143,16 @@ def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
     assert f"deeper in {heights.count('deeper')} of {len(heights)}" in pages["pcts"]["results"][-1]["ours"]
 
 
+def test_counts_of_verdicts_on_tuning_follow_from_their_table(script):
+    page = script.read()["pcts_tuning"]
+    table, stated = page["tables"]["verdicts"], {result["run"]: result for result in page["results"]}
+    for k, name in enumerate(table["runs"], 1):
+        found = [row[k] for row in table["rows"]]
+        better, worse, n = found.count("better"), found.count("worse"), len(found)
+        assert f"better in {better} of {n}, worse in {worse}, else undecided" in stated[name]["verdict"]
+        assert f"better in {better} of {n} comparisons, worse in {worse}" in stated[name]["ours"]
+
+
 def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):
     page = script.read()["bpe"]
     rows = {row[0]: [float(cell.split(" ")[0]) for cell in row[1:]] for row in page["tables"]["regret"]["rows"]}
