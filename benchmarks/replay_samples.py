@@ -32,7 +32,7 @@ ITERATIONS, OTHER = 12, {"bpe": 120, "asyts": 3}
 #: The environment variable that names the folder of a command with --data.
 FOLDER = "BELATED_DATA"
 #: Entries of reports that depend on the time that a run takes.
-TIMED = ("seconds", "seconds_per_run", "seconds_per_suggestion")
+TIMED = ("seconds", "seconds_per_run", "seconds_per_suggestion", "with_decisions")
 
 
 def digest_of(command: str) -> str:

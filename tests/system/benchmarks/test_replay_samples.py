@@ -35,5 +35,5 @@ def test_another_seed_has_another_digest():
 
 
 def test_times_do_not_count_and_numbers_are_rounded():
-    report = {"seconds": 1.0, "belated": "0.1.0", "regret": [0.123456789, float("nan"), 3]}
+    report = {"seconds": 1.0, "belated": "0.1.0", "regret": [0.123456789, float("nan"), 3], "with_decisions": [0.5]}
     assert replay_samples.rounded(report) == {"regret": [0.12346, "nan", "3"]}

@@ -120,6 +120,16 @@ def test_counts_of_the_tables_of_pcts_follow_from_its_cells(script):
     assert [int(one or other) for one, other in found] == counted["undecided"]
 
 
+def test_differences_from_the_standard_acquisition_are_bold_if_they_have_a_verdict(script):
+    page = script.read()["riegler"]
+    for tag, results in (("exact", page["results"][:7]), ("noisy", page["results"][7:])):
+        rows = page["tables"][f"paired_{tag}"]["rows"]
+        for k, result in enumerate(results, 1):
+            decided = {row[0] for row in rows if row[k].startswith("**")}
+            verdict = result["verdict"].partition("; undecided")[0]
+            assert {row[0] for row in rows if re.search(rf"\b{row[0]}\b", verdict)} == decided
+
+
 def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
     pages = script.read()
     tables, results = pages["pcts_noise"]["tables"], pages["pcts_noise"]["results"]
@@ -131,6 +141,16 @@ def test_counts_of_verdicts_on_tree_searches_follow_from_their_tables(script):
         assert [int(each) for each in stated.groups()] == counted
     heights = [cell for row in pages["pcts"]["tables"]["heights"]["rows"] for cell in (row[3], row[6])]
     assert f"deeper in {heights.count('deeper')} of {len(heights)}" in pages["pcts"]["results"][-1]["ours"]
+
+
+def test_counts_of_verdicts_on_tuning_follow_from_their_table(script):
+    page = script.read()["pcts_tuning"]
+    table, stated = page["tables"]["verdicts"], {result["run"]: result for result in page["results"]}
+    for k, name in enumerate(table["runs"], 1):
+        found = [row[k] for row in table["rows"]]
+        better, worse, n = found.count("better"), found.count("worse"), len(found)
+        assert f"better in {better} of {n}, worse in {worse}, else undecided" in stated[name]["verdict"]
+        assert f"better in {better} of {n} comparisons, worse in {worse}" in stated[name]["ours"]
 
 
 def test_the_cost_of_delays_of_bpe_follows_from_its_regrets(script):
