@@ -71,6 +71,9 @@ class Call(NamedTuple):
         return None if self.key is None else f"{self.name}:{i}-{self.digest}:{self.key}"
 
 
+#: A call without a key whose caller has read nothing; it is checked against no trial.
+PLAIN_CALL = Call("")
+
 # An outdated proposal that took less than this number of seconds is repeated while the write lock is held, because
 # releasing the lock and taking it again would take longer.
 _QUICK = 0.002
@@ -513,19 +516,17 @@ class SharedLog:
             raise InvalidSetting(f"key={key!r} {used.get(name, other)}")
         return numbers
 
-    def _check_unchanged(self, call: Call) -> None:
-        """Raise TrialChanged if a trial of a call has changed since the caller has read the log."""
-        if call.expected is None:
-            return
-        changed = sorted({number for number in call.numbers if number < len(self.core)})
+    def _check_unchanged(self, numbers: Sequence[int], expected: int) -> None:
+        """Raise TrialChanged if one of these trials has changed since a caller has read `expected` events."""
+        changed = sorted({number for number in numbers if number < len(self.core)})
         n_events, found = self.n_events(), f"the study has only {self.n_events()} events"
-        if call.expected <= n_events:
-            changed = [number for number in changed if self.history.last(number) >= call.expected]
+        if expected <= n_events:
+            changed = [number for number in changed if self.history.last(number) >= expected]
             shown = ", ".join(map(str, changed[:10])) + (", …" if len(changed) > 10 else "")
             found = f"{'trial' if len(changed) == 1 else 'trials'} {shown} of study {self.name!r} changed since then"
         if changed:
             error = TrialChanged(
-                f"expected={call.expected}, and {found}: look at the present state, and pass the number of events that "
+                f"expected={expected}, and {found}: look at the present state, and pass the number of events that "
                 "it has (nothing was changed)"
             )
             error.numbers = changed
@@ -564,18 +565,19 @@ class SharedLog:
         def write(events: Events) -> tuple[list[int | None], Mapping[str, int], list[tuple[int, MarkedValue]]]:
             if earlier := self._earlier(call):
                 return earlier, {}, []
-            self._check_unchanged(call)
+            if call.expected is not None:
+                self._check_unchanged(call.numbers, call.expected)
             carrier = self.carrier(revision)
             problem = self.stages[-1 if carrier is None or revision is None else revision - 1].problem
             actions = read(problem, self.core, carrier)
             time = problem.wall_time()
             marked: list[tuple[int, MarkedValue]] = []
-            numbers = [self._record(each, time, call.stored_key(len(events)), events, fits, marked) for each in actions]
+            numbers = [self._record(each, time, call, events, fits, marked) for each in actions]
             if call.key is not None and call.numbers and not events:
                 known = min(call.numbers)
                 if known >= len(self.core):
                     raise UnknownTrial(f"study {self.name!r} has none of the trials of this call")
-                self._record(Action.acknowledge(known), time, call.stored_key(0), events, False, marked)
+                self._record(Action.acknowledge(known), time, call, events, False, marked)
             return numbers, {} if carrier is None else carrier.removed, marked
 
         return self._until_on_disk(lambda: self._write(write, by))
@@ -584,7 +586,7 @@ class SharedLog:
         self,
         action: Action,
         time: float | None,
-        stored_key: str | None,
+        call: Call,
         events: Events,
         fits: bool,
         marked: list[tuple[int, MarkedValue]],
@@ -595,7 +597,7 @@ class SharedLog:
             return None
         # If a call starts several trials, their numbers follow one another.
         number = draft.number + len(events) if draft.number == len(self.core) else draft.number
-        events.append((draft, stored_key))
+        events.append((draft, None if call.key is None else call.stored_key(len(events))))
         if draft.marks and number is not None:
             marked.extend((number, mark) for mark in draft.marks)
         return number

@@ -58,7 +58,7 @@ from belated.study.revisions import (
     removal_of,
     with_known,
 )
-from belated.study.shared_log import Call, Read, SharedLog
+from belated.study.shared_log import PLAIN_CALL, Call, Read, SharedLog
 from belated.warn import warn
 
 if TYPE_CHECKING:
@@ -524,8 +524,11 @@ class Study(Trials[SharedLog]):
         fits: bool = False,
     ) -> list[int | None]:
         submission = Submission(verb, trial, revision, given)
-        numbers = [trial] if isinstance(trial, int) else trial or ()
-        call = self._call(verb, numbers, lambda: submission.digest(self._user), key)
+        if key is None and self._sent is None:
+            call = PLAIN_CALL
+        else:
+            numbers = [trial] if isinstance(trial, int) else trial or ()
+            call = self._call(verb, numbers, lambda: submission.digest(self._user), key)
         return self._record_from(partial(self._read_submission, submission), revision, call, notice, fits=fits)
 
     def _call(self, name: str, numbers: Sequence[int], digest: Callable[[], str], key: str | None) -> Call:
