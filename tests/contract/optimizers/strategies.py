@@ -220,7 +220,7 @@ def make(cls, arguments):
 
 
 def is_front(opt):
-    return opt.get_params().get("outcomes") == FRONT
+    return bool(opt._problem.front)  # a revision may have added outcomes
 
 
 def best_of(opt):
