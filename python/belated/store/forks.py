@@ -34,8 +34,14 @@ def never_collect(connection: Any) -> None:
 
 
 def _after_fork() -> None:
+    errors = []
     for each in [*_CONNECTIONS, *_STUDIES]:
-        each._after_fork()
+        try:
+            each._after_fork()
+        except Exception as error:  # a study that was deleted must not keep the others from being usable
+            errors.append(error)
+    if errors:
+        raise errors[0]
 
 
 if hasattr(os, "register_at_fork"):

@@ -373,6 +373,15 @@ def test_a_fork_during_a_call_of_another_thread_leaves_a_usable_child(store):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_studies_that_were_deleted_do_not_keep_another_from_being_usable_in_a_child(store, capfd):
+    study, *deleted = [bl.Study(name, store, random_search()) for name in "abcdefgh"]
+    for each in deleted:
+        bl.Study.delete(each.name, store)
+    assert suggests_in_a_fork(study, *(each._log.lock for each in (study, *deleted)))
+    assert study.n_trials == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_during_a_transaction_of_another_thread_leaves_a_usable_child(store):
     study = bl.Study("s", store, random_search())
