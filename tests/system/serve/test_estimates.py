@@ -152,7 +152,7 @@ def test_an_estimate_is_computed_again_after_a_change_if_there_is_time(opened):
         assert len(calls) == 5
 
     anyio.run(steps)
-    # The model is that of a copy, which follows the study.
+    # The model belongs to a copy of the study, which reads the same log.
     assert len({id(each) for each in calls}) == 1 and calls[0] is not served._open["s"].study
 
 
