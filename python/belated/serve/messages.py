@@ -314,11 +314,13 @@ PLAIN = BeforeValidator(without_underscores)
 
 
 class FromQuery(BaseModel):
-    """The query of a request."""
+    """The query of a request. (Names may contain underscores, numbers not.)"""
 
     model_config = ConfigDict(extra="forbid")
 
-    _plain = field_validator("*", mode="before")(without_underscores)
+    _plain = field_validator(
+        "study_id", "start", "limit", "since", "after", "after_value", "now", mode="before", check_fields=False
+    )(without_underscores)
 
 
 class OfStudy(FromQuery):

@@ -91,7 +91,11 @@ class Share:
 
     def is_free(self) -> bool:
         """Return whether a call may begin now."""
-        return self.n_calls == 0 and time.monotonic() >= self._free_at
+        return self.n_calls == 0 and self.pause() <= 0.0
+
+    def pause(self) -> float:
+        """Return the seconds until the part of the time allows a call."""
+        return self._free_at - time.monotonic()
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -121,6 +125,9 @@ class Estimate:
 
 #: The parts of the time in which models, and charts, are computed for all clients together.
 MODELS, CHARTS = 0.05, 0.02
+
+#: The seconds that a request waits for a new estimate.
+LONGEST_WAIT = 1.0
 
 
 class _Open:
@@ -170,7 +177,8 @@ class OpenStudies:
         return await self._in_turn(name, call)
 
     async def estimate(self, name: str, asked: Estimate, study_id: int | None = None) -> bytes:
-        """Return an estimate: a new one if the study has changed and the share of the time allows it, else the last.
+        """Return an estimate: a new one if the study has changed and the share of the time allows it within
+        `LONGEST_WAIT`, else the last.
 
         The first estimate of a study does not wait for the share.
         """
@@ -206,6 +214,10 @@ class OpenStudies:
 
         turn = self._turns.setdefault(asked.uses_model, anyio.CapacityLimiter(1))
         last = known()
+        is_old = last is not None and entry.estimates[asked.name or ""][0] != version
+        if is_old and share.n_calls == 0 and 0.0 < (pause := share.pause()) < LONGEST_WAIT:
+            await anyio.sleep(pause)
+            last = known()
         return await anyio.to_thread.run_sync(compute, limiter=turn) if last is None else last
 
     def _copy_of(self, study: Study, entry: _Open) -> Study:

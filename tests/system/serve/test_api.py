@@ -731,6 +731,31 @@ def test_the_number_of_a_trial_has_plain_digits(client, study, path):
     assert {trial.state for trial in synced(study).trials} == {"pending"}
 
 
+def test_queries_accept_underscores_in_names_but_not_in_numbers(client, create, path):
+    space = {"learning_rate": (0.0, 1.0)}
+    study = create(bl.RandomSearch(space, outcomes={"y_1": "maximize", "n_2": bl.Record()}, clock="seconds"))
+    study.as_user("a_b").suggest(attrs={"well_number": "a_1"})
+    for query in (
+        "trials?sort=value&outcome=y_1",
+        "trials?by=a_b",
+        "trials?sort=params.learning_rate",
+        "trials?sort=attrs.well_number",
+        "chart?outcome=n_2",
+    ):
+        ok(client.get(f"{path}/{query}"))
+    description = ok(client.get("/openapi.json"))["paths"]
+    n_numbers = 0
+    for each in ("trials", "chart", "forecast"):
+        for parameter in description[f"/v1/studies/{{name}}/{each}"]["get"]["parameters"]:
+            kinds = {kind.get("type") for kind in parameter["schema"].get("anyOf", [parameter["schema"]])}
+            if parameter["in"] == "query" and kinds & {"integer", "number"}:
+                n_numbers += 1
+                refused(client.get(f"{path}/{each}?{parameter['name']}=1_0"), 422, "underscores")
+    assert n_numbers == 9
+    for name in ("start", "limit"):
+        refused(client.get(f"/v1/studies?{name}=1_0"), 422, "underscores")
+
+
 def test_contents_of_studies_round_trip(client, study, path):
     study.suggest(n=2)
     attrs = {"text": "ü\u2028\U0001f600<b>", "deep": [[[{"a": None}]]], "n": 2**63, "f": 5e-324, "t": True}

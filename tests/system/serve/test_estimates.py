@@ -141,15 +141,24 @@ def test_an_estimate_is_computed_again_after_a_change_if_there_is_time(opened):
         share = served._shares[True]
         share._free_at = now + 1000
         assert await ask() == first and len(calls) == 1
+        # An estimate that does not change does not wait for the share, and one that does waits for a short time.
+        share._free_at = now + studies.LONGEST_WAIT - 0.1
+        assert await ask("b") == await ask("b") and len(calls) == 2
+        share._free_at = time.monotonic() + 0.2
+        second = await ask()
+        assert second != first and len(calls) == 3 and time.monotonic() >= now + 0.2
+        study.suggest()
+        share._free_at = time.monotonic() + 1000
+        assert await ask() == second and len(calls) == 3
         # The first estimate of another kind does not wait.
-        await ask("b")
-        assert len(calls) == 2
+        await ask("c")
+        assert len(calls) == 4
         share._free_at = now
-        assert await ask() != first and len(calls) == 3
+        assert await ask() != second and len(calls) == 5
         # A call without a name is made each time.
         await ask(None)
         await ask(None)
-        assert len(calls) == 5
+        assert len(calls) == 7
 
     anyio.run(steps)
     # The model belongs to a copy of the study, which reads the same log.
