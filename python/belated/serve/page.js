@@ -11,6 +11,7 @@ let listedUntil = 0;  // when the studies are listed again
 let total = 0;  // the number of trials of the worklist, of which some may not be shown
 let shown = null, shownId = null, events = 0, skew = 0, round = 0;
 let latest = null, notice = "";  // the study that is drawn; what the user must know about the study
+let fault = "";  // why the charts and the lists are not up to date
 const known = new Map();  // name → the id of the study as this page last saw it; null if there was no study of this name
 const answers = new Map();  // path → the last answer about the model, and what it was asked for
 
@@ -179,8 +180,14 @@ async function follow(name) {
   // While a study changes all the time, the rest is fetched less often: in about 1 % of the time.
   if (isNew || performance.now() > listsRestUntil) {
     const start = performance.now(), reached = events;
-    await fetchLists(study);
-    listed = reached;
+    try {
+      await fetchLists(study);
+      listed = reached; fault = "";
+    } catch (error) {
+      // Without the charts, the worklist still follows the study, and values are sent.
+      if (error.status < 422) throw error;
+      fault = `The charts and the lists below the worklist are not up to date: ${error.message}`;
+    }
     listsRestUntil = performance.now() + Math.min(5 * PERIOD, 100 * (performance.now() - start));
   }
   return study;
@@ -221,7 +228,7 @@ async function refresh() {
         const study = await follow(name);
         if (study && mine === round) {
           latest = {study};
-          draw(study); say(notice); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.${whoAmI()}`;
+          draw(study); say([notice, fault].filter(Boolean).join(" "), fault !== ""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.${whoAmI()}`;
           deliver();
           drawEntries();
           readDrafts();

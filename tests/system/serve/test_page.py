@@ -291,3 +291,30 @@ def test_the_pages_send_requests_only_to_their_server(browser, served):
     assert len(requested) >= 4 and all(each.startswith(f"{running.address}/v1/") for each in requested)
     browser.get(f"{running.address}/docs")
     assert browser.execute_script(names) == [] and complaints(browser) == []
+
+
+def test_the_worklist_follows_the_study_without_the_charts(browser, served):
+    running, study = served
+    log_in(browser, running)
+    shown(browser)
+    wait(browser, lambda: text(browser, "arrivals"))
+    # From now on, requests for the chart fail.
+    browser.execute_script(
+        "const send = window.fetch;"
+        "window.fetch = (url, ...rest) => !String(url).includes('/chart?') ? send(url, ...rest)"
+        ': Promise.resolve(new Response(\'{"detail": "no charts today"}\', {status: 503}))'
+    )
+    number = study.suggest().number
+    wait(browser, lambda: f"\n{number} " in text(browser, "worklist"))
+    wait(
+        browser,
+        lambda: (
+            "charts and the lists below the worklist are not up to date: no charts today" in text(browser, "message")
+        ),
+    )
+    # Values are still sent.
+    browser.execute_script("return rows.get(arguments[0]).boxes.values().next().value", number).send_keys("7.5")
+    browser.find_element("id", "send").click()
+    wait(browser, lambda: "Stored: trial" in text(browser, "stored"))
+    study.sync()
+    assert study.trials[number].value == 7.5
