@@ -15,8 +15,14 @@ def wait(browser, condition):
 
 
 def text(browser, name):
-    """Return the visible text of an element."""
-    return browser.find_element("id", name).text
+    """Return the visible text of an element, which the page may draw again at any time."""
+    from selenium.common.exceptions import StaleElementReferenceException
+
+    while True:
+        try:
+            return browser.find_element("id", name).text
+        except StaleElementReferenceException:
+            continue
 
 
 def log_in(browser, running, token=None, fragment=""):
