@@ -1,8 +1,8 @@
-"""The page of comparisons: problems and tables that were never used to choose a default.
+"""The page of comparisons: problems and tables that were not used to choose a default.
 
-    python benchmarks/compare.py run --settings held-out aside ours-held-out --out results.jsonl \\
+    python benchmarks/compare.py run --settings unseen ours-unseen held-out aside ours-held-out --out results.jsonl \\
         --optimizers belated botorch optuna-gp optuna-tpe random
-    python benchmarks/held_out.py collect results.jsonl      # writes data/held_out.jsonl.gz
+    python benchmarks/held_out.py collect results.jsonl      # writes data/unseen.jsonl.gz and data/held_out.jsonl.gz
     python benchmarks/held_out.py tables                     # writes data/measurements/compared.json
     python benchmarks/page_tables.py                         # writes the page
 
@@ -25,7 +25,6 @@ import numpy as np
 import page_tables
 
 DATA = Path(__file__).parent / "data"
-RUNS = DATA / "held_out.jsonl.gz"
 PAGE = DATA / "measurements" / "compared.json"
 COMMAND = "python benchmarks/held_out.py tables"
 OPTIMIZERS = {
@@ -35,17 +34,32 @@ OPTIMIZERS = {
     "optuna-tpe": "TPE",
     "random": "random",
 }
+#: The problems of each table, with their names on the page. The runs of a table are in the file of its name.
 SETTINGS = {
-    "hartmann6-growing": "Hartmann6, growing noise",
-    "park2-poisson30": "Park2, Poisson(30)",
-    "camel-halfnormal": "six-hump camel, 4 workers",
-    "shekel-exponential": "Shekel, 6 workers",
-    "cosines8-uniform": "cosine mixture, d = 8",
-    "mixed-uniform": "mixed space",
-    "hartmann3of12-exponential": "Hartmann3, d = 12",
-    "branin-noiseless": "Branin, no noise",
-    "mlp-wine": "network, wine",
-    "pipeline-breast_cancer": "pipeline, breast cancer",
+    "unseen": {
+        "michalewicz5-uniform": "Michalewicz, d = 5",
+        "rosenbrock4-halfnormal": "Rosenbrock, d = 4",
+        "griewank3-poisson10": "Griewank, d = 3, Poisson(10)",
+        "goldstein-uniform": "Goldstein–Price",
+        "otl-exponential": "OTL circuit",
+        "wing-pareto": "wing weight, outliers",
+        "steps4-exponential": "staircase",
+        "recipe-uniform": "recipe, mixed space",
+        "sgd-breast_cancer": "linear model, breast cancer",
+        "gp-diabetes": "Gaussian process, diabetes",
+    },
+    "held_out": {
+        "hartmann6-growing": "Hartmann6, growing noise",
+        "park2-poisson30": "Park2, Poisson(30)",
+        "camel-halfnormal": "six-hump camel, 4 workers",
+        "shekel-exponential": "Shekel, 6 workers",
+        "cosines8-uniform": "cosine mixture, d = 8",
+        "mixed-uniform": "mixed space",
+        "hartmann3of12-exponential": "Hartmann3, d = 12",
+        "branin-noiseless": "Branin, no noise",
+        "mlp-wine": "network, wine",
+        "pipeline-breast_cancer": "pipeline, breast cancer",
+    },
 }
 MIN_SEEDS = 2  # an optimizer with fewer seeds in a setting has no cell
 
@@ -53,29 +67,32 @@ Scores = dict[str, dict[str, dict[int, float]]]  # setting → optimizer → see
 
 
 def collect(files: list[str]) -> None:
-    """Write the runs of some files into the data of this page, without the regrets."""
-    runs = {}
-    for file in files:
-        for line in Path(file).read_text(encoding="utf-8").splitlines():
-            run = json.loads(line)
-            run.pop("regret", None)
-            if run["setting"] in SETTINGS:
-                runs[run["setting"], run["optimizer"], run["seed"]] = run
-    with gzip.GzipFile(RUNS, "wb", mtime=0) as out:
-        for key in sorted(runs):
-            out.write((json.dumps(runs[key]) + "\n").encode())
+    """Write the runs of some files into the data of this page, without the regrets. A table without runs is kept."""
+    found = [json.loads(line) for file in files for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    for name, settings in SETTINGS.items():
+        runs = {(run["setting"], run["optimizer"], run["seed"]): run for run in found if run["setting"] in settings}
+        if not runs:
+            continue
+        with gzip.GzipFile(runs_of(name), "wb", mtime=0) as out:
+            for key in sorted(runs):
+                out.write((json.dumps({k: v for k, v in runs[key].items() if k != "regret"}) + "\n").encode())
 
 
-def read() -> list[dict]:
-    """Return the runs of this page."""
-    with gzip.open(RUNS, "rt", encoding="utf-8") as lines:
+def runs_of(name: str) -> Path:
+    """Return the file of the runs of a table."""
+    return DATA / f"{name}.jsonl.gz"
+
+
+def read(name: str) -> list[dict]:
+    """Return the runs of a table."""
+    with gzip.open(runs_of(name), "rt", encoding="utf-8") as lines:
         return [json.loads(line) for line in lines]
 
 
-def scores(runs: list[dict]) -> Scores:
-    """Return the scores of the optimizers that have enough seeds in a setting."""
-    found: Scores = {setting: defaultdict(dict) for setting in SETTINGS}
-    for run in runs:
+def scores(name: str) -> Scores:
+    """Return the scores of the optimizers that have enough seeds in a setting of a table."""
+    found: Scores = {setting: defaultdict(dict) for setting in SETTINGS[name]}
+    for run in read(name):
         found[run["setting"]][run["optimizer"]][run["seed"]] = run["score"]
     return {
         setting: {name: by_seed for name, by_seed in by.items() if len(by_seed) >= MIN_SEEDS}
@@ -108,24 +125,24 @@ def best(by: dict[str, dict[int, float]]) -> set[str]:
     return {name for name in by if not is_surpassed(name)}
 
 
-def score_table(found: Scores) -> list[list[str]]:
-    """Return the rows of the table of scores."""
+def score_table(name: str) -> list[list[str]]:
+    """Return the rows of a table of scores."""
     rows = []
-    for setting, by in found.items():
-        bold, cells = best(by), [SETTINGS[setting]]
-        for name in OPTIMIZERS:
-            if name not in by:
+    for setting, by in scores(name).items():
+        bold, cells = best(by), [SETTINGS[name][setting]]
+        for optimizer in OPTIMIZERS:
+            if optimizer not in by:
                 cells.append("–")
                 continue
-            text = signed(*mean_and_error(list(by[name].values())))
-            cells.append(f"{f'**{text}**' if name in bold else text} ({len(by[name])})")
+            text = signed(*mean_and_error(list(by[optimizer].values())))
+            cells.append(f"{f'**{text}**' if optimizer in bold else text} ({len(by[optimizer])})")
         rows.append(cells)
     return rows
 
 
-def summary_table(found: Scores) -> list[list[str]]:
-    """Return the rows of the summary: belated against each of the other optimizers."""
-    rows = []
+def summary_table(name: str) -> list[list[str]]:
+    """Return the rows of the summary of a table: belated against each of the other optimizers."""
+    rows, found = [], scores(name)
     for rival, label in list(OPTIMIZERS.items())[1:]:
         pairs = [difference(by["belated"], by[rival]) for by in found.values() if {"belated", rival} <= set(by)]
         if not pairs:
@@ -153,18 +170,21 @@ def version_table(runs: list[dict]) -> list[list[str]]:
 
 def tables() -> None:
     """Write the tables of the page, with the commit of the defaults."""
-    runs = read()
-    found = scores(runs)
-    git = ["git", "-C", str(DATA), "log", "-1", "--format=%h", "--abbrev=8", "--", str(RUNS), "../../src"]
-    commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
     page = json.loads(PAGE.read_text(encoding="utf-8"))
-    made = {
-        "held-out": (["problem", *OPTIMIZERS.values()], score_table(found)),
-        "summary": (["belated minus", "mean difference", "problems", "wins / ties / losses"], summary_table(found)),
-        "versions": (["optimizer", "versions", "seconds for a suggestion, mean"], version_table(runs)),
-    }
-    for name, (header, rows) in made.items():
-        page["tables"][name] = {"command": COMMAND, "commit": commit, "header": header, "rows": rows}
+    summary = ["belated minus", "mean difference", "problems", "wins / ties / losses"]
+    for name in SETTINGS:
+        git = ["git", "-C", str(DATA), "log", "-1", "--format=%h", "--abbrev=8", "--", str(runs_of(name)), "../../src"]
+        commit = subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+        made = {
+            name: (["problem", *OPTIMIZERS.values()], score_table(name)),
+            f"{name}-summary": (summary, summary_table(name)),
+            f"{name}-versions": (
+                ["optimizer", "versions", "seconds for a suggestion, mean"],
+                version_table(read(name)),
+            ),
+        }
+        for table, (header, rows) in made.items():
+            page["tables"][table] = {"command": COMMAND, "commit": commit, "header": header, "rows": rows}
     page_tables.write(PAGE, page)
 
 
