@@ -114,18 +114,24 @@ function chartTitle(study, chart) {
   return `${chart.total} values${isObjective ? ", none within the bounds" : ` of ${isolated(chart.outcome)}`}`;
 }
 
+// Draw a text in place of the chart of values.
+function drawNoChart(text) {
+  spots = [];
+  const svg = find("chart"), width = emptied(svg, text);
+  svg.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, text.toLowerCase()));
+  find("legend").textContent = "";
+  lookAt(null);
+}
+
 // Draw the values by the last change of their trials or by their numbers, and the best value so far. The axis of time
 // begins at `from` and ends at `until`, in seconds.
 function drawChart(study, chart, from, until, log = false) {
   const svg = find("chart"), {value: values, number: numbers} = chart, n = values.length;
-  spots = [];
   if (!n) {
-    const nothing = study.pareto && chart.outcome === null ? "Several objectives" : "No values yet", width = emptied(svg, nothing);
-    svg.append(shape("text", {x: width / 2, y: 150, "text-anchor": "middle"}, nothing.toLowerCase()));
-    find("legend").textContent = "";
-    lookAt(null);
+    drawNoChart(study.pareto && chart.outcome === null ? "Several objectives" : "No values yet");
     return;
   }
+  spots = [];
   const width = emptied(svg, chartTitle(study, chart)), right = width - 8, byNumber = chart.order === "number";
   const [first, last] = byNumber ? [0, Math.max(1, numbers[n - 1])] : [from, Math.max(until, from + 1e-3)];
   const place = at => LEFT + (right - LEFT) * (at - first) / (last - first);

@@ -12,7 +12,6 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
-    field_validator,
     model_validator,
 )
 
@@ -299,9 +298,6 @@ class Create(Request):
     )
 
 
-StudyId = Annotated[int, Field(ge=0, description="The `study_id` of the study; the answer is 409 if it differs.")]
-
-
 def without_underscores(given: Any) -> Any:
     """Refuse the underscores that pydantic accepts in the text of a number."""
     if isinstance(given, str) and "_" in given:
@@ -309,18 +305,18 @@ def without_underscores(given: Any) -> Any:
     return given
 
 
-#: The validation of a number in a path.
+#: The validation of a number in a path or a query.
 PLAIN = BeforeValidator(without_underscores)
+
+StudyId = Annotated[
+    int, PLAIN, Field(ge=0, description="The `study_id` of the study; the answer is 409 if it differs.")
+]
 
 
 class FromQuery(BaseModel):
-    """The query of a request. (Names may contain underscores, numbers not.)"""
+    """The query of a request."""
 
     model_config = ConfigDict(extra="forbid")
-
-    _plain = field_validator(
-        "study_id", "start", "limit", "since", "after", "after_value", "now", mode="before", check_fields=False
-    )(without_underscores)
 
 
 class OfStudy(FromQuery):
@@ -333,11 +329,11 @@ class Page(OfStudy):
     """A request for some of the trials of a study."""
 
     state: State | None = Field(default=None, description="Only trials in this state.")
-    start: Annotated[int, Field(ge=0)] = Field(default=0, description="Only trials with at least this number.")
-    limit: Annotated[int, Field(ge=1, le=1000)] = Field(
+    start: Annotated[int, PLAIN, Field(ge=0)] = Field(default=0, description="Only trials with at least this number.")
+    limit: Annotated[int, PLAIN, Field(ge=1, le=1000)] = Field(
         default=100, description="The maximum number of trials; fewer if their JSON exceeds 4 MiB: see `next`."
     )
-    since: Annotated[int, Field(ge=0)] = Field(
+    since: Annotated[int, PLAIN, Field(ge=0)] = Field(
         default=0,
         description="Only trials that changed in events from this number on; pass `events` of an earlier answer.",
     )
@@ -359,12 +355,12 @@ class Page(OfStudy):
     )
     outcome: OutcomeName = None
     descending: bool = Field(default=False, description="The largest value, or the last change, first.")
-    after: Annotated[int, Field(ge=0)] | None = Field(
+    after: Annotated[int, PLAIN, Field(ge=0)] | None = Field(
         default=None,
         description="For another order than by number: only trials after this one; with `after_value`, from `after` of "
         "an earlier answer. Trials that changed in the meantime may be missing, or come twice: compare `events`.",
     )
-    after_value: Annotated[float, Field(allow_inf_nan=False)] | None = Field(
+    after_value: Annotated[float, PLAIN, Field(allow_inf_nan=False)] | None = Field(
         default=None,
         description="The value of this trial in the earlier answer; left out if it had none. An order by `state`, "
         "context or attrs uses the present one of the trial.",
@@ -381,14 +377,18 @@ class Chart(OfStudy):
 class StudiesPage(FromQuery):
     """A request for some of the studies."""
 
-    start: int = Field(default=0, ge=0, description="Only studies from this position on, the oldest first.")
-    limit: int = Field(default=100, ge=1, le=1000, description="The maximum number of studies: see `next`.")
+    start: Annotated[int, PLAIN] = Field(
+        default=0, ge=0, description="Only studies from this position on, the oldest first."
+    )
+    limit: Annotated[int, PLAIN] = Field(
+        default=100, ge=1, le=1000, description="The maximum number of studies: see `next`."
+    )
 
 
 class Moment(OfStudy):
     """A request for a forecast at a time."""
 
-    now: Annotated[float, Field(ge=-LATEST, le=LATEST, allow_inf_nan=False)] | None = Field(
+    now: Annotated[float, PLAIN, Field(ge=-LATEST, le=LATEST, allow_inf_nan=False)] | None = Field(
         default=None,
         description="The time in seconds, for a study with clock='seconds' whose clients give it. Default: the "
         "server's time.",

@@ -11,14 +11,14 @@ let listedUntil = 0;  // when the studies are listed again
 let total = 0;  // the number of trials of the worklist, of which some may not be shown
 let shown = null, shownId = null, events = 0, skew = 0, round = 0;
 let latest = null, notice = "";  // the study that is drawn; what the user must know about the study
-let fault = "";  // why the charts and the lists are not up to date
+let fault = "";  // why the charts and the lists are not up to date; empty if they are
 const known = new Map();  // name → the id of the study as this page last saw it; null if there was no study of this name
 const answers = new Map();  // path → the last answer about the model, and what it was asked for
 
 function forget(text, wrong) {
   for (const key of [KEY, LAST]) storage?.removeItem(key);
   for (const name of ["updated", "stored"]) find(name).textContent = "";
-  token = null; user = null; shown = null; notice = ""; round += 1;
+  token = null; user = null; shown = null; notice = ""; fault = ""; round += 1;
   if (find("dialog").open) closeDialog();
   find("login").hidden = false; find("chooser").hidden = true; find("study").hidden = true; find("unsent").hidden = true;
   find("entries").state = null;
@@ -132,11 +132,10 @@ async function fetchWorklist(study) {
   return true;
 }
 
-// Fetch what the tables below the worklist and the charts show.
+// Fetch what the tables below the worklist and the curves show.
 async function fetchLists(study) {
   const newest = async (query, most) => (await fetchTrials(study, `${query}&sort=changed&descending=true`, most)).trials;
-  const front = (study.pareto ?? []).slice(-MOST_ROWS), found = {...NOTHING};
-  found.chart = await fetchChart(study);
+  const front = (study.pareto ?? []).slice(-MOST_ROWS), found = {...NOTHING, chart: lists.chart};
   found.arrivals = await newest("ended=true", MOST_ROWS);
   if (study.counts.failed || study.outcomes.length) found.failures = await newest("failed=true", MOST_ROWS);
   if (front.length) found.front = (await fetchTrials(study, `numbers=${front}`)).trials;
@@ -174,21 +173,24 @@ async function follow(name) {
   skew = study.now - Date.now() / 1000;
   const isNew = name !== shown || study.study_id !== shownId;  // the id differs after a deletion and a new start
   if (!isNew && study.events === events && listed === events) return study;
-  if (isNew) { lists = NOTHING; limit = MOST_SHOWN; order = {by: "number", down: false}; }
+  if (isNew) { lists = NOTHING; listed = -1; fault = ""; limit = MOST_SHOWN; order = {by: "number", down: false}; }
   if ((isNew || study.events !== events) && !await fetchWorklist(study)) return null;
-  if (isNew) { latest = {study}; draw(study); }
-  // While a study changes all the time, the rest is fetched less often: in about 1 % of the time.
+  latest = {study};
+  draw(study);
+  // While a study changes all the time, the rest is fetched less often: in about 1 % of the time. The server may answer with
+  // an old chart, for which the rest is fetched again.
   if (isNew || performance.now() > listsRestUntil) {
     const start = performance.now(), reached = events;
     try {
       await fetchLists(study);
-      listed = reached; fault = "";
+      listsRestUntil = performance.now() + Math.min(5 * PERIOD, 100 * (performance.now() - start));
+      const chart = await fetchChart(study);
+      if (study.study_id === shownId) { lists = {...lists, chart}; listed = Math.min(reached, chart.events); fault = ""; }
     } catch (error) {
       // Without the charts, the worklist still follows the study, and values are sent.
       if (error.status < 422) throw error;
-      fault = `The charts and the lists below the worklist are not up to date: ${error.message}`;
+      if (study.study_id === shownId) fault = `The charts and the lists below the worklist are not up to date: ${error.message}`;
     }
-    listsRestUntil = performance.now() + Math.min(5 * PERIOD, 100 * (performance.now() - start));
   }
   return study;
 }
@@ -199,7 +201,7 @@ function showMissing(name) {
   if (boxInFocus()) document.activeElement.blur();
   trials.clear(); rows.clear(); selected.clear();
   find("worklist").key = null;
-  shown = null; shownId = null; latest = null; events = 0; total = 0; listed = -1; lists = NOTHING; notice = "";
+  shown = null; shownId = null; latest = null; events = 0; total = 0; listed = -1; lists = NOTHING; notice = ""; fault = "";
   find("study").hidden = true; find("updated").textContent = "";
   say(`The study ${isolated(name)} was deleted, or was never created. Choose another study, or wait until it is created.`, true);
   drawEntries();
@@ -426,7 +428,7 @@ function draw(study) {
   if (chart) {
     const ends = {state: "", started_at: chart.started_at ?? now, changed_at: chart.ended_at ?? now};
     drawChart(study, chart, ...timesOf([...trials.values(), ends], now), find("chart-log").checked);
-  }
+  } else drawNoChart("The values are not known yet");
   const learned = what => answers.get(`${pathOf(study.name)}/${what}`)?.answer;
   drawCurves(study, [...lists.curved], learned("finals") ?? {step: null, finals: [], unknown: null}, find("curves-log").checked);
   drawAll(study);
@@ -512,13 +514,16 @@ find("login").addEventListener("submit", event => {
 find("forget").addEventListener("click", forgetToken);
 for (const kind of ["keydown", "pointerdown", "input"]) document.addEventListener(kind, () => { lastInput = Date.now(); }, true);
 find("download").addEventListener("click", download);
-find("name").addEventListener("change", () => { find("study").hidden = true; notice = ""; refresh(); });
+find("name").addEventListener("change", () => { find("study").hidden = true; notice = ""; fault = ""; refresh(); });
 const redraw = () => latest && !find("study").hidden && draw(latest.study);
 for (const id of ["chart-log", "curves-log"]) find(id).addEventListener("change", redraw);
 for (const id of ["chart-order", "chart-outcome"]) find(id).addEventListener("change", async () => {
   const study = latest?.study;
   if (!study) return;
-  try { lists = {...lists, chart: await fetchChart(study)}; } catch (error) { say(error.message, true); }
+  try {
+    const chart = await fetchChart(study);
+    if (study.study_id === shownId && lists !== NOTHING) lists = {...lists, chart};
+  } catch (error) { listed = -1; say(error.message, true); }
   redraw();
 });
 window.addEventListener("resize", redraw);

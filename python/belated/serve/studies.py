@@ -176,19 +176,18 @@ class OpenStudies:
 
         return await self._in_turn(name, call)
 
-    async def estimate(self, name: str, asked: Estimate, study_id: int | None = None) -> bytes:
-        """Return an estimate: a new one if the study has changed and the share of the time allows it within
-        `LONGEST_WAIT`, else the last.
+    async def estimate(self, name: str, asked: Estimate, study_id: int | None = None, may_wait: bool = True) -> bytes:
+        """Return an estimate: a new one if the study has changed and the share of the time allows it (within
+        `LONGEST_WAIT`, if the request may wait), else the last.
 
         The first estimate of a study does not wait for the share.
         """
 
-        def look(entry: _Open) -> tuple[Study, Any, bytes]:
-            study = self._loaded(name, entry, study_id)
+        def look(study: Study) -> tuple[Study, Any, bytes]:
             version = asked.version(study)
             return study, version, asked.work(study) if version is None else b""
 
-        study, version, found = await self._in_turn(name, look)
+        study, version, found = await self.call(name, look, study_id)
         if version is None:
             return found
         entry = self._open.setdefault(name, _Open())
@@ -215,14 +214,15 @@ class OpenStudies:
         turn = self._turns.setdefault(asked.uses_model, anyio.CapacityLimiter(1))
         last = known()
         is_old = last is not None and entry.estimates[asked.name or ""][0] != version
-        if is_old and share.n_calls == 0 and 0.0 < (pause := share.pause()) < LONGEST_WAIT:
+        if may_wait and is_old and share.n_calls == 0 and 0.0 < (pause := share.pause()) < LONGEST_WAIT:
             await anyio.sleep(pause)
-            last = known()
+            return await self.estimate(name, asked, study_id, may_wait=False)  # the study may have changed
         return await anyio.to_thread.run_sync(compute, limiter=turn) if last is None else last
 
     def _copy_of(self, study: Study, entry: _Open) -> Study:
         if entry.copy is None or entry.copy._log.id != study._log.id:
             entry.copy = ServedStudy.load(study.name, open_store(self._store.url), time=clock)
+            _check_id(study.name, entry.copy._log.id, study._log.id)
         return entry.copy
 
     async def create(self, name: str, definition: dict[str, Any], work: Callable[[Study], T]) -> tuple[bool, T]:

@@ -18,11 +18,13 @@ def text(browser, name):
     """Return the visible text of an element, which the page may draw again at any time."""
     from selenium.common.exceptions import StaleElementReferenceException
 
+    end = time.monotonic() + PATIENCE
     while True:
         try:
             return browser.find_element("id", name).text
         except StaleElementReferenceException:
-            continue
+            if time.monotonic() > end:
+                raise
 
 
 def log_in(browser, running, token=None, fragment=""):

@@ -754,6 +754,8 @@ def test_queries_accept_underscores_in_names_but_not_in_numbers(client, create, 
     assert n_numbers == 9
     for name in ("start", "limit"):
         refused(client.get(f"/v1/studies?{name}=1_0"), 422, "underscores")
+    for each in ("", "/best", "/finals", "/importance", "/trials/0"):
+        refused(client.get(f"{path}{each}?study_id=1_0"), 422, "underscores")
 
 
 def test_contents_of_studies_round_trip(client, study, path):

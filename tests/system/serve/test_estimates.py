@@ -144,9 +144,10 @@ def test_an_estimate_is_computed_again_after_a_change_if_there_is_time(opened):
         # An estimate that does not change does not wait for the share, and one that does waits for a short time.
         share._free_at = now + studies.LONGEST_WAIT - 0.1
         assert await ask("b") == await ask("b") and len(calls) == 2
-        share._free_at = time.monotonic() + 0.2
+        start = time.monotonic()
+        share._free_at = start + 0.2
         second = await ask()
-        assert second != first and len(calls) == 3 and time.monotonic() >= now + 0.2
+        assert second != first and len(calls) == 3 and time.monotonic() >= start + 0.2
         study.suggest()
         share._free_at = time.monotonic() + 1000
         assert await ask() == second and len(calls) == 3
@@ -201,6 +202,55 @@ def test_a_study_that_was_created_again_has_new_estimates(opened):
     again = bl.Study("s", study.store, bl.BayesOpt({"x": (0.0, 1.0)}, seed=0))
     served._open.clear()
     assert anyio.run(ask) == str(again._log.id).encode()
+
+
+def test_an_estimate_contains_the_events_of_the_time_in_which_it_waited(opened):
+    study, served = opened
+
+    async def ask():
+        work = studies.Estimate("a", lambda given: str((given.sync(), events(given))[1]).encode(), events)
+        return await served.estimate("s", work)
+
+    async def steps():
+        await ask()
+        study.suggest()
+        served._shares[True]._free_at = time.monotonic() + 0.3
+        async with anyio.create_task_group() as group:
+
+            async def report():
+                await anyio.sleep(0.1)
+                await anyio.to_thread.run_sync(study.suggest)
+
+            group.start_soon(report)
+            assert await ask() == str(events(study)).encode()
+        # The answer belongs to the events that it contains.
+        share = served._shares[True]
+        share._free_at = time.monotonic() + 1000
+        assert served._open["s"].estimates["a"][0][1] == events(study)
+
+    anyio.run(steps)
+
+
+def test_a_study_that_is_deleted_while_an_estimate_waits_is_unknown(opened):
+    study, served = opened
+    asked = studies.Estimate("a", lambda given: b"x", events)
+
+    async def steps():
+        await served.estimate("s", asked)
+        study.suggest()
+        served._shares[True]._free_at = time.monotonic() + 0.3
+        with anyio.fail_after(30):
+            async with anyio.create_task_group() as group:
+
+                async def delete():
+                    await anyio.sleep(0.1)
+                    await anyio.to_thread.run_sync(bl.Study.delete, "s", study.store)
+
+                group.start_soon(delete)
+                with pytest.raises(studies.UnknownStudy):
+                    await served.estimate("s", asked)
+
+    anyio.run(steps)
 
 
 def test_short_estimates_are_made_in_the_turn(opened):

@@ -297,24 +297,37 @@ def test_the_worklist_follows_the_study_without_the_charts(browser, served):
     running, study = served
     log_in(browser, running)
     shown(browser)
-    wait(browser, lambda: text(browser, "arrivals"))
+    wait(browser, lambda: len(dots_of(browser)) == 3)
     # From now on, requests for the chart fail.
     browser.execute_script(
-        "const send = window.fetch;"
-        "window.fetch = (url, ...rest) => !String(url).includes('/chart?') ? send(url, ...rest)"
+        "window.send = window.fetch;"
+        "window.fetch = (url, ...rest) => !String(url).includes('/chart?') ? window.send(url, ...rest)"
         ': Promise.resolve(new Response(\'{"detail": "no charts today"}\', {status: 503}))'
     )
     number = study.suggest().number
     wait(browser, lambda: f"\n{number} " in text(browser, "worklist"))
-    wait(
-        browser,
-        lambda: (
-            "charts and the lists below the worklist are not up to date: no charts today" in text(browser, "message")
-        ),
-    )
+    fault = "charts and the lists below the worklist are not up to date: no charts today"
+    wait(browser, lambda: fault in text(browser, "message"))
     # Values are still sent.
     browser.execute_script("return rows.get(arguments[0]).boxes.values().next().value", number).send_keys("7.5")
     browser.find_element("id", "send").click()
     wait(browser, lambda: "Stored: trial" in text(browser, "stored"))
     study.sync()
     assert study.trials[number].value == 7.5
+    # Another study does not show the chart of this one.
+    title = browser.find_element("id", "chart-title")
+    choose(browser, EVIL)
+    wait(browser, lambda: text(browser, "arrivals") and fault in text(browser, "message"))
+    assert title.get_attribute("textContent") == "The values are not known yet"
+    assert browser.execute_script("return spots.length") == 0 and text(browser, "legend") == ""
+    # The chart comes, and the message ends, without an event of the study.
+    browser.execute_script("window.fetch = window.send")
+    wait(browser, lambda: title.get_attribute("textContent").startswith("Best value 1 after 1 values"))
+    wait(browser, lambda: "not up to date" not in text(browser, "message"))
+
+
+def choose(browser, name):
+    """Choose a study."""
+    browser.execute_script(
+        "find('name').value = arguments[0]; find('name').dispatchEvent(new Event('change', {bubbles: true}))", name
+    )
