@@ -160,6 +160,8 @@ def version_table(runs: list[dict]) -> list[list[str]]:
     rows = []
     for name, label in list(OPTIMIZERS.items())[:-1]:
         mine = [run for run in runs if run["optimizer"] == name]
+        if not mine:
+            continue
         packages = {package: version for run in mine for package, version in run["versions"].items()}
         if name != "belated":
             packages.pop("belated")
