@@ -31,8 +31,8 @@ of BoTorch has 20 points instead of 2d:
 The group "laboratory" contains tables of laboratory experiments (laboratory_tables.py).
 
 No default was chosen on the groups "unseen" and "ours-unseen", and no optimizer had been run on them before commit
-0b9dd080. data/unseen.jsonl.gz has the runs at this commit: 20 seeds of belated, TPE and random search, and two or three
-of GPSampler:
+0b9dd080. data/unseen.jsonl.gz has the runs with the defaults of this commit: 20 seeds of belated, GPSampler, TPE and
+random search, and fewer of BoTorch. held_out.py makes the tables of the page of comparisons from them:
 
     python benchmarks/compare.py table benchmarks/data/unseen.jsonl.gz --settings unseen ours-unseen --all-seeds
 """
