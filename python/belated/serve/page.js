@@ -163,8 +163,10 @@ function chartOutcome(study) {
   return names.includes(chooser.value) ? chooser.value : null;
 }
 
+const sayState = () => say([notice, fault].filter(Boolean).join(" "), fault !== "");
+
 // Fetch what the page shows of a study, if it has changed. The worklist is drawn before the rest is fetched.
-async function follow(name) {
+async function follow(name, mine) {
   const study = await ask(pathOf(name));
   const before = known.get(name);
   if (before !== undefined && before !== study.study_id)
@@ -175,8 +177,9 @@ async function follow(name) {
   if (!isNew && study.events === events && listed === events) return study;
   if (isNew) { lists = NOTHING; listed = -1; fault = ""; limit = MOST_SHOWN; order = {by: "number", down: false}; }
   if ((isNew || study.events !== events) && !await fetchWorklist(study)) return null;
+  if (mine !== round) return null;  // the token is forgotten, or another study is chosen
   latest = {study};
-  draw(study);
+  draw(study); sayState();
   // While a study changes all the time, the rest is fetched less often: in about 1 % of the time. The server may answer with
   // an old chart, for which the rest is fetched again.
   if (isNew || performance.now() > listsRestUntil) {
@@ -227,10 +230,10 @@ async function refresh() {
       find("login").hidden = true; find("chooser").hidden = false;
       if (!name) { find("study").hidden = true; say("The store has no study yet."); }
       else {
-        const study = await follow(name);
+        const study = await follow(name, mine);
         if (study && mine === round) {
           latest = {study};
-          draw(study); say([notice, fault].filter(Boolean).join(" "), fault !== ""); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.${whoAmI()}`;
+          draw(study); sayState(); find("updated").textContent = `Updated at ${new Date().toLocaleTimeString()}.${whoAmI()}`;
           deliver();
           drawEntries();
           readDrafts();
