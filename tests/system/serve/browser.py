@@ -65,7 +65,13 @@ def overflow(browser):
     return browser.execute_script("return document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
+def paths_of(browser, selector):
+    """Return the paths of shapes. The page may draw them again at any time, so they are read at once."""
+    found = f"return [...document.querySelectorAll('{selector}')].map(each => each.getAttribute('d'))"
+    return browser.execute_script(found)
+
+
 def dots_of(browser):
     """Return the places of the dots in the chart of values, in pixels."""
-    path = browser.find_element("css selector", "#chart .values").get_attribute("d")
-    return [tuple(map(float, part.removesuffix("h0").split(" "))) for part in path.split("M")[1:]]
+    parts = [part for path in paths_of(browser, "#chart .values") for part in path.split("M")[1:]]
+    return [tuple(map(float, part.removesuffix("h0").split(" "))) for part in parts]

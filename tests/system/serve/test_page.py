@@ -7,7 +7,18 @@ import pytest
 
 import belated as bl
 from campaigns import service
-from tests.system.serve.browser import complaints, dots_of, log_in, open_page, overflow, set_width, shown, text, wait
+from tests.system.serve.browser import (
+    complaints,
+    dots_of,
+    log_in,
+    open_page,
+    overflow,
+    paths_of,
+    set_width,
+    shown,
+    text,
+    wait,
+)
 
 EVIL = "<img src=x onerror='window.hit=1'>"
 
@@ -70,7 +81,7 @@ def test_the_page_shows_a_study_and_its_changes(browser, served):
     assert title == "Best value 1 after 3 values, 2 of them improvements"
     assert len(dots_of(browser)) == 3
     # The curve of the best value falls or stays equal; y coordinates increase downwards.
-    steps = browser.find_element("css selector", "#chart .best").get_attribute("d")
+    [steps] = paths_of(browser, "#chart .best")
     heights = [float(part.split("H")[0]) for part in steps.replace("V", " ").split(" ")[1:]]
     assert len(heights) == 2 and heights[0] < heights[1]
     # The page shows a result that another process reports, without a reload.
@@ -204,8 +215,7 @@ def test_dots_lie_where_the_labels_of_the_axis_say(browser, served):
 
 def outlines_of(browser, selector):
     """Return the number of outlines in the chart of values, of one kind."""
-    found = browser.find_elements("css selector", f"#chart {selector}")
-    return sum(each.get_attribute("d").count("M") for each in found)
+    return sum(path.count("M") for path in paths_of(browser, f"#chart {selector}"))
 
 
 def test_values_beyond_a_bound_and_marked_values_are_hollow_and_named(browser, tmp_path):
