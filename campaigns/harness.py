@@ -160,6 +160,55 @@ def audit(path):
     return problems
 
 
+def kill_workers(work, arguments, kills, chance, longest, failures, deadline):
+    """Run workers, replace each of them after a random time by another one, and kill all of them at the end.
+
+    Parameters
+    ----------
+    work : callable
+        What a worker does.
+    arguments : list of tuples
+        The arguments of each worker. A random seed is added to them.
+    kills : int
+        The number of workers after whose end no other worker starts.
+    chance : random.Random
+    longest : float
+        The longest life of a worker, in seconds.
+    failures : Failures
+        Workers that end by themselves are noted here.
+    deadline : Deadline
+
+    Returns
+    -------
+    int
+        The number of workers that have ended.
+    """
+    context, killed = processes(), 0
+    alive, ends = [None] * len(arguments), [0.0] * len(arguments)
+    while killed < kills and not deadline.over():
+        for slot, process in enumerate(alive):
+            if process is None:
+                alive[slot] = context.Process(target=work, args=(*arguments[slot], chance.randrange(2**32)))
+                alive[slot].start()
+                ends[slot] = time.monotonic() + chance.uniform(0.0, longest) + 0.05
+            elif not process.is_alive():
+                failures.note(f"a worker of {arguments[slot][1]} ended by itself with {process.exitcode}")
+                alive[slot] = None
+                killed += 1
+            elif time.monotonic() > ends[slot] and killed < kills:
+                process.kill()
+                process.join()
+                process.close()
+                alive[slot] = None
+                killed += 1
+        time.sleep(0.002)
+    for process in filter(None, alive):
+        process.kill()
+        process.join()
+        killed += 1
+    return killed
+
+
 def command(*arguments):
     """Run `belated study …` in this process; return its exit code, its output and its error output."""
     out, err = io.StringIO(), io.StringIO()

@@ -13,7 +13,6 @@ import json
 import os
 import random
 import sys
-import time
 from collections import Counter
 
 import harness
@@ -110,7 +109,6 @@ def compare(study, notes, failures):
 def run(kills=500, workers=4, kills_per_study=50, longest=0.4, seed=0, store="sqlite", limit=None):
     """Return all results."""
     chance, failures, deadline = random.Random(seed), harness.Failures(), harness.Deadline(limit)
-    context = harness.processes()
     killed = acknowledged = studies = 0
     with harness.folder() as folder, harness.place(store, folder) as path:
         while killed < kills and not deadline.over():
@@ -120,30 +118,9 @@ def run(kills=500, workers=4, kills_per_study=50, longest=0.4, seed=0, store="sq
             bl.Study(name, store=harness.url(path), optimizer=made(harness.BOX, outcomes=outcomes, seed=studies))
             studies += 1
             notes = [f"{folder}/{name}-{slot}" for slot in range(workers)]
-            alive, ends = [None] * workers, [0.0] * workers
-            until = min(kills, killed + kills_per_study)
-            while killed < until and not deadline.over():
-                for slot in range(workers):
-                    process = alive[slot]
-                    if process is None:
-                        arguments = (harness.url(path), name, slot, notes[slot], chance.randrange(2**32))
-                        alive[slot] = context.Process(target=work, args=arguments)
-                        alive[slot].start()
-                        ends[slot] = time.monotonic() + chance.uniform(0.0, longest) + 0.05
-                    elif not process.is_alive():
-                        failures.note(f"a worker of {name} ended by itself with {process.exitcode}")
-                        alive[slot] = None
-                        killed += 1
-                    elif time.monotonic() > ends[slot]:
-                        process.kill()
-                        process.join()
-                        alive[slot] = None
-                        killed += 1
-                time.sleep(0.002)
-            for process in filter(None, alive):
-                process.kill()
-                process.join()
-                killed += 1
+            slots = [(harness.url(path), name, slot, file) for slot, file in enumerate(notes)]
+            until = min(kills - killed, kills_per_study)
+            killed += harness.kill_workers(work, slots, until, chance, longest, failures, deadline)
             acknowledged += compare(bl.Study.load(name, harness.url(path)), notes, failures)
         for problem in harness.audit(path):
             failures.note(problem)
