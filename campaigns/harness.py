@@ -161,7 +161,7 @@ def audit(path):
 
 
 def kill_workers(work, arguments, kills, chance, longest, failures, deadline):
-    """Run workers, replace each of them after a random time by another one, and kill all of them at the end.
+    """Run workers, kill each of them after a random time, and start another one in its place. At the end, kill all.
 
     Parameters
     ----------
@@ -170,10 +170,10 @@ def kill_workers(work, arguments, kills, chance, longest, failures, deadline):
     arguments : list of tuples
         The arguments of each worker. A random seed is added to them.
     kills : int
-        The number of workers after whose end no other worker starts.
+        Stop after this number of workers has ended. The workers that still run are then killed and counted, too.
     chance : random.Random
     longest : float
-        The longest life of a worker, in seconds.
+        A worker is killed after a random time of 0.05 s to this number of seconds plus 0.05 s.
     failures : Failures
         Workers that end by themselves are noted here.
     deadline : Deadline

@@ -6,8 +6,9 @@ suggests. Every call must give the right data or raise StoreError; every command
 Triggers must not have run. The program prints JSON.
 
 With --serve 1, `belated serve` serves each changed store with TLS and users with roles, and a client with the role
-"work" sends all requests that read, an observation and a request for a suggestion. Each answer must be right or a
-problem, and no answer may have the status 500. The program then also needs fastapi, uvicorn, httpx and OpenSSL.
+"work" sends all requests that read, an observation and a request for a suggestion. Each answer must have the status 200
+or be an error with a message, and none may have the status 500. The program then also needs fastapi, uvicorn, httpx and
+OpenSSL.
 """
 
 import json

@@ -118,9 +118,9 @@ def run(kills=500, workers=4, kills_per_study=50, longest=0.4, seed=0, store="sq
             bl.Study(name, store=harness.url(path), optimizer=made(harness.BOX, outcomes=outcomes, seed=studies))
             studies += 1
             notes = [f"{folder}/{name}-{slot}" for slot in range(workers)]
-            slots = [(harness.url(path), name, slot, file) for slot, file in enumerate(notes)]
-            until = min(kills - killed, kills_per_study)
-            killed += harness.kill_workers(work, slots, until, chance, longest, failures, deadline)
+            arguments = [(harness.url(path), name, slot, file) for slot, file in enumerate(notes)]
+            count = min(kills - killed, kills_per_study)
+            killed += harness.kill_workers(work, arguments, count, chance, longest, failures, deadline)
             acknowledged += compare(bl.Study.load(name, harness.url(path)), notes, failures)
         for problem in harness.audit(path):
             failures.note(problem)
