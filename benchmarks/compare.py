@@ -76,6 +76,7 @@ SETTINGS = {
     **tables.TIME,
     **sklearn_tables.SETTINGS,
     **sklearn_tables.TIME,
+    **sklearn_tables.NEEDLES,
     **dimension.SETTINGS,
     **durations.SETTINGS,
     **laboratory_tables.SETTINGS,

@@ -12,6 +12,12 @@ diverged. The rules of a run are in tables.py. The regret of failed points is 10
 
 The tables in `HELD_OUT` and `UNSEEN` were set aside before any optimizer was run on them, and are never used to choose
 a default.
+
+The least share of the trials of each branch was chosen on the tables in `BRANCHES` and on the open tables. The tables in
+`BRANCHES_ASIDE` were set aside for this choice.
+
+In the groups "needles" and "needles-held-out", `svc-digits` is changed: its optimum, which is at four values of C, has
+moved to a random place (`moved_optimum`). In each group, one table has no noise, and one has three times the noise.
 """
 
 import argparse
@@ -288,6 +294,57 @@ def gaussian_process(p, seed):
     return pipeline.make_pipeline(*scaler(p["scaler"]), model)
 
 
+SVR = {
+    "kernel": Categorical(["linear", "rbf", "poly", "sigmoid"]),
+    "C": decades(-2, 3),
+    "epsilon": Ordinal([0.1, 10.0, 40.0]),
+    "gamma": when(decades(-4, 1), kernel=["rbf", "poly", "sigmoid"]),
+    "degree": Ordinal([2, 3, 4], when={"kernel": "poly"}),
+    "coef0": Ordinal([0.0, 1.0], when={"kernel": ["poly", "sigmoid"]}),
+}
+
+
+def svr(p, seed):
+    from sklearn import pipeline, preprocessing, svm
+
+    return pipeline.make_pipeline(preprocessing.StandardScaler(), svm.SVR(**p, max_iter=20_000))
+
+
+# One of six kinds of estimator is chosen.
+CLASSIFIERS = {
+    "scaler": SCALER,
+    "model": Categorical(["svc", "knn", "logistic", "forest", "bayes", "discriminant"]),
+    "kernel": Categorical(["rbf", "poly"], when={"model": "svc"}),
+    "C": when(decades(-2, 3), model=["svc", "logistic"]),
+    "gamma": when(decades(-4, 1), model="svc"),
+    "n_neighbors": Ordinal([1, 3, 5, 9, 17, 33], when={"model": "knn"}),
+    "weights": Categorical(["uniform", "distance"], when={"model": "knn"}),
+    "n_estimators": Ordinal([5, 20], when={"model": "forest"}),
+    "max_depth": Ordinal([2, 4, 8, 16], when={"model": "forest"}),
+    "max_features": Ordinal([0.1, 0.3, 1.0], when={"model": "forest"}),
+    "smoothing": when(decades(-9, 0), model="bayes"),
+    "shrinkage": Ordinal([0.0, 0.03, 0.1, 0.3, 1.0], when={"model": "discriminant"}),
+}
+
+
+def classifier(p, seed):
+    from sklearn import discriminant_analysis, ensemble, linear_model, naive_bayes, neighbors, pipeline, svm
+
+    model = {
+        "svc": lambda: svm.SVC(kernel=p["kernel"], C=p["C"], gamma=p["gamma"], max_iter=20_000),
+        "knn": lambda: neighbors.KNeighborsClassifier(p["n_neighbors"], weights=p["weights"], algorithm="brute"),
+        "logistic": lambda: linear_model.LogisticRegression(C=p["C"], max_iter=50),
+        "forest": lambda: ensemble.RandomForestClassifier(
+            p["n_estimators"], max_depth=p["max_depth"], max_features=p["max_features"], random_state=seed
+        ),
+        "bayes": lambda: naive_bayes.GaussianNB(var_smoothing=p["smoothing"]),
+        "discriminant": lambda: discriminant_analysis.LinearDiscriminantAnalysis(
+            solver="lsqr", shrinkage=p["shrinkage"]
+        ),
+    }
+    return pipeline.make_pipeline(*scaler(p["scaler"]), model[p["model"]]())
+
+
 @dataclass(frozen=True)
 class Task:
     """The data set of a table; a fit uses n_train rows, and at most n_valid other rows are used for scoring."""
@@ -318,7 +375,19 @@ UNSEEN = {
     "sgd-breast_cancer": Task(SGD, sgd, "breast_cancer", 100, 469),
     "gp-diabetes": Task(GAUSSIAN_PROCESS, gaussian_process, "diabetes", 150, 292, "r2"),
 }
-TASKS = OPEN | HELD_OUT | UNSEEN
+BRANCHES = {
+    "svr-diabetes": Task(SVR, svr, "diabetes", 250, 192, "r2"),
+    "svc-wine": Task(SVC, svc, "wine", 40, 138),
+    "pipeline-digits": Task(PIPELINE, classification_pipeline, "digits", 200, 500),
+    "classifiers-digits": Task(CLASSIFIERS, classifier, "digits", 200, 500),
+}
+BRANCHES_ASIDE = {
+    "svc-breast_cancer": Task(SVC, svc, "breast_cancer", 100, 469),
+    "classifiers-wine": Task(CLASSIFIERS, classifier, "wine", 40, 138),
+    "classifiers-breast_cancer": Task(CLASSIFIERS, classifier, "breast_cancer", 100, 469),
+    "sgd-digits": Task(SGD, sgd, "digits", 200, 500),
+}
+TASKS = OPEN | HELD_OUT | UNSEEN | BRANCHES | BRANCHES_ASIDE
 
 
 @functools.cache
@@ -374,14 +443,51 @@ def table(name):
         return Table(TASKS[name].space, arrays["values"].astype(float), arrays["seconds"].astype(float), None, LARGEST)
 
 
+@functools.cache
+def moved_optimum(number, noise):
+    """Return the table svc-digits with its optimum at another place. The noise is multiplied by a factor.
+
+    The rows of the optimum get the mean of the rows with the next smaller and the next larger gamma. The optimum moves
+    to four successive values of C. The kernels take turns; the other parameters of the new place are random, but gamma
+    is not that of the old place.
+    """
+    old, rng = table("svc-digits"), np.random.default_rng(number)
+    values, grid = old.values.copy(), old.grid
+    rows = np.flatnonzero(old.means == old.optimum)
+    optimum = grid.params(rows[0])
+    for row in rows:
+        neighbours = [grid.find(grid.params(row) | {"gamma": gamma}) for gamma in (0.01, 1.0)]
+        values[row] = old.values[neighbours].mean(axis=0)
+    kernel = ["rbf", "poly", "sigmoid"][number % 3]
+    place = {"kernel": kernel}
+    for name in ("gamma", "degree", "coef0"):
+        if kernel in np.atleast_1d(SVC[name].when["kernel"]):
+            others = [level for level in SVC[name].values if level != optimum.get(name)]
+            place[name] = others[rng.integers(len(others))]
+    levels = SVC["C"].values
+    first = rng.integers(len(levels) - len(rows) + 1)
+    values[[grid.find({"C": c, **place}) for c in levels[first : first + len(rows)]]] = old.values[rows]
+    means = values.mean(axis=1, keepdims=True)
+    return Table(SVC, means + noise * (values - means), old.seconds, None, LARGEST)
+
+
 MADE = [name for name in TASKS if (DATA / f"{name}.npz").exists()]
 SETTINGS = {name: TableSetting(functools.partial(table, name)) for name in MADE}
 TIME = timed({name: setting for name, setting in SETTINGS.items() if name in OPEN})
+NOISE_OF_NEEDLES = [1.0, 1.0, 1.0, 0.0, 3.0] * 2
+NEEDLES = {
+    f"needle-{number}": TableSetting(functools.partial(moved_optimum, number, noise))
+    for number, noise in enumerate(NOISE_OF_NEEDLES)
+}
 GROUPS = {
     "ours": [name for name in MADE if name in OPEN],
     "ours-held-out": [name for name in MADE if name in HELD_OUT],
     "ours-unseen": [name for name in MADE if name in UNSEEN],
+    "branches": [name for name in MADE if name in BRANCHES],
+    "branches-aside": [name for name in MADE if name in BRANCHES_ASIDE],
     "ours-time": list(TIME),
+    "needles": list(NEEDLES)[:5],
+    "needles-held-out": list(NEEDLES)[5:],
 }
 
 

@@ -250,6 +250,14 @@ impl Restriction {
         is_single.then(|| self.lift_member(Member::default()))
     }
 
+    /// The values that each parameter of a box may have, if they were given.
+    pub fn held(&self) -> Option<&[Option<Held>]> {
+        match &self.form {
+            Form::Rows(_) => None,
+            Form::Box(map) => Some(&map.held),
+        }
+    }
+
     /// The row numbers of the allowed candidates, or None in a box.
     pub fn rows(&self) -> Option<&[usize]> {
         match &self.form {

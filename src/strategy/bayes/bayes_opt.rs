@@ -16,6 +16,7 @@ use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
+use crate::strategy::bayes::choose::branches::neglected_branch;
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::recommendation::{
@@ -199,6 +200,15 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
+    /// The branch that gets the next trial, because it has too few trials. Branches are not compared by several
+    /// objectives or in several contexts, and constraints that are functions may exclude them.
+    fn neglected_branch(&self, log: View, query: Query) -> Option<Restriction> {
+        let is_front = self.others.iter().any(|model| model.bounds.is_none());
+        let is_compared = query.context.is_empty() && !is_front;
+        let applies = is_compared && !query.feasible.is_constrained();
+        applies.then(|| neglected_branch(&self.domain, log, query))?
+    }
+
     /// The warning of missing durations or costs, which is given once.
     fn warning_of_missing(&mut self, log: View) -> Option<String> {
         if self.warned_of_missing {
@@ -303,7 +313,16 @@ impl Strategy for BayesOpt {
             return Ok(Proposal::at(point));
         }
         let mut fitted = Vec::new();
-        let (point, warning) = match self.point_by_model(log, query, &mut fitted, call) {
+        let found = match self.neglected_branch(log, query) {
+            None => self.point_by_model(log, query, &mut fitted, call),
+            Some(branch) => query.under(&branch, |within| {
+                let (point, _) = self.point_by_model(log, within, &mut fitted, call)?;
+                let x = branch.lift_member(point).x;
+                let x = query.restriction().map_or(x.clone(), |own| own.nearest(&x));
+                Ok((Member::new(x, None), None))
+            }),
+        };
+        let (point, warning) = match found {
             Ok(found) => found,
             // Suggesting never fails for numerical reasons.
             Err(error) if error.is_numerical() => (

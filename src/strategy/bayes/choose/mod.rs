@@ -9,9 +9,11 @@
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data; [`unlike_contexts`]: the contexts whose rows do not predict the
 //!   values in the present context
+//! * [`branches`]: the choices on which other parameters depend, each with a least share of the trials
 //! * [`final_values`]: forecasts of the final values of running and stopped trials
 
 pub mod best_observed;
+pub mod branches;
 pub mod design;
 pub mod final_values;
 pub mod measured;
