@@ -16,7 +16,7 @@ use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
-use crate::strategy::bayes::choose::branches::neglected_branch;
+use crate::strategy::bayes::choose::branches::neglected_branches;
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::recommendation::{
@@ -200,13 +200,13 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
-    /// The branch that gets the next trial, because it has too few trials. Branches are not compared by several
+    /// The branches that get the next trial, because they have too few trials. Branches are not compared by several
     /// objectives or in several contexts, and constraints that are functions may exclude them.
-    fn neglected_branch(&self, log: View, query: Query) -> Option<Restriction> {
+    fn neglected_branches(&self, log: View, query: Query) -> Option<Restriction> {
         let is_front = self.others.iter().any(|model| model.bounds.is_none());
         let is_compared = query.context.is_empty() && !is_front;
         let applies = is_compared && !query.feasible.is_constrained();
-        applies.then(|| neglected_branch(&self.domain, log, query))?
+        applies.then(|| neglected_branches(&self.domain, log, query))?
     }
 
     /// The warning of missing durations or costs, which is given once.
@@ -313,12 +313,16 @@ impl Strategy for BayesOpt {
             return Ok(Proposal::at(point));
         }
         let mut fitted = Vec::new();
-        let found = match self.neglected_branch(log, query) {
+        let found = match self.neglected_branches(log, query) {
             None => self.point_by_model(log, query, &mut fitted, call),
             Some(branch) => query.under(&branch, |within| {
                 let (point, _) = self.point_by_model(log, within, &mut fitted, call)?;
-                let x = branch.lift_member(point).x;
-                let x = query.restriction().map_or(x.clone(), |own| own.nearest(&x));
+                let lifted = branch.lift_member(point);
+                debug_assert!(query.allows(&lifted));
+                let x = match query.restriction() {
+                    None => lifted.x,
+                    Some(own) => own.nearest(&lifted.x),
+                };
                 Ok((Member::new(x, None), None))
             }),
         };

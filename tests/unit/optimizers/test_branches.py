@@ -5,6 +5,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +17,8 @@ SPACE = {
     "y": bl.Ordinal([*range(20)], when={"kind": "peak"}),
     "z": bl.Ordinal([*range(20)], when={"kind": "low"}),
 }
+TWO = {"kind": ["a", "b"], **{f"x{i}": bl.Real(0.0, 1.0, when={"kind": "a"}) for i in range(5)}}
+TWO |= {"y": bl.Real(0.0, 1.0, when={"kind": "b"})}
 
 
 def value(params):
@@ -29,24 +32,23 @@ def value(params):
             return 0.1 + 0.001 * z
 
 
-def neglected(opt):
-    """Return the choices of which one must be suggested next, or None, from the definition of the rule."""
-    trials = {kind: [trial for trial in opt.trials if trial.params["kind"] == kind] for kind in SPACE["kind"]}
+def neglected(opt, kinds=tuple(SPACE["kind"])):
+    """Return the choices of which one must be suggested next, from the definition of the rule."""
+    trials = {kind: [trial for trial in opt.trials if trial.params["kind"] == kind] for kind in kinds}
     values = {kind: sorted(t.value for t in own if t.value is not None) for kind, own in trials.items()}
-    best = max(own[-1] for own in values.values() if own)
+    best = max((own[-1] for own in values.values() if own), default=-np.inf)
 
     def is_open(kind):
+        if sum(trial.state == "failed" for trial in trials[kind]) > len(values[kind]):
+            return False
         match values[kind]:
-            case []:
-                return all(trial.state in ("pending", "abandoned") for trial in trials[kind])
-            case [_]:
-                return True
             case [*_, second, first]:
                 return first + 3 * (first - second) >= best
+        return True
 
     n = {kind: len(own) for kind, own in trials.items() if is_open(kind)}
-    share = 0.6 * sum(n.values()) / len(n)
-    short = [kind for kind in n if n[kind] < min(share, 20)]
+    share = 0.6 * sum(n.values()) / max(len(n), 1)
+    short = [kind for kind in n if n[kind] < min(share, 20) and share >= 1]
     return [kind for kind in short if n[kind] == min(n[each] for each in short)]
 
 
@@ -79,24 +81,92 @@ def test_a_choice_without_results_gets_a_share_of_the_pending_trials():
     assert min(counts(opt).values()) >= 0.6 * 60 / 3
 
 
-def test_a_choice_that_always_fails_does_not_get_a_share():
-    opt = run(lambda params: None if params["kind"] == "peak" else value(params), n=50)
-    assert counts(opt)["peak"] < 0.6 * 50 / 3
+def good(params):
+    """A noisy function of the parameters of choice a."""
+    noise = np.random.default_rng(round(1e6 * params["x0"])).normal()
+    return 1 - sum((1 + i) * (params[f"x{i}"] - 0.3) ** 2 for i in range(5)) + 0.02 * noise
 
 
-def test_a_choice_does_not_get_more_trials_than_it_has_points():
-    space = SPACE | {"z": bl.Ordinal([*range(3)], when={"kind": "low"})}
+@pytest.mark.parametrize("values", [[], [0.0], [0.0, -3.0]])
+def test_a_choice_that_nearly_always_fails_does_not_get_a_share(values):
+    first = iter(values)
+    opt = run(lambda params: next(first, None) if params["kind"] == "b" else good(params), 100, TWO)
+    assert counts(opt)["b"] < 20
+
+
+@pytest.mark.parametrize("is_measured", [True, False])
+def test_a_choice_whose_values_are_beyond_a_bound_does_not_get_a_share(is_measured):
+    opt = bl.BayesOpt(TWO, seed=0, outcomes={"v": "maximize", "m": bl.AtMost(1.0)})
+    for _ in range(100):
+        trial = opt.suggest()
+        match trial.params:
+            case {"kind": "a"}:
+                trial.observe({"v": good(trial.params), "m": 0.0})
+            case _:
+                trial.observe({"v": 0.0, "m": 9.0} if is_measured else {"m": 9.0})
+    assert counts(opt)["b"] < 20
+
+
+def test_a_choice_whose_trials_are_stopped_does_not_get_a_share():
+    opt = bl.BayesOpt(TWO, seed=0, curve=bl.Curve(10), stopping="median")
+    for _ in range(100):
+        trial = opt.suggest()
+        is_bad = trial.params["kind"] == "b"
+        trial.report(-9.0 if is_bad else good(trial.params), 1)
+        if is_bad:
+            trial.stop()
+        else:
+            trial.observe(good(trial.params))
+    assert counts(opt)["b"] < 20
+
+
+def test_trials_that_were_run_at_another_choice_count_for_the_suggested_choice():
+    opt, suggested = bl.BayesOpt(TWO, seed=0), []
+    for number in range(100):
+        trial = opt.suggest()
+        suggested.append(trial.params["kind"])
+        if suggested[-1] == "b":
+            trial.observe(-1.0, params={"kind": "a", **dict.fromkeys(["x0", "x1", "x2", "x3", "x4"], number % 10 / 10)})
+        else:
+            trial.observe(good(trial.params))
+    assert suggested[50:].count("a") > 5
+
+
+def test_points_without_noise_are_not_repeated_while_other_points_of_the_choice_are_left():
+    space = SPACE | {"z": bl.Ordinal([0, 1, 2], when={"kind": "low"})}
+    opt = bl.BayesOpt(space, seed=0, surrogate=bl.GP(noise_std=0.0))
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        opt = run(lambda params: np.random.default_rng(len(repr(params))).normal(), n=30, space=space)
-    assert counts(opt)["low"] >= 3
+        warnings.filterwarnings("error", message="every point")
+        for number in range(43):
+            trial = opt.suggest()
+            trial.observe(number % 7 + (trial.params["kind"] == "low"))
+    assert len({repr(trial.params) for trial in opt.trials}) == 43
+
+
+def test_choices_with_the_same_parameters_are_one_branch():
+    space = {
+        "solvent": [f"s{i}" for i in range(40)],
+        "x": (0.0, 1.0),
+        "salt": bl.Real(0.0, 1.0, when={"solvent": "s0"}),
+    }
+    opt = run(lambda params: params["x"] + (params["solvent"] == "s7"), n=40, space=space)
+    assert counts(opt, "solvent")["s0"] <= 4
+
+
+def test_many_choices_are_not_tried_in_turn():
+    kinds = [f"k{i}" for i in range(50)]
+    space = {"kind": kinds, "T": (0.0, 1.0), **{f"x{kind}": bl.Real(0.0, 1.0, when={"kind": kind}) for kind in kinds}}
+    opt = run(lambda params: params["T"] + (params["kind"] == "k3"), n=40, space=space)
+    assert len(counts(opt)) < 30
 
 
 def test_fixed_values_are_kept():
-    opt = run(n=20, fixed={"kind": ["flat", "low"]})
-    assert "peak" not in counts(opt)
-    opt = run(n=20, fixed={"kind": "low"})
-    assert set(counts(opt)) == {"low"}
+    opt = bl.BayesOpt(SPACE, seed=0)
+    opt.add({"kind": "flat", "x": 0}, 0.85)
+    opt.suggest(n=40, fixed={"kind": ["flat", "low"]})
+    found = counts(opt)
+    assert found["peak"] == 0 and min(found["flat"], found["low"]) >= 0.6 * 41 / 2 - 1
+    assert {trial.params["kind"] for trial in opt.suggest(n=20, fixed={"kind": "low"})} == {"low"}
 
 
 def test_a_choice_that_is_no_longer_offered_is_not_suggested(tmp_path):
@@ -105,8 +175,8 @@ def test_a_choice_that_is_no_longer_offered_is_not_suggested(tmp_path):
         trial = study.suggest()
         trial.observe(value(trial.params))
     study.revise(space={"kind": ["flat", "low"], "x": SPACE["x"], "z": SPACE["z"]})
-    new = [study.suggest() for _ in range(20)]
-    assert "peak" not in {trial.params["kind"] for trial in new}
+    new = collections.Counter(study.suggest().params["kind"] for _ in range(40))
+    assert new["peak"] == 0 and min(new.values()) >= 5
 
 
 def test_constraints_hold_for_every_choice():

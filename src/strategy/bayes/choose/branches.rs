@@ -1,111 +1,102 @@
 //! Branches: the choices of a category on which other parameters depend.
 //!
 //! A branch has its own parameters, and f may change faster there than in other branches. The model has one set of
-//! hyperparameters, and is too certain of the values of a branch with few trials. Therefore each branch gets a least
-//! share of the trials until its values show that its best point is worse than the best observed point.
+//! hyperparameters, and is too certain of the values of a branch with few trials. Therefore each branch gets a minimum
+//! share of the trials while it is *open*: until its values indicate that its best point is worse than the best observed
+//! point, or until most of its trials have failed.
 
-use crate::ledger::{State, View};
-use crate::problem::{Coordinate, Domain, Fixed, Held, Restriction, columns};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::ledger::View;
+use crate::problem::{Coordinate, Domain, Fixed, Held, Product, Restriction, columns};
 use crate::strategy::Query;
 
-/// Each open branch has at least this share of the mean number of trials of the open branches.
-const LEAST_SHARE: f64 = 0.6;
+/// The minimum share of the trials of open branches, relative to the share that random points have.
+const MINIMUM_SHARE: f64 = 0.6;
 
-/// The largest value in a branch is estimated to be at most y₁ + [`GAPS`] · (y₁ − y₂), where y₁ and y₂ are the two
-/// largest values that were observed there. The bound holds with probability 3/4 for independent values (D. S. Robson
+/// The best value in a branch is estimated to be at most y₁ + [`GAPS`] · (y₁ − y₂), where y₁ and y₂ are the two largest
+/// values that were observed there. The bound holds with probability about 3/4 if the values are independent (D. S. Robson
 /// and J. H. Whitlock 1964, "Estimation of a truncation point", Biometrika 51).
 const GAPS: f64 = 3.0;
 
-/// The trials of a branch.
-#[derive(Clone, Debug, Default)]
+/// Choices with the same active parameters.
+#[derive(Clone, Debug, PartialEq)]
 struct Branch {
+    choices: Vec<f64>,
+    /// The number of trials that were started in the branch, whether or not they have a result.
     n_trials: usize,
-    /// Whether any trial was observed or failed.
-    has_result: bool,
+    n_values: usize,
+    /// The number of trials without a value that counts: trials that failed, were stopped, or are beyond a bound.
+    n_ruled_out: usize,
     /// The two largest values.
-    largest: [Option<f64>; 2],
+    largest: [f64; 2],
 }
 
 impl Branch {
+    fn new(choices: Vec<f64>) -> Self {
+        Self {
+            choices,
+            n_trials: 0,
+            n_values: 0,
+            n_ruled_out: 0,
+            largest: [f64::NEG_INFINITY; 2],
+        }
+    }
+
     fn insert(&mut self, value: f64) {
         let [first, second] = self.largest;
-        self.largest = match first {
-            Some(first) if value <= first => {
-                [Some(first), Some(second.map_or(value, |y| y.max(value)))]
-            }
-            first => [Some(value), first],
-        };
+        self.largest = [first.max(value), second.max(first.min(value))];
+        self.n_values += 1;
     }
 
-    /// Whether the branch may contain a better point than the point with the value `best`. A branch without any result is
-    /// open. A branch in which all trials failed is closed.
+    /// Whether the best point of the branch may be better than the point with the value `best`.
     fn is_open(&self, best: f64) -> bool {
-        match self.largest {
-            [Some(first), Some(second)] => first + GAPS * (first - second) >= best,
-            [Some(_), None] => true,
-            _ => !self.has_result,
-        }
+        let [first, second] = self.largest;
+        self.n_ruled_out <= self.n_values
+            && (self.n_values < 2 || first + GAPS * (first - second) >= best)
     }
 }
 
-/// The branches of category k, which is described by its coordinate and its columns.
-fn branches(log: View, (coordinate, at): (&Coordinate, std::ops::Range<usize>)) -> Vec<Branch> {
-    let mut branches = vec![Branch::default(); coordinate.choices().unwrap_or(0) as usize];
-    for (number, trial) in log.log.trials().iter().enumerate() {
-        if trial.left_out {
-            continue;
-        }
-        let own = &mut branches[coordinate.index(&log.x(number)[at.clone()]) as usize];
-        let result = log.of(number);
-        own.n_trials += 1;
-        own.has_result |= matches!(result.state(), State::Observed | State::Failed);
-        let is_allowed =
-            !trial.is_outside() && (!log.has_outcomes() || log.is_within_bounds(number));
-        if let Some(value) = result.value().filter(|_| is_allowed) {
-            own.insert(value);
-        }
-    }
-    branches
-}
-
-/// The restriction to the open branch with the fewest trials, if it has less than its share. Several categories may be
-/// restricted, each to one choice. None if each branch has its share.
-///
-/// A branch of a category that itself depends on another parameter does not get a share.
-pub fn neglected_branch(domain: &Domain, log: View, query: Query) -> Option<Restriction> {
+/// The restriction to the open branches that have too few trials, or None if all open branches have enough trials. A
+/// restriction has one branch of each category that has such a branch. A category that depends on another parameter is
+/// left to the model.
+pub fn neglected_branches(domain: &Domain, log: View, query: Query) -> Option<Restriction> {
     let product = domain.product()?;
     let held = query.restriction().and_then(Restriction::held);
     let mut held = held.map_or_else(|| vec![None; product.len()], <[_]>::to_vec);
     let mut found = None;
     for (k, (coordinate, at)) in columns(product).enumerate() {
-        if coordinate.is_ordered() || !product.is_parent(k) || !product.conditions_of(k).is_empty()
-        {
+        let is_category = coordinate.choices().is_some();
+        if !is_category || !product.is_parent(k) || !product.conditions_of(k).is_empty() {
             continue;
         }
-        let branches = branches(log, (coordinate, at));
-        let mut open: Vec<usize> = (0..branches.len()).collect();
-        if let Some(Held::Values(values)) = &held[k] {
-            open.retain(|&choice| values.contains(&(choice as f64)));
-        }
-        let values = open
-            .iter()
-            .filter_map(|&choice| branches[choice].largest[0]);
-        let best = values.fold(f64::NEG_INFINITY, f64::max);
-        open.retain(|&choice| branches[choice].is_open(best));
-        open.sort_by_key(|&choice| branches[choice].n_trials);
-        let total: usize = open.iter().map(|&choice| branches[choice].n_trials).sum();
-        let share = LEAST_SHARE * total as f64 / open.len() as f64;
-        let has_too_few = |&choice: &usize| (branches[choice].n_trials as f64) < share;
-        for choice in open.iter().copied().take_while(has_too_few) {
+        let mut branches = branches(product, k, held[k].as_ref());
+        count(&mut branches, log, coordinate, at);
+        let best = branches.iter().map(|branch| branch.largest[0]);
+        let best = best.fold(f64::NEG_INFINITY, f64::max);
+        branches.retain(|branch| branch.is_open(best));
+        let n_trials: usize = branches.iter().map(|branch| branch.n_trials).sum();
+        let n_choices: usize = branches.iter().map(|branch| branch.choices.len()).sum();
+        let per_choice = n_trials as f64 / n_choices as f64;
+        let lacks = |branch: &Branch| {
+            let minimum = MINIMUM_SHARE * per_choice * branch.choices.len() as f64;
+            // Many branches are not tried in turn.
+            minimum >= 1.0 && (branch.n_trials as f64) < minimum
+        };
+        branches.retain(lacks);
+        let density = |branch: &Branch| branch.n_trials as f64 / branch.choices.len() as f64;
+        branches.sort_by(|a, b| density(a).total_cmp(&density(b)));
+        for branch in branches {
             let mut narrowed = held.clone();
-            narrowed[k] = Some(Held::Values(vec![choice as f64]));
-            let fixed = Fixed::Parameters(narrowed.clone());
+            narrowed[k] = Some(Held::Values(branch.choices));
             // Linear constraints may exclude the branch.
-            let Ok(restriction) = log.problem().restrict(&fixed) else {
-                continue;
-            };
-            if has_more_members(&restriction, branches[choice].n_trials) {
-                (held, found) = (narrowed, Some(restriction));
+            let restricted = log.problem().restrict(&Fixed::Parameters(narrowed.clone()));
+            let restricted = restricted
+                .ok()
+                .filter(|it| has_more_members(it, branch.n_trials));
+            if restricted.is_some() {
+                (held, found) = (narrowed, restricted);
                 break;
             }
         }
@@ -113,39 +104,82 @@ pub fn neglected_branch(domain: &Domain, log: View, query: Query) -> Option<Rest
     found
 }
 
+/// The branches of category k, without choices that are not allowed.
+fn branches(product: &Product, k: usize, allowed: Option<&Held>) -> Vec<Branch> {
+    let mut found = BTreeMap::<Vec<bool>, Vec<f64>>::new();
+    for choice in 0..product[k].choices().unwrap_or(0) {
+        let number = choice as f64;
+        if matches!(allowed, Some(Held::Values(values)) if !values.contains(&number)) {
+            continue;
+        }
+        let conditions = (0..product.len()).flat_map(|i| product.conditions_of(i));
+        let own = conditions.filter(|condition| condition.0 == k);
+        let active = own.map(|condition| condition.1.contains(&choice)).collect();
+        found.entry(active).or_default().push(number);
+    }
+    found.into_values().map(Branch::new).collect()
+}
+
+/// Counts the trials of the branches of a category, which is given by its coordinate and its columns.
+fn count(branches: &mut [Branch], log: View, coordinate: &Coordinate, at: Range<usize>) {
+    let mut of_choice = vec![None; coordinate.choices().unwrap_or(0) as usize];
+    for (i, branch) in branches.iter().enumerate() {
+        for &number in &branch.choices {
+            of_choice[number as usize] = Some(i);
+        }
+    }
+    let branch = |x: &[f64]| of_choice[coordinate.index(&x[at.clone()]) as usize];
+    for (number, trial) in log.log.trials().iter().enumerate() {
+        if trial.left_out {
+            continue;
+        }
+        if let Some(i) = log.started_x(number).ok().and_then(|x| branch(&x)) {
+            branches[i].n_trials += 1;
+        }
+        let Some(i) = branch(log.x(number)).filter(|_| !trial.is_outside()) else {
+            continue;
+        };
+        if log.is_ruled_out(number) {
+            branches[i].n_ruled_out += 1;
+        } else if let Some(value) = log.of(number).value() {
+            branches[i].insert(value);
+        }
+    }
+}
+
 /// Whether a branch has more points than trials. A branch with one point is left to the model.
 fn has_more_members(branch: &Restriction, n_trials: usize) -> bool {
     let domain = branch.domain();
-    branch.single().is_none() && !(domain.is_finite() && domain.combinations() <= n_trials as u64)
+    let has_been_tried = domain.is_finite() && domain.combinations() <= n_trials as u64;
+    branch.single().is_none() && !has_been_tried
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn branch(values: &[f64], has_result: bool) -> Branch {
-        let mut branch = Branch {
-            has_result,
-            ..Branch::default()
-        };
-        values.iter().for_each(|&value| branch.insert(value));
-        branch
-    }
-
     #[test]
-    fn a_branch_closes_if_its_largest_values_are_close_together_and_worse() {
-        assert!(branch(&[], false).is_open(1.0) && !branch(&[], true).is_open(1.0));
-        for (values, expected) in [
-            (&[0.0][..], true),
-            (&[0.0, 0.8], true),
-            (&[0.8, 0.0], true),
-            (&[0.8, 0.0, 0.7], true),
-            (&[0.8, 0.0, 0.75], false),
-            (&[0.75, 0.8, 0.0], false),
-            (&[0.9, 0.9, 0.9], false),
-            (&[1.0, 1.0], true),
+    fn a_branch_closes_if_its_largest_values_are_close_together_and_worse_or_if_most_trials_failed()
+    {
+        for (values, n_ruled_out, expected) in [
+            (&[][..], 0, true),
+            (&[], 1, false),
+            (&[0.0], 0, true),
+            (&[0.0], 1, true),
+            (&[0.0], 2, false),
+            (&[0.0, 0.8], 2, true),
+            (&[0.0, 0.8], 3, false),
+            (&[0.8, 0.0], 0, true),
+            (&[0.8, 0.0, 0.7], 0, true),
+            (&[0.8, 0.0, 0.75], 0, false),
+            (&[0.75, 0.8, 0.0], 0, false),
+            (&[0.9, 0.9, 0.9], 0, false),
+            (&[1.0, 1.0], 0, true),
         ] {
-            assert_eq!(branch(values, true).is_open(1.0), expected, "{values:?}");
+            let mut branch = Branch::new(vec![0.0]);
+            branch.n_ruled_out = n_ruled_out;
+            values.iter().for_each(|&value| branch.insert(value));
+            assert_eq!(branch.is_open(1.0), expected, "{values:?} {n_ruled_out}");
         }
     }
 }
