@@ -13,7 +13,7 @@ diverged. The rules of a run are in tables.py. The regret of failed points is 10
 The tables in `HELD_OUT` and `UNSEEN` were set aside before any optimizer was run on them, and are never used to choose
 a default.
 
-The least share of the trials of each branch was chosen on the open tables and on the tables in `BRANCHES`. The tables
+The minimum share of the trials of each branch was chosen on the open tables and on the tables in `BRANCHES`. The tables
 in `BRANCHES_ASIDE` were set aside for this choice.
 
 In the groups "needles" and "needles-held-out", `svc-digits` is changed: its optimum, which is at four values of C, has

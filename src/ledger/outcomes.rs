@@ -38,10 +38,15 @@ impl Ledger {
         })
     }
 
-    /// Whether a trial cannot be the best trial, because an outcome failed, was stopped, or has a value beyond its bounds.
+    /// Whether a trial cannot be the best trial, because an outcome that affects suggestions failed, was
+    /// stopped, or has a value beyond its bounds.
     pub(crate) fn is_ruled_out(&self, number: TrialNumber) -> bool {
         self.results(number).enumerate().any(|(i, it)| {
-            let bounds = self.outcomes().get(i).and_then(Outcome::bounds);
+            let outcome = self.outcomes().get(i);
+            if outcome.is_some_and(|outcome| outcome.goal == Goal::Record) {
+                return false;
+            }
+            let bounds = outcome.and_then(Outcome::bounds);
             let is_beyond = |value| bounds.is_some_and(|bounds| !bounds.contains(value));
             matches!(it.state(), State::Failed | State::Stopped)
                 || it.value().is_some_and(is_beyond)

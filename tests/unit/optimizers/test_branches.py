@@ -1,4 +1,4 @@
-"""The least share of the trials that each choice gets on which other parameters depend."""
+"""The minimum share of the trials that each branch of a conditional space gets."""
 
 import collections
 import pickle
@@ -73,18 +73,29 @@ def test_a_choice_that_is_bad_everywhere_does_not_get_a_share():
         assert counts(run(seed=seed))["low"] < 0.6 * 60 / 3
 
 
-def test_a_choice_without_results_gets_a_share_of_the_pending_trials():
-    opt = bl.BayesOpt(SPACE, seed=0)
-    opt.add({"kind": "flat", "x": 0}, 0.5)
-    for trial in opt.suggest(n=60):
-        assert trial.value is None
-    assert min(counts(opt).values()) >= 0.6 * 60 / 3
-
-
 def good(params):
     """A noisy function of the parameters of choice a."""
     noise = np.random.default_rng(round(1e6 * params["x0"])).normal()
     return 1 - sum((1 + i) * (params[f"x{i}"] - 0.3) ** 2 for i in range(5)) + 0.02 * noise
+
+
+def added(space=TWO, n=30):
+    """Return an optimizer with n trials of choice a, after the initial design."""
+    opt = bl.BayesOpt(space, seed=0, initial=1)
+    opt.suggest()
+    for x in np.random.default_rng(0).random((n, 5)):
+        params = {"kind": "a", **{f"x{i}": value for i, value in enumerate(x)}}
+        opt.add(params, good(params))
+    return opt
+
+
+THREE = TWO | {"kind": ["a", "b", "c"], "z": bl.Real(0.0, 1.0, when={"kind": "c"})}
+
+
+def test_a_choice_without_results_gets_its_share_of_pending_trials():
+    assert [trial.params["kind"] for trial in added().suggest(n=8)] == ["b"] * 8
+    kinds = collections.Counter(trial.params["kind"] for trial in added(THREE).suggest(n=11))
+    assert kinds["a"] == 0 and min(kinds["b"], kinds["c"]) >= 5
 
 
 @pytest.mark.parametrize("values", [[], [0.0], [0.0, -3.0]])
@@ -132,7 +143,7 @@ def test_trials_that_were_run_at_another_choice_count_for_the_suggested_choice()
     assert suggested[50:].count("a") > 5
 
 
-def test_points_without_noise_are_not_repeated_while_other_points_of_the_choice_are_left():
+def test_points_without_noise_are_not_repeated_while_other_points_are_left():
     space = SPACE | {"z": bl.Ordinal([0, 1, 2], when={"kind": "low"})}
     opt = bl.BayesOpt(space, seed=0, surrogate=bl.GP(noise_std=0.0))
     with warnings.catch_warnings():
@@ -143,14 +154,31 @@ def test_points_without_noise_are_not_repeated_while_other_points_of_the_choice_
     assert len({repr(trial.params) for trial in opt.trials}) == 43
 
 
+def test_points_that_were_run_instead_of_others_are_not_repeated():
+    opt = bl.BayesOpt(SPACE, seed=0, surrogate=bl.GP(noise_std=0.0))
+    for z in range(20):
+        opt.suggest(fixed={"kind": "flat"}).observe(float(z % 4), params={"kind": "low", "z": z})
+    assert "low" not in {trial.params["kind"] for trial in opt.suggest(n=4)}
+
+
 def test_choices_with_the_same_parameters_are_one_branch():
-    space = {
-        "solvent": [f"s{i}" for i in range(40)],
-        "x": (0.0, 1.0),
-        "salt": bl.Real(0.0, 1.0, when={"solvent": "s0"}),
-    }
-    opt = run(lambda params: params["x"] + (params["solvent"] == "s7"), n=40, space=space)
-    assert counts(opt, "solvent")["s0"] <= 4
+    space = {"solvent": [f"s{i}" for i in range(8)], "x": (0.0, 1.0), "salt": bl.Real(0.0, 1.0, when={"solvent": "s0"})}
+    opt = bl.BayesOpt(space, seed=0, initial=1)
+    opt.suggest()
+    for x in np.random.default_rng(0).random(80):
+        opt.add({"solvent": "s7", "x": x}, x)
+    assert [trial.params["solvent"] for trial in opt.suggest(n=6)] == ["s0"] * 6
+
+
+def test_a_recorded_outcome_that_fails_does_not_close_a_branch():
+    outcomes = {"v": "maximize", "r": bl.Record()}
+    opt = bl.BayesOpt(TWO, seed=0, initial=1, outcomes=outcomes)
+    for number in range(20):
+        params = {"kind": "a", **dict.fromkeys(["x0", "x1", "x2", "x3", "x4"], number / 20)}
+        opt.add(params, {"v": good(params), "r": 0.0})
+    for y in (0.1, 0.5, 0.9):
+        opt.add({"kind": "b", "y": y}, {"v": y}).fail(outcome="r")
+    assert [trial.params["kind"] for trial in opt.suggest(n=3)] == ["b"] * 3
 
 
 def test_many_choices_are_not_tried_in_turn():
@@ -161,22 +189,16 @@ def test_many_choices_are_not_tried_in_turn():
 
 
 def test_fixed_values_are_kept():
-    opt = bl.BayesOpt(SPACE, seed=0)
-    opt.add({"kind": "flat", "x": 0}, 0.85)
-    opt.suggest(n=40, fixed={"kind": ["flat", "low"]})
-    found = counts(opt)
-    assert found["peak"] == 0 and min(found["flat"], found["low"]) >= 0.6 * 41 / 2 - 1
-    assert {trial.params["kind"] for trial in opt.suggest(n=20, fixed={"kind": "low"})} == {"low"}
+    opt = added(THREE)
+    kinds = [trial.params["kind"] for trial in opt.suggest(n=8, fixed={"kind": ["a", "b"]})]
+    assert kinds == ["b"] * 8
+    assert {trial.params["kind"] for trial in opt.suggest(n=20, fixed={"kind": "a"})} == {"a"}
 
 
 def test_a_choice_that_is_no_longer_offered_is_not_suggested(tmp_path):
-    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", bl.BayesOpt(SPACE, seed=0))
-    for _ in range(20):
-        trial = study.suggest()
-        trial.observe(value(trial.params))
-    study.revise(space={"kind": ["flat", "low"], "x": SPACE["x"], "z": SPACE["z"]})
-    new = collections.Counter(study.suggest().params["kind"] for _ in range(40))
-    assert new["peak"] == 0 and min(new.values()) >= 5
+    study = bl.Study("s", f"sqlite:///{tmp_path}/s.db", added(THREE))
+    study.revise(space=TWO)
+    assert [study.suggest().params["kind"] for _ in range(8)] == ["b"] * 8
 
 
 def test_constraints_hold_for_every_choice():

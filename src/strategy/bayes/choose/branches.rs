@@ -26,8 +26,10 @@ struct Branch {
     choices: Vec<f64>,
     /// The number of trials that were started in the branch, whether or not they have a result.
     n_trials: usize,
+    /// The number of trials that were started or run in the branch.
+    n_tried: usize,
     n_values: usize,
-    /// The number of trials without a value that counts: trials that failed, were stopped, or are beyond a bound.
+    /// The number of trials that failed, were stopped, or have a value beyond a bound.
     n_ruled_out: usize,
     /// The two largest values.
     largest: [f64; 2],
@@ -38,6 +40,7 @@ impl Branch {
         Self {
             choices,
             n_trials: 0,
+            n_tried: 0,
             n_values: 0,
             n_ruled_out: 0,
             largest: [f64::NEG_INFINITY; 2],
@@ -50,11 +53,11 @@ impl Branch {
         self.n_values += 1;
     }
 
-    /// Whether the best point of the branch may be better than the point with the value `best`.
+    /// Whether the best point of the branch may be the best point: `best` is the value of the best observed point.
     fn is_open(&self, best: f64) -> bool {
         let [first, second] = self.largest;
-        self.n_ruled_out <= self.n_values
-            && (self.n_values < 2 || first + GAPS * (first - second) >= best)
+        let may_be_best = self.n_values < 2 || first + GAPS * (first - second) >= best;
+        first == best || (may_be_best && self.n_ruled_out <= self.n_values)
     }
 }
 
@@ -94,7 +97,7 @@ pub fn neglected_branches(domain: &Domain, log: View, query: Query) -> Option<Re
             let restricted = log.problem().restrict(&Fixed::Parameters(narrowed.clone()));
             let restricted = restricted
                 .ok()
-                .filter(|it| has_more_members(it, branch.n_trials));
+                .filter(|it| has_more_members(it, branch.n_tried));
             if restricted.is_some() {
                 (held, found) = (narrowed, restricted);
                 break;
@@ -133,10 +136,16 @@ fn count(branches: &mut [Branch], log: View, coordinate: &Coordinate, at: Range<
         if trial.left_out {
             continue;
         }
-        if let Some(i) = log.started_x(number).ok().and_then(|x| branch(&x)) {
+        let (started, run) = (log.started_x(number), branch(log.x(number)));
+        let started = started.ok().and_then(|x| branch(&x));
+        if let Some(i) = started {
             branches[i].n_trials += 1;
+            branches[i].n_tried += 1;
         }
-        let Some(i) = branch(log.x(number)).filter(|_| !trial.is_outside()) else {
+        if let Some(i) = run.filter(|_| run != started) {
+            branches[i].n_tried += 1;
+        }
+        let Some(i) = run.filter(|_| !trial.is_outside()) else {
             continue;
         };
         if log.is_ruled_out(number) {
@@ -147,11 +156,11 @@ fn count(branches: &mut [Branch], log: View, coordinate: &Coordinate, at: Range<
     }
 }
 
-/// Whether a branch has more points than trials. A branch with one point is left to the model.
-fn has_more_members(branch: &Restriction, n_trials: usize) -> bool {
+/// Whether a branch has more points than trials, and more than one point.
+fn has_more_members(branch: &Restriction, n_tried: usize) -> bool {
     let domain = branch.domain();
-    let has_been_tried = domain.is_finite() && domain.combinations() <= n_trials as u64;
-    branch.single().is_none() && !has_been_tried
+    let is_tried = domain.is_finite() && domain.combinations() <= n_tried as u64;
+    branch.single().is_none() && !is_tried
 }
 
 #[cfg(test)]
@@ -175,6 +184,7 @@ mod tests {
             (&[0.75, 0.8, 0.0], 0, false),
             (&[0.9, 0.9, 0.9], 0, false),
             (&[1.0, 1.0], 0, true),
+            (&[1.0, 0.0], 9, true),
         ] {
             let mut branch = Branch::new(vec![0.0]);
             branch.n_ruled_out = n_ruled_out;
