@@ -284,12 +284,14 @@ def append(path, record):
 
 
 def read(paths):
-    """Return the records in the files; files that do not exist are skipped. Files that end in .gz are compressed."""
+    """Return the records in the files; files that do not exist are skipped. Files that end in .gz are compressed. In other
+    files a last line without a line break is skipped, because another process is writing it."""
     lines = []
     for path in map(Path, paths):
         if path.exists():
             content = path.read_bytes()
-            lines += (gzip.decompress(content) if path.suffix == ".gz" else content).decode().splitlines()
+            whole = gzip.decompress(content) if path.suffix == ".gz" else content[: content.rfind(b"\n") + 1]
+            lines += whole.decode().splitlines()
     return [json.loads(line) for line in lines]
 
 

@@ -168,7 +168,7 @@ def kill_workers(work, arguments, kills, chance, longest, failures, deadline):
     work : callable
         What a worker does.
     arguments : list of tuples
-        The arguments of each worker. A random seed is added to them.
+        The arguments of each worker; the second is the name of its study. A random seed is added to them.
     kills : int
         Stop after this number of workers has ended. The workers that still run are then killed and counted, too.
     chance : random.Random

@@ -224,6 +224,12 @@ def test_all_optimizers_get_the_same_delays_and_noise_for_a_seed(compare):
     assert one.points != other.points
 
 
+def test_a_line_that_another_process_is_writing_is_skipped(compare, tmp_path):
+    path = tmp_path / "results.jsonl"
+    path.write_text('{"seed": 0}\n{"seed": 1}\n{"see')
+    assert compare.read([path, tmp_path / "missing.jsonl"]) == [{"seed": 0}, {"seed": 1}]
+
+
 def test_a_stopped_run_continues_and_is_shown(compare, tmp_path, capsys):
     out = tmp_path / "results.jsonl"
     command = ["run", "--settings", *compare.SETTINGS, "--out", str(out), "--optimizers", "random"]
