@@ -284,8 +284,10 @@ def append(path, record):
 
 
 def read(paths):
-    """Return the records in the files; files that do not exist are skipped. Files that end in .gz are compressed. In other
-    files a last line without a line break is skipped, because another process is writing it."""
+    """Return the records in the files; files that do not exist are skipped. Files that end in .gz are compressed.
+
+    In the other files, a last line without a line break is skipped, because another process is writing it.
+    """
     lines = []
     for path in map(Path, paths):
         if path.exists():
