@@ -76,7 +76,7 @@ SETTINGS = {
     **tables.TIME,
     **sklearn_tables.SETTINGS,
     **sklearn_tables.TIME,
-    **sklearn_tables.NEEDLES,
+    **sklearn_tables.MOVED,
     **dimension.SETTINGS,
     **durations.SETTINGS,
     **laboratory_tables.SETTINGS,
@@ -286,7 +286,7 @@ def append(path, record):
 def read(paths):
     """Return the records in the files; files that do not exist are skipped. Files that end in .gz are compressed.
 
-    In the other files, a last line without a line break is skipped, because another process is writing it.
+    In the other files, a last line without a line break is skipped, because another process may be writing it.
     """
     lines = []
     for path in map(Path, paths):

@@ -57,13 +57,13 @@ class BayesOpt(Optimizer, strategy="BayesOpt", lacks=("fidelity",)):
 
     Notes
     -----
-    If parameters depend on a category (``when=``), the choices with the same active parameters are a branch. After the
-    initial points, an open branch with less than 0.6 of its proportional share of the trials is suggested. A branch is
-    open if its best point may be the best point, and if at most half of its results are failures, stopped trials or
-    values beyond a bound. The first condition holds if the branch has fewer than two values, or if y1 + 3 (y1 - y2) is
-    at least the best value, where y1 and y2 are the two largest values of the branch (Robson and Whitlock 1964). The
-    branch of the best value is always open. The rule does not apply to a category that depends on other parameters, and
-    not with a context, several objectives, or constraints that are functions.
+    If parameters depend on a category (``when=``), its choices with the same active parameters are a branch. After the
+    initial points, a point of an open branch is suggested if the branch has fewer than 0.6 n c / C trials, where n is
+    the number of trials in all open branches, and c of their C choices belong to this branch. The branch of the best
+    value is open. Another branch is open if at most half of its results are failures, stopped trials or values beyond a
+    bound, and if it has fewer than two values or y1 + 3 (y1 - y2) is at least the best value, where y1 and y2 are its
+    two largest values (Robson and Whitlock 1964). The rule does not apply to a category that depends on other
+    parameters. It is not used with a context, several objectives, or constraints that are functions.
 
     With several objectives, the acquisition is the logarithm of the expected improvement of the hypervolume (Daulton et
     al. 2021; Ament et al. 2023). It is averaged over fantasies of all objectives at the trials of which any outcome is

@@ -16,7 +16,7 @@ use crate::problem::{Domain, Member, Restriction};
 use crate::random::{Call, Rng};
 use crate::strategy::bayes::acquisitions::Acquisition;
 use crate::strategy::bayes::acquisitions::rule::{Maximand, TailKind};
-use crate::strategy::bayes::choose::branches::neglected_branches;
+use crate::strategy::bayes::choose::branches::branches_below_minimum;
 use crate::strategy::bayes::choose::design::initial_design;
 use crate::strategy::bayes::choose::measured::Measured;
 use crate::strategy::bayes::choose::recommendation::{
@@ -200,13 +200,13 @@ impl BayesOpt {
         Ok((point, warning))
     }
 
-    /// The branches that get the next trial, because they have too few trials. Branches are not compared by several
-    /// objectives or in several contexts, and constraints that are functions may exclude them.
-    fn neglected_branches(&self, log: View, query: Query) -> Option<Restriction> {
+    /// The restriction to branches that have too few trials. None with a context or several objectives, for which a branch
+    /// does not have a single best value, and with constraints that are functions, which may exclude a branch.
+    fn branches_below_minimum(&self, log: View, query: Query) -> Option<Restriction> {
         let is_front = self.others.iter().any(|model| model.bounds.is_none());
         let is_compared = query.context.is_empty() && !is_front;
         let applies = is_compared && !query.feasible.is_constrained();
-        applies.then(|| neglected_branches(&self.domain, log, query))?
+        applies.then(|| branches_below_minimum(&self.domain, log, query))?
     }
 
     /// The warning of missing durations or costs, which is given once.
@@ -313,7 +313,7 @@ impl Strategy for BayesOpt {
             return Ok(Proposal::at(point));
         }
         let mut fitted = Vec::new();
-        let found = match self.neglected_branches(log, query) {
+        let found = match self.branches_below_minimum(log, query) {
             None => self.point_by_model(log, query, &mut fitted, call),
             Some(branch) => query.under(&branch, |within| {
                 let (point, _) = self.point_by_model(log, within, &mut fitted, call)?;

@@ -1,9 +1,9 @@
-//! Branches: the choices of a category on which other parameters depend.
+//! Branches: the choices with the same active parameters, of a category on which other parameters depend.
 //!
 //! A branch has its own parameters, and f may change faster there than in other branches. The model has one set of
 //! hyperparameters, and is too certain of the values of a branch with few trials. Therefore each branch gets a minimum
-//! share of the trials while it is *open*: until its values indicate that its best point is worse than the best observed
-//! point, or until most of its trials have failed.
+//! share of the trials while it is *open*: while its best point may be the best point, and at most half of its results
+//! are failures, stopped trials or values beyond a bound.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -16,8 +16,9 @@ use crate::strategy::Query;
 const MINIMUM_SHARE: f64 = 0.6;
 
 /// The best value in a branch is estimated to be at most y₁ + [`GAPS`] · (y₁ − y₂), where y₁ and y₂ are the two largest
-/// values that were observed there. The bound holds with probability about 3/4 if the values are independent (D. S. Robson
-/// and J. H. Whitlock 1964, "Estimation of a truncation point", Biometrika 51).
+/// values that were observed there. The bound holds with probability about 3/4 for independent values from one distribution
+/// with a positive density at its largest value (D. S. Robson and J. H. Whitlock 1964, "Estimation of a truncation point",
+/// Biometrika 51).
 const GAPS: f64 = 3.0;
 
 /// Choices with the same active parameters.
@@ -64,7 +65,7 @@ impl Branch {
 /// The restriction to the open branches that have too few trials, or None if all open branches have enough trials. A
 /// restriction has one branch of each category that has such a branch. A category that depends on another parameter is
 /// left to the model.
-pub fn neglected_branches(domain: &Domain, log: View, query: Query) -> Option<Restriction> {
+pub fn branches_below_minimum(domain: &Domain, log: View, query: Query) -> Option<Restriction> {
     let product = domain.product()?;
     let held = query.restriction().and_then(Restriction::held);
     let mut held = held.map_or_else(|| vec![None; product.len()], <[_]>::to_vec);
@@ -84,7 +85,7 @@ pub fn neglected_branches(domain: &Domain, log: View, query: Query) -> Option<Re
         let per_choice = n_trials as f64 / n_choices as f64;
         let lacks = |branch: &Branch| {
             let minimum = MINIMUM_SHARE * per_choice * branch.choices.len() as f64;
-            // Many branches are not tried in turn.
+            // If there are many branches, trying each of them in turn takes too many trials.
             minimum >= 1.0 && (branch.n_trials as f64) < minimum
         };
         branches.retain(lacks);
