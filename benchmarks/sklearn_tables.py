@@ -448,8 +448,8 @@ def moved_optimum(number, noise):
     """Return the table svc-digits with its optimum at another place. The noise is multiplied by a factor.
 
     The rows of the optimum get the mean of the rows with the next smaller and the next larger gamma. The optimum moves
-    to four successive values of C. The kernels take turns; the other parameters of the new place are random, but gamma
-    is not that of the old place.
+    to four successive values of C. The kernels take turns. The other parameters of the new place are random, and
+    differ from those of the old place.
     """
     old, rng = table("svc-digits"), np.random.default_rng(number)
     values, grid = old.values.copy(), old.grid

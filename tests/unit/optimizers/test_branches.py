@@ -32,9 +32,9 @@ def value(params):
             return 0.1 + 0.001 * z
 
 
-def below_minimum(opt, kinds=tuple(SPACE["kind"])):
+def below_minimum(opt):
     """Return the choices of which one must be suggested next, from the definition of the rule."""
-    trials = {kind: [trial for trial in opt.trials if trial.params["kind"] == kind] for kind in kinds}
+    trials = {kind: [trial for trial in opt.trials if trial.params["kind"] == kind] for kind in SPACE["kind"]}
     values = {kind: sorted(t.value for t in own if t.value is not None) for kind, own in trials.items()}
     best = max((own[-1] for own in values.values() if own), default=-np.inf)
 
@@ -54,10 +54,10 @@ def below_minimum(opt, kinds=tuple(SPACE["kind"])):
     return [kind for kind in short if n[kind] == min(n[each] for each in short)]
 
 
-def run(f=value, n=60, space=SPACE, seed=0, **arguments):
+def run(f=value, n=60, space=SPACE, seed=0):
     opt = bl.BayesOpt(space, seed=seed)
     for _ in range(n):
-        trial = opt.suggest(**arguments)
+        trial = opt.suggest()
         result = f(trial.params)
         if result is None:
             trial.fail()

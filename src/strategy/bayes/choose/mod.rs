@@ -9,7 +9,7 @@
 //! * [`search`]: the search for the best point of the domain; [`design`]: the points suggested before the model has
 //!   data; [`unlike_contexts`]: the contexts whose rows do not predict the
 //!   values in the present context
-//! * [`branches`]: the choices on which other parameters depend, each with a least share of the trials
+//! * [`branches`]: the branches of a conditional space, each with a minimum share of the trials
 //! * [`final_values`]: forecasts of the final values of running and stopped trials
 
 pub mod best_observed;
